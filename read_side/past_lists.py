@@ -148,8 +148,9 @@ class _PastList:
             for one in types:
                 if one["has_changed"]:
                     raise InvalidQuery(
-                        "Field 'stage' cannot be compared or sorted as of this moment: content "
-                        f"type '{one['slug']}' has changed since"
+                        "Field 'stage' can be neither filtered nor sorted as of this time, because "
+                        f"content type '{one['slug']}' has changed since and may have had another "
+                        "workflow: leave stage out, or use a time after the change"
                     )
 
     def _accepts(self, kind: Kind) -> bool:

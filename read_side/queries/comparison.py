@@ -34,6 +34,7 @@ from write_side.domain.values import with_plus
 ATTRIBUTES = ("status", "language", "contentType")
 """Built-in fields without keys: they are the same for all entries of a list (``Combination``)."""
 PREFIX = "fields."
+_SORT = "sort"
 _NARROWING = ("createdAt", "updatedAt", "publishedAt", "slug", "title", "stage")
 """Built-in fields, those first that divide entries best."""
 _NAMED = 5
@@ -144,10 +145,12 @@ class _Known:
             where = "with asOf" if self._query.as_of else "in a list across types"
             raise InvalidQuery(
                 f"Field '{shortened(name)}' in {label} can be neither filtered nor sorted {where}, "
-                f"where only built-in fields can: {self._usable()}"
+                f"where only built-in fields can: {self._usable(label)}"
             )
         if not name.startswith(PREFIX) or slug not in self._fields:
-            raise InvalidQuery(f"Unknown field '{shortened(name)}' in {label}: {self._usable()}")
+            raise InvalidQuery(
+                f"Unknown field '{shortened(name)}' in {label}: {self._usable(label)}"
+            )
         field = self._fields[slug]
         ordering = field.spec.ordering
         if ordering is None:
@@ -167,7 +170,7 @@ class _Known:
 
     def sort_key(self, key: SortKey) -> SortKey:
         """Raises InvalidQuery."""
-        if key.field not in ATTRIBUTES and self.compared(key.field, "sort").multiple:
+        if key.field not in ATTRIBUTES and self.compared(key.field, _SORT).multiple:
             raise InvalidQuery(
                 f"Field '{key.field}' in sort has several values, which cannot be sorted"
             )
@@ -183,13 +186,14 @@ class _Known:
         yield from islice((one for one in self._custom_paths() if one not in given), _NAMED)
         yield from islice((one for one in _NARROWING if one not in given), 2)
 
-    def _usable(self) -> str:
-        return f"use {', '.join((*BUILT_IN, *ATTRIBUTES, *self._custom_paths()))}"
+    def _usable(self, label: str) -> str:
+        paths = self._custom_paths(sortable=label == _SORT)
+        return f"use {', '.join((*BUILT_IN, *ATTRIBUTES, *paths))}"
 
-    def _custom_paths(self) -> Iterable[str]:
-        """Of the indexed fields."""
+    def _custom_paths(self, *, sortable: bool = False) -> Iterable[str]:
+        """Of the indexed fields, or of those with one value."""
         for field in self._fields.values():
-            if field.indexed:
+            if field.indexed and not (sortable and field.multiple):
                 yield from paths_of(field)
 
 

@@ -74,6 +74,22 @@ def refused(number: int, query: str, *words: str, path: str = POSTS) -> Case:
     found(8, "sort=fields.views", "harbour", "plain"),
     found(8, "sort=-fields.views", "harbour", "plain"),
     found(8, "sort=-slug", "plain", "harbour"),
+    found(8, "sort=status,language,slug", "harbour", "plain"),
+    found(8, "sort=-contentType,-slug", "plain", "harbour"),
+    found(8, f"sort=id&filter[id][in]={HARBOUR}", "harbour"),
+    Case(
+        "filters.8 by status across types: archived first",
+        get("/v1/content?sort=status,id&type=posts&limit=1"),
+        200,
+        slugs("gone"),
+    ),
+    Case(
+        "filters.8 an offset past the end of a sorted list",
+        get(f"{POSTS}?sort=status&offset=1000000"),
+        200,
+        count(0),
+        pagination(offset=1_000_000, total=2),
+    ),
     Case(
         "filters.8 ties newest first",
         get("/v1/content/notes?sort=stage&limit=2"),

@@ -280,7 +280,8 @@ REFUSED = {
     "filtered nor sorted: it needs the setting 'indexed: true'",
     "sort=fields.plain": "Field 'fields.plain' in sort can be neither filtered nor sorted",
     "sort=nope": "Unknown field 'nope' in sort: use id, title, slug, stage, createdAt, updatedAt, "
-    "publishedAt, status, language, contentType, fields.price",
+    "publishedAt, status, language, contentType, fields.price, fields.lead, fields.on_sale, "
+    "fields.when, fields.span.from, fields.span.to, fields.author",
     "sort=fields.colours": "Field 'fields.colours' in sort has several values",
     "filter[fields.price]=abc": "'abc' in filter[fields.price] must be a number",
     "filter[fields.price]=1e99999": "'1e99999' in filter[fields.price] is too long to be compared: "
