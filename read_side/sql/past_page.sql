@@ -25,16 +25,14 @@ WITH
     SELECT kind, position, until FROM near
     WHERE until > :at AND position <= :through AND kind NOT IN (SELECT kind FROM many)
     UNION ALL
-    SELECT kind, position, until FROM walked
-    WHERE updated_at <= :at AND position >= (SELECT position FROM horizon)
+    SELECT kind, position, until FROM walked WHERE updated_at <= :at
 ), page AS MATERIALIZED (
     SELECT * FROM found WHERE position >= (SELECT position FROM horizon)
     ORDER BY position DESC LIMIT :wanted
 )
 SELECT counts.*, page.position, v.id::text, v.version, k.content_type_id::text AS type_id
 FROM (
-    SELECT (SELECT count(*) FROM found) AS found, (SELECT position FROM horizon) AS horizon,
-           EXISTS (SELECT FROM many) AS is_walked
+    SELECT (SELECT count(*) FROM page) AS found, (SELECT position FROM horizon) AS horizon
 ) counts
 LEFT JOIN page ON true
 LEFT JOIN kinds k ON k.kind = page.kind

@@ -257,6 +257,26 @@ async def test_a_total_of_too_many_entries_is_null(
     assert "too many entries to count" in counted["errors"][0]["message"]
 
 
+async def test_entries_below_many_that_had_just_been_deleted_are_listed(
+    client: Client, acme: Given, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is first read does not reach down to them."""
+    monkeypatch.setattr(past_versions, "FEW", 3)
+    await acme.content_type()
+    old = [await acme.entry(slug, status="published") for slug in ("one", "two")]
+    deleted = [await acme.entry(f"draft-{number}") for number in range(3)]
+    tick()
+    for entry_id in deleted:
+        await acme.delete(entry_id)
+    then = tick()
+    for entry_id in old:
+        await acme.update(entry_id, title="Changed")
+    await server.caught_up()
+    page = await at(client, then, EVERYTHING, limit="1")
+    assert titles(page) == ["Two"]
+    assert page.body["pagination"] == {"limit": 1, "offset": 0, "total": 2}
+
+
 async def test_filters_sort_and_cursors_of_the_past(
     client: Client, acme: Given, server: Server
 ) -> None:
