@@ -153,16 +153,16 @@ def search_words(text: str, language: str) -> SearchWords:
     last = ""
     for word in _normalized(text, language).split():
         for part in _PARTS.findall(word):
+            if last:
+                whole[last] = None
             last = ""
             if not _IS_UNSPACED.match(part):
                 last = part[:LONGEST_WORD]
-                whole[last] = None
             elif len(part) == 1:
                 beginnings[part] = None
             else:
                 whole.update(dict.fromkeys(map(str.__add__, part, part[1:])))
     if last:
-        whole.pop(last)
         beginnings[last] = None
     return SearchWords(tuple(whole), tuple(beginnings))
 
