@@ -8,7 +8,6 @@ from itertools import chain, islice
 from random import Random
 from typing import Any
 
-import hypothesis.strategies as st
 import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -23,41 +22,24 @@ from tests.databases import Databases
 from tests.integration.live_projector import project_all
 from tests.integration.projector.sample_log import SCOPE, STAGES, Given, raws, rows
 from tests.integration.read_side.query_oracle import Known, expected
-from write_side.domain.definition import Field, Option
+from tests.integration.read_side.query_strategies import (
+    BUILT_IN_TIMES,
+    FIELDS,
+    IDS,
+    MULTIPLE,
+    SORTABLE,
+    STATUSES,
+    TEXTS,
+    TEXTUAL,
+    queries,
+    random_values,
+    shown,
+)
 from write_side.repository import Repository
 from write_side.store.mapper import EventMapper
 from write_side.store.recorder import open_recorder
 
 ENTRIES = 160
-OPTIONS = (Option("news", "News"), Option("howto", "How-to"), Option("tide", "Tide"))
-IDS = [f"018f0000-0000-7000-8000-00000000000{n}" for n in range(4)]
-"""Of the first entries, which others refer to."""
-NOBODY = "018f0000-0000-7000-8000-00000000dead"
-FIELDS = (
-    Field("lead", "Lead", "text", indexed=True),
-    Field("views", "Views", "number", indexed=True),
-    Field("featured", "Featured", "boolean", indexed=True),
-    Field("goes_live", "Goes live", "datetime", indexed=True),
-    Field("campaign", "Campaign", "datetime", range=True, indexed=True),
-    Field("category", "Category", "select", options=OPTIONS, indexed=True),
-    Field("tags", "Tags", "select", options=OPTIONS, multiple=True, indexed=True),
-    Field("author", "Author", "reference", indexed=True),
-    Field("related", "Related", "reference", multiple=True, indexed=True),
-)
-STATUSES = ("published", "draft", "archived")
-LANGUAGES = ("en-US", "fr-FR")
-TEXTS = ["", "a", "A", "ab", "aé", "b", "Été", "été", "z z", "\U0001f600", "\uffff", "x" * 1001]
-NUMBERS = ["0", "-0.0", "1", "1.0", "1e0", "-3.5", "10", "9", "1e300", "-1e-300", "0.1", "1e-20000"]
-TIMES = ["2026-01-31", "2026-01-31T09:30:00Z", "2026-01-31T10:30:00+01:00", "2025-12-31T23:59:59.5"]
-PREFIX = "fields."
-TEXTUAL = ("title", "slug", "fields.lead")
-ORDERED = ("fields.views", "fields.goes_live", "fields.campaign.from", "fields.campaign.to")
-BUILT_IN_TIMES = ("createdAt", "updatedAt", "publishedAt")
-CHOICES = ("stage", "fields.featured", "fields.category", "fields.author")
-MULTIPLE = ("fields.tags", "fields.related")
-SORTABLE = (*TEXTUAL, *ORDERED, *BUILT_IN_TIMES, *CHOICES)
-EQUALITY = ("eq", "ne", "in", "nin", "exists")
-ORDER = (*EQUALITY, "lt", "lte", "gt", "gte")
 
 
 class Desk:
@@ -141,116 +123,8 @@ async def write(url: str) -> list[Known]:
     return known
 
 
-def random_values(chance: Random) -> dict[str, str]:
-    """JSON by field slug; some fields are missing, some null."""
-    values: dict[str, Any] = {
-        "lead": chance.choice(TEXTS),
-        "views": msgspec.Raw(chance.choice(NUMBERS).encode()),
-        "featured": chance.choice([True, False]),
-        "goes_live": chance.choice(TIMES),
-        "campaign": {"from": chance.choice(TIMES), "to": chance.choice(TIMES)},
-        "category": chance.choice(OPTIONS).value,
-        "tags": [one.value for one in OPTIONS if chance.random() < 0.4],
-        "author": chance.choice(IDS),
-        "related": [one for one in IDS if chance.random() < 0.4],
-    }
-    return {
-        slug: "null" if chance.random() < 0.1 else msgspec.json.encode(value).decode()
-        for slug, value in values.items()
-        if chance.random() < 0.85
-    }
-
-
-def shown(values: dict[str, str]) -> dict[str, Any]:
-    """By path, as the oracle compares them."""
-    found: dict[str, Any] = {}
-    for slug, text in values.items():
-        value: Any = text if slug == "views" else msgspec.json.decode(text)
-        if text == "null":
-            continue
-        if slug == "campaign":
-            found |= {f"fields.campaign.{end}": value[end] for end in ("from", "to")}
-        else:
-            found[PREFIX + slug] = value
-    return found
-
-
-def values_of(path: str) -> st.SearchStrategy[str]:
-    if path in TEXTUAL:
-        return st.sampled_from([text for text in TEXTS if text and len(text) < 1000] + ["entry-5"])
-    if path == "fields.views":
-        return st.sampled_from([*NUMBERS[:-1], "2", "1e16000"])
-    if path == "fields.featured":
-        return st.sampled_from(["true", "false"])
-    if path in ("fields.category", "fields.tags"):
-        return st.sampled_from([*(one.value for one in OPTIONS), "unknown"])
-    if path in ("fields.author", "fields.related"):
-        return st.sampled_from([*IDS, NOBODY])
-    if path == "stage":
-        return st.sampled_from(["writing", "review", "other"])
-    return st.sampled_from([*TIMES, "2099-01-01"])
-
-
-@st.composite
-def filters(draw: st.DrawFn, built_in: bool) -> Filter:
-    paths = [*SORTABLE, *MULTIPLE]
-    path = draw(st.sampled_from([one for one in paths if not built_in or PREFIX not in one]))
-    operators: tuple[str, ...] = EQUALITY
-    if path in TEXTUAL:
-        operators = (*ORDER, "contains", "startsWith")
-    elif path in (*ORDERED, *BUILT_IN_TIMES):
-        operators = ORDER
-    elif path in MULTIPLE:
-        operators = ("contains", "exists")
-    operator = draw(st.sampled_from(operators))
-    if operator == "exists":
-        return Filter(path, operator, (draw(st.sampled_from(["true", "false"])),))
-    most = 4 if operator in ("in", "nin") else 1
-    return Filter(path, operator, tuple(draw(st.lists(values_of(path), min_size=1, max_size=most))))
-
-
-@st.composite
-def attribute_filters(draw: st.DrawFn) -> Filter:
-    """An id is the number of an entry."""
-    name, values = draw(
-        st.sampled_from(
-            [
-                ("status", STATUSES),
-                ("language", (*LANGUAGES, "de-DE")),
-                ("contentType", ("posts", "notes", "none")),
-                ("id", tuple(map(str, range(60)))),
-            ]
-        )
-    )
-    operator = draw(st.sampled_from(EQUALITY))
-    if operator == "exists":
-        return Filter(name, operator, (draw(st.sampled_from(["true", "true", "false"])),))
-    most = 40 if operator in ("in", "nin") else 1
-    chosen = draw(st.lists(st.sampled_from(values), min_size=1, max_size=most))
-    return Filter(name, operator, tuple(chosen))
-
-
-@st.composite
-def queries(draw: st.DrawFn) -> EntryQuery:
-    type_slug = draw(st.sampled_from(["posts", "posts", "notes", None]))
-    chosen = draw(st.lists(filters(type_slug is None), max_size=4))
-    chosen += draw(st.lists(attribute_filters(), max_size=1))
-    sortable = [one for one in SORTABLE if type_slug or PREFIX not in one]
-    names = draw(st.lists(st.sampled_from(sortable), max_size=3, unique=True))
-    return EntryQuery(
-        type_slug=type_slug,
-        status=draw(st.sampled_from(["published", None])),
-        language=draw(st.sampled_from(["en-US", None])),
-        filters=tuple({(one.field, one.operator): one for one in chosen}.values()),
-        sort=tuple(SortKey(name, draw(st.booleans())) for name in names),
-        limit=draw(st.integers(1, 12)),
-        offset=draw(st.sampled_from([0, 0, 1, 5, 200])),
-        custom=type_slug is not None,
-    )
-
-
 CHECKED = (HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large)
-IN_THE_SUITE = settings(max_examples=40, derandomize=True, suppress_health_check=CHECKED)
+IN_THE_SUITE = settings(max_examples=100, derandomize=True, suppress_health_check=CHECKED)
 AT_LENGTH = settings(max_examples=1_000, derandomize=True, suppress_health_check=CHECKED)
 LARGE, SMALL = (10_000, 2_000, 1_000), (6, 3, 1_000)
 
