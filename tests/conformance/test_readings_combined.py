@@ -1,119 +1,353 @@
-"""Our readings: each parameter of a list alone, and with each other one, against what the list has
-in memory."""
+"""Our readings: each parameter of a list and of an entry alone, and with each other one, over REST
+and GraphQL, now and in the past, against what the test knows of the entries."""
 
 from __future__ import annotations
 
-from itertools import chain, combinations
+from collections.abc import Iterable, Iterator
+from itertools import combinations
 from typing import Any
 
 import pytest
-from msgspec import Struct
+import pytest_asyncio
 
 from tests.conformance.cases import get
 from tests.conformance.client import Asker
-from tests.conformance.magazine import ADA
+from tests.conformance.gazette import (
+    FRENCH,
+    GAZETTE,
+    GAZETTE_READER,
+    NOW,
+    THEN,
+    Item,
+    Times,
+    World,
+    write_gazette,
+)
+from tests.conformance.test_graphql import graphql
+from tests.integration.api.server import Answer, Server
 
 pytestmark = pytest.mark.asyncio(loop_scope="package")
 
-POSTS = "/v1/content/posts"
-PARAMETERS = {
-    "filter": "filter[slug]=harbour",
-    "sort": "sort=slug",
-    "q": "q=tide",
-    "select": "select=slug,title",
+KEYS = {"editor": GAZETTE, "reader": GAZETTE_READER}
+SHARED = {
     "include": "include=author",
-    "cursor": "cursor=first",
-    "total": "total=none",
     "asOf": "asOf={now}",
-    "status": "status=archived",
-    "language": "language=fr-FR",
+    "past": "asOf={then}",
     "locale": "locale=fr-FR",
     "environment": "environment=staging",
+}
+LIST = {
+    **SHARED,
+    "filter": "filter[title][startsWith]=H",
+    "sort": "sort=title",
+    "q": "q=tide",
+    "select": "select=slug,title",
+    "cursor": "cursor=first",
+    "total": "total=none",
+    "status": "status=draft",
+    "language": "language=fr-FR",
     "limit": "limit=1",
     "offset": "offset=1",
 }
-ALONE_AND_IN_PAIRS = list(chain(combinations(PARAMETERS, 1), combinations(PARAMETERS, 2)))
-REFUSED = [{"q", "asOf"}, {"cursor", "offset"}]
+PARAMETERS = {
+    "/v1/content/posts": LIST,
+    "/v1/content": {**LIST, "type": "type=posts"},
+    "/v1/content/posts/harbour": {
+        **SHARED,
+        "language": "language=fr-FR",
+        "select": "select=title,fields.author",
+    },
+}
+ARGUMENTS: dict[str, dict[str, Any]] = {
+    "type": {"type": "posts"},
+    "status": {"status": "draft"},
+    "language": {"language": FRENCH},
+    "locale": {"locale": FRENCH},
+    "limit": {"limit": 1},
+    "offset": {"offset": 1},
+    "filter": {"filter": {"title": {"startsWith": "H"}}},
+    "sort": {"sort": ["title"]},
+    "q": {"search": "tide"},
+    "cursor": {"cursor": "first"},
+    "asOf": {"asOf": "{now}"},
+    "past": {"asOf": "{then}"},
+}
+REST_OF_ARGUMENTS = {
+    **PARAMETERS["/v1/content"],
+    "status": "filter[status]=draft",
+    "language": "filter[language]=fr-FR",
+}
+"""GraphQL has any status and language unless it is given one."""
+REFUSED = [{"q", "asOf"}, {"q", "past"}, {"cursor", "offset"}]
+CONTRARY = {"asOf", "past"}
+DOCUMENT = """query ($type: String, $status: EntryStatus, $language: String, $locale: String,
+    $limit: Int, $offset: Int = 0, $filter: JSON, $sort: [String!], $search: String,
+    $cursor: String, $asOf: DateTime) {
+  contentEntries(type: $type, status: $status, language: $language, locale: $locale, limit: $limit,
+    offset: $offset, filter: $filter, sort: $sort, search: $search, cursor: $cursor, asOf: $asOf) {
+    data { id title slug status locale publishedAt createdAt updatedAt stage { id name } fields }
+    pagination { limit offset total next }
+  } }"""
+ONE = """query ($language: String, $locale: String, $asOf: DateTime) {
+  contentEntry(type: "posts", slug: "harbour", language: $language, locale: $locale, asOf: $asOf) {
+    title status fields } }"""
+BY_ID = """query ($id: ID!, $locale: String) {
+  contentEntryById(id: $id, locale: $locale) { title status fields } }"""
 
 
-class Post(Struct, frozen=True):
-    """``words``: by locale."""
-
-    title: str
-    words: dict[str, str]
-    french_title: str | None = None
-    status: str = "published"
-    language: str = "en-US"
-    environment: str = "production"
-    author: str | None = None
-
-    @property
-    def slug(self) -> str:
-        return self.title.lower()
+def sets_of(names: Iterable[str]) -> Iterator[Any]:
+    """Each name alone, and each pair; with the past, each three. Fast: each alone, and each pair
+    of a list of one type."""
+    known = sorted(names)
+    for size in (1, 2, 3):
+        for chosen in map(set, combinations(known, size)):
+            if not chosen >= CONTRARY and (size < 3 or "past" in chosen):
+                yield frozenset(chosen)
 
 
-TIDE = {"en-US": "tide"}
-NEWEST_FIRST = (
-    Post("Harbour", {}, language="fr-FR"),
-    Post("Plain", {}),
-    Post("Gone", {}, status="archived"),
-    Post("Harbour", TIDE, french_title="Le port", author=ADA),
-    Post("Rehearsal", {}, environment="staging"),
-)
-
-
-def expected(names: set[str]) -> list[Post]:
-    """All entries of the list, in its order."""
-
-    def chosen(name: str, default: str) -> str:
-        return PARAMETERS[name].partition("=")[2] if name in names else default
-
-    found = [
-        one
-        for one in NEWEST_FIRST
-        if one.status == chosen("status", "published")
-        if one.language == chosen("language", "en-US")
-        if one.environment == chosen("environment", "production")
-        if "filter" not in names or one.slug == "harbour"
-        if "q" not in names or "tide" in one.words.get(chosen("locale", "en-US"), "")
+def cases_of(names: Iterable[str], fast: int = 1) -> list[Any]:
+    """``fast``: sets of up to this many names are in the fast suite, for one of the keys."""
+    return [
+        pytest.param(
+            chosen,
+            key,
+            id=f"{key}:{'+'.join(sorted(chosen))}",
+            marks=[pytest.mark.slow] if len(chosen) > (fast if key == "editor" else 1) else [],
+        )
+        for key in KEYS
+        for chosen in sets_of(names)
     ]
-    return sorted(found, key=lambda one: one.slug) if "sort" in names else found
 
 
-@pytest.mark.parametrize("names", ALONE_AND_IN_PAIRS, ids="+".join)
-async def test_filters_17_each_parameter_combines(names: tuple[str, ...], asker: Asker) -> None:
+@pytest_asyncio.fixture(scope="module", loop_scope="package")
+async def times(live: Server) -> Times:
+    return await write_gazette(live)
+
+
+class Asked:
+    """What a set of parameters asks for, by one of the keys."""
+
+    def __init__(self, names: frozenset[str], key: str, default_status: str | None) -> None:
+        self.names = names
+        self.secret = KEYS[key]
+        self.is_reader = key == "reader"
+        self.world: World = THEN if "past" in names else NOW
+        self.locale = FRENCH if "locale" in names else "en-US"
+        self.environment = "staging" if "environment" in names else "production"
+        self.status = "draft" if "status" in names else default_status
+        if self.is_reader and self.status is None:
+            self.status = "published"
+
+    def title(self, one: Item) -> str:
+        return one.french if self.locale == FRENCH and one.french else one.title
+
+    def whole(self, type_slug: str | None, language: str | None) -> list[Item]:
+        """The list, in its order."""
+        found = [
+            one
+            for one in self.world.items
+            if type_slug in (None, one.type_slug)
+            if self.status in (None, one.status)
+            if language in (None, one.language)
+            if one.environment == self.environment
+            if "filter" not in self.names or one.title.startswith("H")
+            if "q" not in self.names or (one.says_tide and self.title(one) == one.title)
+        ]
+        return sorted(found, key=lambda one: one.title) if "sort" in self.names else found
+
+    def included(self, page: Iterable[Item]) -> dict[str, str]:
+        """The titles of what the key may read, by id."""
+        authors = [self.world.one(one.author) for one in page if one.author]
+        return {
+            one.id: self.title(one)
+            for one in authors
+            if one.status == "published" or not self.is_reader
+        }
+
+    def fields(self, one: Item) -> tuple[str, ...]:
+        # In staging, no type was revised.
+        world = THEN if one.environment == "staging" else self.world
+        return world.fields[one.type_slug]
+
+
+async def ask(asker: Asker, path: str, asked: Asked, parameters: list[str], times: Times) -> Answer:
     """The response has an ETag, and does not change for a request with a position."""
-    last = await asker.ask(get(f"{POSTS}/rehearsal?environment=staging"))
-    query = "&".join(PARAMETERS[name] for name in names).format(now=last.data["updatedAt"])
-    answer = await asker.ask(get(f"{POSTS}?{query}"))
-    if set(names) in REFUSED:
+    query = "&".join(parameters).format(then=times.then, now=times.now)
+    target = f"{path}?{query}"
+    answer = await asker.ask(get(target, key=asked.secret))
+    if answer.status == 200:
+        same = {"If-None-Match": answer.headers["ETag"]}
+        assert (await asker.ask(get(target, key=asked.secret, headers=same))).status == 304
+    return answer
+
+
+@pytest.mark.parametrize(("names", "key"), cases_of(PARAMETERS["/v1/content/posts"], fast=2))
+async def test_filters_17_each_parameter_of_the_list_of_a_type_combines(
+    names: frozenset[str], key: str, asker: Asker, times: Times
+) -> None:
+    asked = Asked(names, key, "published")
+    path = "/v1/content/posts"
+    answer = await ask(asker, path, asked, [PARAMETERS[path][name] for name in names], times)
+    if asked.is_reader and "status" in names:
+        assert answer.status == 403, answer.text
+    else:
+        language = FRENCH if "language" in names else "en-US"
+        check_list(asked, answer, asked.whole("posts", language), default_limit=10)
+
+
+@pytest.mark.parametrize(("names", "key"), cases_of(PARAMETERS["/v1/content"]))
+async def test_filters_17_each_parameter_of_the_list_across_types_combines(
+    names: frozenset[str], key: str, asker: Asker, times: Times
+) -> None:
+    """Which ignores the status and the language."""
+    asked = Asked(names - {"status"}, key, None)
+    path = "/v1/content"
+    answer = await ask(asker, path, asked, [PARAMETERS[path][name] for name in names], times)
+    whole = asked.whole("posts" if "type" in names else None, None)
+    check_list(asked, answer, whole, default_limit=50)
+
+
+def check_list(asked: Asked, answer: Answer, whole: list[Item], default_limit: int) -> None:
+    names = asked.names
+    if any(names >= one for one in REFUSED):
         assert answer.status == 400, answer.text
         return
-    assert answer.status == 200, answer.text
-    check(set(names), answer.body)
-    again = {
-        "If-None-Match": answer.headers["ETag"],
-        "X-Content-Position": last.headers["X-Content-Position"],
-    }
-    assert (await asker.ask(get(f"{POSTS}?{query}", headers=again))).status == 304
-
-
-def check(names: set[str], body: dict[str, Any]) -> None:
-    whole = expected(names)
-    limit, offset = 1 if "limit" in names else 10, 1 if "offset" in names else 0
+    limit, offset = 1 if "limit" in names else default_limit, 1 if "offset" in names else 0
     page = whole[offset:][:limit]
-    assert [one["slug"] for one in body["data"]] == [one.slug for one in page]
-    assert [one["title"] for one in body["data"]] == [
-        one.french_title if "locale" in names and one.french_title else one.title for one in page
-    ]
-    shapes = {tuple(one) for one in body["data"]}
-    assert all((shape == ("id", "title", "slug")) == ("select" in names) for shape in shapes)
-    pagination = dict(body["pagination"])
-    following = pagination.pop("next", None)
-    assert bool(following) == ("cursor" in names and len(whole) > limit)
-    shown = {} if "cursor" in names else {"offset": offset}
-    total = None if "total" in names else len(whole)
-    assert pagination == {"limit": limit, **shown, "total": total}
+    assert answer.status == 200, answer.text
+    body = answer.body
+    check_entries(asked, body["data"], page)
+    check_pagination(asked, body["pagination"], whole, limit, offset)
     assert ("includes" in body) == ("include" in names)
     if "include" in names:
-        assert set(body["includes"]["entries"]) == {one.author for one in page if one.author}
+        found = {key: one["title"] for key, one in body["includes"]["entries"].items()}
+        assert found == asked.included(page)
+
+
+def check_entries(asked: Asked, data: list[Any], page: list[Item]) -> None:
+    assert [(one["id"], one["title"], one["slug"]) for one in data] == [
+        (one.id, asked.title(one), one.slug) for one in page
+    ]
+    if "select" in asked.names:
+        assert all(tuple(one) == ("id", "title", "slug") for one in data)
+    else:
+        assert [one["status"] for one in data] == [one.status for one in page]
+        assert [tuple(one["fields"]) for one in data] == [asked.fields(one) for one in page]
+
+
+def check_pagination(
+    asked: Asked, pagination: dict[str, Any], whole: list[Item], limit: int, offset: int
+) -> None:
+    shown = dict(pagination)
+    following = shown.pop("next", None)
+    assert bool(following) == ("cursor" in asked.names and len(whole) > limit)
+    total = None if "total" in asked.names else len(whole)
+    expected: dict[str, Any] = {"limit": limit, "total": total}
+    assert shown == (expected if "cursor" in asked.names else {**expected, "offset": offset})
+
+
+@pytest.mark.parametrize(
+    ("names", "key"), cases_of(PARAMETERS["/v1/content/posts/harbour"], fast=2)
+)
+async def test_filters_17_each_parameter_of_an_entry_combines(
+    names: frozenset[str], key: str, asker: Asker, times: Times
+) -> None:
+    asked = Asked(names, key, None)
+    path = "/v1/content/posts/harbour"
+    answer = await ask(asker, path, asked, [PARAMETERS[path][name] for name in names], times)
+    one = harbour(asked)
+    if one is None:
+        assert answer.status == 404, answer.text
+        return
+    assert answer.status == 200, answer.text
+    data = answer.data
+    assert (data["id"], data["title"]) == (one.id, asked.title(one))
+    if "select" in names:
+        assert list(data) == ["id", "title", "fields"]
+        assert data["fields"] == {"author": one.author}
+    else:
+        assert (data["slug"], data["status"]) == (one.slug, one.status)
+        assert tuple(data["fields"]) == asked.fields(one)
+    assert ("includes" in answer.body) == ("include" in names)
+    if "include" in names:
+        found = {key: each["title"] for key, each in answer.body["includes"]["entries"].items()}
+        assert found == asked.included([one])
+
+
+def harbour(asked: Asked) -> Item | None:
+    language = FRENCH if "language" in asked.names else "en-US"
+    found = [one for one in asked.whole("posts", language) if one.slug == "harbour"]
+    return found[0] if found else None
+
+
+@pytest.mark.parametrize(("names", "key"), cases_of(["locale", "asOf", "past", "language"]))
+async def test_filters_17_each_argument_of_an_entry_combines(
+    names: frozenset[str], key: str, asker: Asker, times: Times
+) -> None:
+    asked = Asked(names, key, None)
+    answer = await asker.ask(graphql(ONE, asked.secret, **arguments(names, times)))
+    check_one(asked, answer.body["data"]["contentEntry"], harbour(asked))
+
+
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("names", [frozenset(), frozenset({"locale"})], ids=["alone", "locale"])
+async def test_filters_17_an_entry_by_its_id(
+    names: frozenset[str], key: str, asker: Asker, times: Times
+) -> None:
+    asked = Asked(names, key, None)
+    for one in (*NOW.items, *THEN.items):
+        given = {**arguments(names, times), "id": one.id}
+        answer = await asker.ask(graphql(BY_ID, asked.secret, **given))
+        now = [each for each in asked.whole(None, None) if each.id == one.id]
+        check_one(asked, answer.body["data"]["contentEntryById"], now[0] if now else None)
+
+
+def check_one(asked: Asked, found: Any, one: Item | None) -> None:
+    """Of GraphQL."""
+    if one is None:
+        assert found is None
+        return
+    assert (found["title"], found["status"]) == (asked.title(one), one.status)
+    assert tuple(found["fields"]) == asked.fields(one)
+
+
+def arguments(names: frozenset[str], times: Times) -> dict[str, Any]:
+    given: dict[str, Any] = {}
+    for name in names:
+        given |= ARGUMENTS[name]
+    if "asOf" in given:
+        given["asOf"] = given["asOf"].format(then=times.then, now=times.now)
+    return given
+
+
+@pytest.mark.parametrize(("names", "key"), cases_of(ARGUMENTS))
+async def test_filters_17_each_argument_of_a_list_combines(
+    names: frozenset[str], key: str, asker: Asker, times: Times
+) -> None:
+    """The entries are those of REST, if it is asked the same."""
+    asked = Asked(names, key, None)
+    answer = await asker.ask(graphql(DOCUMENT, asked.secret, **arguments(names, times)))
+    refused = 400 if any(names >= one for one in REFUSED) else None
+    if asked.is_reader and "status" in names:
+        refused = 403
+    if refused is not None:
+        [error] = answer.body["errors"]
+        assert error["extensions"]["status"] == refused, error
+        return
+    found = answer.body["data"]["contentEntries"]
+    type_slug = "posts" if "type" in names else None
+    whole = asked.whole(type_slug, FRENCH if "language" in names else None)
+    limit, offset = 1 if "limit" in names else 10, 1 if "offset" in names else 0
+    check_entries(asked, found["data"], whole[offset:][:limit])
+    pagination = found["pagination"]
+    if "cursor" in names:
+        assert pagination.pop("offset") == 0
+    check_pagination(asked, pagination, whole, limit, offset)
+    parameters = [REST_OF_ARGUMENTS[name] for name in names]
+    parameters += [] if "limit" in names else ["limit=10"]
+    rest = await ask(asker, "/v1/content", asked, parameters, times)
+    assert rest.status == 200, rest.text
+    names_of_one = found["data"][0] if found["data"] else ()
+    assert [{name: one[name] for name in names_of_one} for one in rest.body["data"]] == found[
+        "data"
+    ]

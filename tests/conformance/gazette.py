@@ -1,0 +1,154 @@
+"""A workspace with a past: its entries as they were at one moment, and as they are now."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from api.rest.wire import timestamp
+from tests.conformance.magazine import workspace
+from tests.integration.api.server import Server
+from tests.integration.live_projector import until
+from tests.integration.projector.sample_log import Given, raws
+from write_side import commands as c
+from write_side.domain.definition import Field
+from write_side.domain.events import Translation
+from write_side.domain.identity import Scope
+
+GAZETTE = "a-key-of-the-gazette"
+GAZETTE_READER = "a-key-for-what-the-gazette-publishes"
+FRENCH = "fr-FR"
+ENTRY_ID = "018f0000-0000-7000-8000-0000000001{}"
+ADA, BOB, CAT = (ENTRY_ID.format(f"a{n}") for n in range(3))
+BODY = Field("body", "Body", "text", searchable=True)
+AUTHOR = Field("author", "Author", "reference", to=("authors",))
+AUTHORS = (Field("bio", "Bio", "text"),)
+
+
+class Item(Struct, frozen=True):
+    """An entry. ``french``: the title of its translation; ``says_tide``: in its original text."""
+
+    id: str
+    title: str
+    slug: str
+    status: str = "published"
+    language: str = "en-US"
+    type_slug: str = "posts"
+    environment: str = "production"
+    author: str | None = None
+    french: str | None = None
+    says_tide: bool = False
+
+
+class World(Struct, frozen=True):
+    """``items``: newest first; ``fields``: by content type."""
+
+    items: tuple[Item, ...]
+    fields: dict[str, tuple[str, ...]]
+
+    def one(self, item_id: str) -> Item:
+        return next(one for one in self.items if one.id == item_id)
+
+
+def _post(number: int, title: str, **more: Any) -> Item:
+    return Item(ENTRY_ID.format(f"b{number}"), title, more.pop("slug", title.lower()), **more)
+
+
+def _author(item_id: str, title: str, status: str) -> Item:
+    return Item(item_id, title, title.lower(), status, type_slug="authors")
+
+
+REHEARSAL = _post(0, "Rehearsal", slug="harbour", environment="staging")
+_THEN = (
+    _post(6, "Hotel", language=FRENCH, author=ADA),
+    _post(5, "Harbour", language=FRENCH, author=CAT),
+    _post(4, "Plain", author=BOB),
+    _post(3, "Gone", status="archived", author=BOB),
+    _post(2, "Harbour", author=ADA, french="Le port", says_tide=True),
+    _post(1, "Hidden", status="draft", author=ADA, says_tide=True),
+    _author(CAT, "Cat", "published"),
+    _author(BOB, "Bob", "draft"),
+    _author(ADA, "Ada", "published"),
+    REHEARSAL,
+)
+_hotel, _french, _, _gone, _harbour, _hidden, _cat, _bob, _ada, _ = _THEN
+_NOW = (
+    _post(7, "Tide table", slug="table", author=ADA, says_tide=True),
+    _hotel,
+    replace(_french, status="draft"),
+    replace(_gone, status="published"),
+    replace(_harbour, title="Haven", author=CAT),
+    _hidden,
+    replace(_cat, status="archived"),
+    replace(_bob, status="published"),
+    replace(_ada, title="Ada L."),
+    REHEARSAL,
+)
+THEN = World(_THEN, {"posts": ("body", "author"), "authors": ("bio",)})
+NOW = World(_NOW, {"posts": ("lead", "author", "body"), "authors": ()})
+
+
+class Times(Struct, frozen=True):
+    """Of requests: a moment at which the entries were THEN, and one at which they are NOW."""
+
+    then: str
+    now: str
+
+
+async def write_gazette(server: Server) -> Times:
+    """What happens between the two moments: entries are created, changed, published, unpublished
+    and deleted, and content types revised."""
+    given = await workspace(server, "gazette", GAZETTE, staging=True)
+    await server.key(GAZETTE_READER, "gazette", ("content.published",))
+    staging = Given(server.repository, Scope("gazette", "staging"))
+    await staging.does(c.AddEnvironment, scope=staging.scope)
+    for each in (given, staging):
+        await each.content_type(*AUTHORS, slug="authors")
+        await each.content_type(BODY, AUTHOR)
+    await _create(staging, REHEARSAL)
+    for one in reversed(_THEN[:-1]):
+        await _create(given, one)
+    then = await _time(server)
+    await given.update(_french.id, status="draft")
+    await given.delete(_THEN[2].id)
+    await given.update(_gone.id, status="published")
+    await given.update(_harbour.id, title="Haven", fields=raws(author=CAT))
+    await given.update(CAT, status="archived")
+    await given.update(BOB, status="published")
+    await given.update(ADA, title="Ada L.")
+    await given.revised(Field("lead", "Lead", "text"), AUTHOR, BODY)
+    await given.revised(Field("layout", "Layout", "section"), slug="authors")
+    await _create(given, _NOW[0])
+    await server.caught_up()
+    return Times(then, await _time(server))
+
+
+async def _create(given: Given, one: Item) -> None:
+    french = {FRENCH: Translation(one.french, raws(body="La mer."))} if one.french else {}
+    fields = {"body": "The tide is out." if one.says_tide else "Sand."}
+    if one.author is not None:
+        fields["author"] = one.author
+    await given.entry(
+        one.slug,
+        type_slug=one.type_slug,
+        entry_id=one.id,
+        title=one.title,
+        status=one.status,
+        language=one.language,
+        fields=raws(**fields),
+        translations=french,
+    )
+
+
+async def _time(server: Server) -> str:
+    """A moment after all that has happened, and before all that will happen."""
+    recorder = server.repository.recorder
+    time = await recorder.time()
+
+    async def has_passed() -> bool:
+        return timestamp(await recorder.time()) > timestamp(time)
+
+    await until(has_passed)
+    return timestamp(time)
