@@ -203,9 +203,12 @@ class Twice:
             assert status == 200, command
             if executed.events:
                 self._last = self._now
-                self.told[executed.position] = copy.deepcopy(self.naive)
+                self._remember(executed.position)
         else:
             assert status_of(executed) == status, (executed, command)
+
+    def _remember(self, position: int) -> None:
+        self.told[position] = copy.deepcopy(self.naive)
 
     async def _execute(self, command: c.Command) -> CommandResult | Refused:
         try:
@@ -307,4 +310,5 @@ def field(drawn: dict[str, Any]) -> Field:
         to=tuple(drawn.get("to", ())),
         fields=tuple(map(field, drawn.get("fields", ()))),
         indexed=drawn.get("indexed", False),
+        searchable=drawn.get("searchable", False),
     )

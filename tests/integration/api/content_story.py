@@ -1,0 +1,212 @@
+"""A random history of a workspace, told to the service and to the naive model: entries of several
+types that are created, changed, translated, published, archived and deleted, types that are revised
+and removed, media files that come and go."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import partial
+from random import Random
+from typing import Any
+
+import msgspec
+
+from tests.integration.projector.paired_commands import ACTOR, Twice, entry_id
+from tests.integration.projector.reference_model import Place
+from tests.integration.read_side.query_strategies import FIELDS as INDEXED
+from tests.integration.read_side.query_strategies import LANGUAGES, STATUSES, TEXTS, random_values
+from tests.store_clock import Clock
+from write_side import commands as c
+from write_side.domain.definition import Field
+from write_side.repository import Repository
+
+PLACE: Place = ("acme", "production")
+ELSEWHERE: list[Place] = [("acme", "staging"), ("other", "production")]
+IDS = [entry_id(number) for number in range(1, 90)]
+LOCALES = ("en-US", "fr-FR", "pl-PL")
+FILES = ("hero", "map")
+SLUGS = [f"slug-{number}" for number in range(40)]
+STEPS = [timedelta(milliseconds=n) for n in (0, 0, 1, 1, 2, 500, 70_000, 86_400_000)]
+STEMS = {"tides": "tide", "lamps": "lamp"}
+"""The same in English and French: words of one stem. Polish has no stemmer."""
+WORDS = ("tide", "tides", "lamp", "lamps", "fog", "salt")
+
+
+def described(field: Field) -> dict[str, Any]:
+    """As the naive model has it."""
+    given = {**msgspec.structs.asdict(field), "options": [one.value for one in field.options]}
+    return {what: value for what, value in given.items() if value}
+
+
+BODY = {"slug": "body", "type": "rich_text", "searchable": True}
+NOTE: dict[str, Any] = {"slug": "note", "type": "text"}
+COVER = {"slug": "cover", "type": "media"}
+PHOTO = {"slug": "photo", "type": "media", "multiple": True}
+ABOUT = {"slug": "about", "type": "reference"}
+FRIEND = {"slug": "friend", "type": "reference", "to": ["authors"]}
+LAYOUT = {"slug": "layout", "type": "section"}
+TYPES: dict[str, list[dict[str, Any]]] = {
+    "authors": [BODY, FRIEND, PHOTO],
+    "posts": [BODY, LAYOUT, *map(described, INDEXED), COVER],
+    "notes": [NOTE, ABOUT],
+    "flyers": [NOTE],
+}
+NOTES: list[list[dict[str, Any]]] = [[NOTE, ABOUT], [ABOUT, COVER], [NOTE, ABOUT, BODY, COVER]]
+"""The revisions of notes."""
+
+
+class Story(Twice):
+    """``naive`` has what was told, and media files among its past."""
+
+    def __init__(self, repository: Repository, seed: int) -> None:
+        super().__init__(repository)
+        self._chance = Random(seed)
+
+    async def tell_all(self, changes: int) -> None:
+        await self.begin([])
+        for place in [PLACE, *ELSEWHERE]:
+            for slug, fields in TYPES.items():
+                stages = ["writing", "review"] if slug == "posts" else []
+                await self.create_type(place, slug, _definition(fields, stages))
+        for file in FILES:
+            await self.file(file, "1")
+        for place in ELSEWHERE:
+            await self.create(place, "posts", title="Tide lamp", status="published")
+        for number in range(8):
+            slug = "authors" if number < 4 else "posts"
+            await self.create(PLACE, slug, **self._drawn(), fields=self._fields(slug))
+        for _ in range(changes):
+            Clock.time += self._chance.choice(STEPS)
+            await self.change()
+        Clock.time += timedelta(seconds=1)
+
+    async def change(self) -> None:
+        steps = [self._begin, self._edit, self._set_status, self._translate]
+        steps += [self._end, self._revise, self._file, self._replace_flyers]
+        [step] = self._chance.choices(steps, weights=[45, 20, 20, 15, 5, 1, 3, 1])
+        await step()
+
+    async def create(self, place: Place, type_slug: str, **given: Any) -> None:
+        new: dict[str, Any] = {"slug": None, "language": "en-US", "status": "draft"}
+        await self._create(place, type_slug, {**new, "fields": {}, "texts": {}, **given})
+
+    async def edit(self, one: str, **changes: Any) -> None:
+        await self._update(PLACE, one, {"fields": {}, **changes})
+
+    async def end(self, one: str) -> None:
+        await self._delete(PLACE, one)
+
+    async def file(self, media_id: str, url: str | None) -> None:
+        """``url``: None to remove it."""
+        workspace, life = PLACE[0], ("media", media_id)
+        at = self._now
+        if url is None:
+            await self.remove_media(workspace, media_id)
+            self.naive.past.take(at, life, None)
+            return
+        put = c.PutMedia(
+            actor=ACTOR,
+            workspace=workspace,
+            media_id=media_id,
+            content_type="image/png",
+            url=f"https://cdn.example/{url}",
+            name=f"{url}.png",
+        )
+        await self.both(partial(self.naive.put_media, workspace, media_id), put)
+        shown = {"id": media_id, "url": put.url, "name": put.name, "contentType": "image/png"}
+        self.naive.past.take(at, life, {"what": "media", "shown": shown})
+
+    def living(self, *types: str) -> list[str]:
+        return [one["id"] for one in self.naive.of(PLACE) if one["type"] in (types or TYPES)]
+
+    def _remember(self, position: int) -> None:
+        """The past has it."""
+
+    def _resolved(self, _place: Place, drawn: dict[str, Any]) -> dict[str, Any]:
+        return drawn
+
+    async def _begin(self) -> None:
+        types = ["posts", "posts", "posts", "posts", "authors", "notes", "flyers"]
+        slug = self._chance.choice(types)
+        await self.create(PLACE, slug, **self._drawn(), fields=self._fields(slug))
+
+    async def _edit(self) -> None:
+        one = self._one()
+        changes = {"title": self._title(), "slug": self._chance.choice(SLUGS)}
+        if one["type"] == "posts":
+            changes["stage"] = self._chance.choice(["writing", "review"])
+        chosen = {name: value for name, value in changes.items() if self._chance.random() < 0.3}
+        await self.edit(one["id"], **chosen, fields=self._fields(one["type"]))
+
+    async def _set_status(self) -> None:
+        await self.edit(self._one()["id"], status=self._chance.choice(STATUSES))
+
+    async def _translate(self) -> None:
+        one = self._one()
+        locale = self._chance.choice([code for code in LOCALES if code != one["language"]])
+        texts: dict[str, Any] = {"title": self._chance.choice([None, "", self._text()])}
+        texts["fields"] = {"body": self._chance.choice([None, "", self._text()])}
+        await self.edit(one["id"], texts={locale: texts})
+
+    async def _end(self) -> None:
+        await self.end(self._one()["id"])
+
+    async def _revise(self) -> None:
+        here = sorted(self.naive.types[PLACE])
+        fields = self._chance.choice(NOTES)
+        await self.revise_type(PLACE, here.index("notes"), _definition(fields, []))
+
+    async def _file(self) -> None:
+        number = self._chance.randrange(9)
+        await self.file(self._chance.choice(FILES), None if number > 5 else str(number))
+
+    async def _replace_flyers(self) -> None:
+        """By a type with the same slug."""
+        here = sorted(self.naive.types[PLACE])
+        await self.remove_type(PLACE, here.index("flyers"), emptied=True)
+        Clock.time += self._chance.choice(STEPS)
+        await self.create_type(PLACE, "flyers", _definition([NOTE, COVER], []))
+
+    def _one(self) -> dict[str, Any]:
+        return self._chance.choice([*self.naive.of(PLACE)])
+
+    def _drawn(self) -> dict[str, Any]:
+        chance = self._chance
+        return {
+            "title": self._title(),
+            "slug": chance.choice(SLUGS),
+            "language": chance.choice([*LANGUAGES, "en-US", "en-US"]),
+            "status": chance.choice(STATUSES),
+        }
+
+    def _title(self) -> str:
+        return self._chance.choice([self._text(), self._text(), self._chance.choice(TEXTS)])
+
+    def _text(self) -> str:
+        return " ".join(self._chance.choices(WORDS, k=self._chance.randint(1, 3))).capitalize()
+
+    def _fields(self, type_slug: str) -> dict[str, Any]:
+        """Some of the type's, with references to what there is."""
+        chance = self._chance
+        known = self.naive.types[PLACE][type_slug]["fields"]
+        authors, others = self.living("authors"), self.living()
+        given = {
+            **{slug: msgspec.json.decode(text) for slug, text in random_values(chance).items()},
+            "body": " ".join([self._text(), self._text().lower()]),
+            "note": self._text(),
+            "cover": chance.choice([*self._files(), None]),
+            "photo": self._files() or None,
+            "about": chance.choice([*others, None]),
+            "friend": chance.choice([*authors, None]),
+            "author": chance.choice([*authors, None]),
+            "related": chance.choices(others, k=chance.randrange(4)) if others else [],
+        }
+        kept = {field["slug"] for field in known if chance.random() < 0.8}
+        return {slug: value for slug, value in given.items() if slug in kept}
+
+    def _files(self) -> list[str]:
+        return sorted(self.naive.workspaces[PLACE[0]]["media"] & {*FILES})
+
+
+def _definition(fields: list[dict[str, Any]], stages: list[str]) -> dict[str, Any]:
+    return {"name": "Type", "fields": fields, "stages": stages}
