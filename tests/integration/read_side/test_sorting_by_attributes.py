@@ -10,13 +10,13 @@ from msgspec.structs import replace
 
 from read_side.queries.comparison import ATTRIBUTES
 from read_side.queries.request import EntryQuery, SortKey
+from tests.integration.read_side.query_strategies import queries
 from tests.integration.read_side.test_query_pages import (
     LARGE,
     SMALL,
     Desk,
     check,
     desk,  # noqa: F401 - a fixture
-    queries,
 )
 
 SUPPRESSED = (HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large)
