@@ -29,6 +29,8 @@ BRIDGE = "contentlog-ha"
 READY = 90.0
 """Seconds for a cluster to start, or to become whole again."""
 DATABASE = "content"
+_LEADER = ("master", "primary")
+"""The leader's role: before and since Patroni 4."""
 PROGRAMS = ("patroni", "etcd", "ip", "setpriv")
 
 
@@ -161,6 +163,15 @@ class Node:
     def reconnect(self) -> None:
         ip("link", "set", self._link, "up")
 
+    def status(self) -> dict[str, Any]:
+        """What Patroni says of its own PostgreSQL, empty if it does not answer."""
+        try:
+            with urllib.request.urlopen(f"http://{self.address}:8008/patroni", timeout=1) as found:
+                status: dict[str, Any] = json.load(found)
+                return status
+        except (OSError, ValueError):
+            return {}
+
     def remove(self) -> None:
         self.thaw()
         self.kill()
@@ -185,42 +196,32 @@ class Cluster:
         )
         self.url = self.owner_url.replace("postgres:", "content:", 1)
 
-    def members(self) -> list[dict[str, Any]]:
-        """As Patroni sees them; none if no node answers."""
-        for node in self.nodes:
-            try:
-                with urllib.request.urlopen(
-                    f"http://{node.address}:8008/cluster", timeout=1
-                ) as found:
-                    members: list[dict[str, Any]] = json.load(found)["members"]
-                    return members
-            except (OSError, ValueError):
-                continue
-        return []
+    def wait_until_whole(self) -> Node:
+        """Waits for a leader with two standbys that follow it, one of them synchronous, and returns
+        the leader."""
+        return until(self._leader_of_all)
 
-    def leader(self) -> Node:
-        """Waits until there is one."""
-        until(lambda: any(one["role"] == "leader" for one in self.members()))
-        name = next(one["name"] for one in self.members() if one["role"] == "leader")
-        return next(node for node in self.nodes if node.name == name)
-
-    def wait_until_whole(self) -> None:
-        """A leader, a synchronous standby, and another standby that follows."""
-        until(self._is_whole)
-
-    def _is_whole(self) -> bool:
-        members = self.members()
-        roles = sorted(one["role"] for one in members)
-        states = {one["state"] for one in members}
-        return roles == ["leader", "replica", "sync_standby"] and states <= {"running", "streaming"}
+    def _leader_of_all(self) -> Node | None:
+        """By what each node says of itself: what others know of a node may be older."""
+        found = {node: node.status() for node in self.nodes}
+        leaders = [node for node, one in found.items() if one.get("role") in _LEADER]
+        standbys = [one for one in found.values() if one.get("role") == "replica"]
+        if len(leaders) != 1 or {one["state"] for one in standbys} != {"running"}:
+            return None
+        followers = found[leaders[0]].get("replication", [])
+        followed = [one["state"] for one in followers] == ["streaming"] * (NODES - 1)
+        is_synchronous = any(one["sync_state"] == "sync" for one in followers)
+        return leaders[0] if followed and is_synchronous else None
 
 
-def until(holds: Callable[[], bool], seconds: float = READY) -> None:
+def until(find: Callable[[], Node | None], seconds: float = READY) -> Node:
+    """Waits until there is one. Raises TimeoutError."""
     deadline = time.monotonic() + seconds
-    while not holds():
+    while (found := find()) is None:
         if time.monotonic() > deadline:
             raise TimeoutError(f"not within {seconds:.0f} s")
         time.sleep(0.2)
+    return found
 
 
 def ip(*arguments: str) -> str:

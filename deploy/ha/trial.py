@@ -92,8 +92,7 @@ async def _create_database(found: Cluster) -> None:
 
 
 async def _round(found: Cluster, fault: Fault, ledger: Ledger) -> Round:
-    await asyncio.to_thread(found.wait_until_whole)
-    leader = await asyncio.to_thread(found.leader)
+    leader = await asyncio.to_thread(found.wait_until_whole)
     await _acknowledged(ledger, 20)
     began = time.monotonic()
     fault.begin(leader)

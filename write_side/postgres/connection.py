@@ -26,6 +26,8 @@ costs more than ``jit_above_cost``, and compiling it takes a hundred times as lo
 _KNOWN_TO_POOLERS = ("application_name",)
 _UNSUPPORTED = "unsupported startup parameter"
 _PROCESS = "SELECT pg_backend_pid()"
+_REFUSED_AGAIN = 0.25
+"""Seconds until a host that has refused is asked again."""
 _LOCK = 0x636C_6F67_0006
 _WAIT = "SELECT pg_advisory_xact_lock($1)"
 _CATALOG_ONLY = "SET LOCAL search_path = pg_catalog, pg_temp"
@@ -90,13 +92,27 @@ async def _check_session(connection: _Opened, dsn: str | None, timeout: float | 
 
 async def _connect(dsn: str | None, **options: Any) -> _Opened:
     """The first connection that a host accepts. Tried one after another, a host that is frozen or
-    cut off would take the whole timeout before the next one."""
+    cut off would take the whole timeout before the next one.
+
+    While a host has not answered, those that have refused are asked again: a standby may become the
+    primary before the timeout of a frozen one.
+    """
     urls = urls_of_hosts(dsn or "")
     if len(urls) == 1:
         return await asyncpg.connect(dsn, **options)
-    attempts: list[asyncio.Task[_Opened]] = [
-        asyncio.create_task(asyncpg.connect(url, **options)) for url in urls
-    ]
+    silent = set(urls)
+
+    async def attempt_on(url: str) -> _Opened:
+        while True:
+            try:
+                return await asyncpg.connect(url, **options)
+            except _TRANSIENT:
+                silent.discard(url)
+                if not silent:
+                    raise
+            await asyncio.sleep(_REFUSED_AGAIN)
+
+    attempts = [asyncio.create_task(attempt_on(url)) for url in urls]
     chosen: _Opened | None = None
     try:
         for attempt in asyncio.as_completed(attempts):

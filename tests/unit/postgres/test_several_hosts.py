@@ -37,7 +37,8 @@ class Opened:
 
 
 class Hosts:
-    """Answers of hosts by URL: a connection, an error, or nothing for ever."""
+    """Answers of hosts by URL: a connection, an error, or nothing for ever; of a list, one after
+    another."""
 
     def __init__(self, **answers: Any) -> None:
         self._answers = {A: answers.get("a"), B: answers.get("b"), C: answers.get("c")}
@@ -45,6 +46,8 @@ class Hosts:
 
     async def connect(self, url: str, **_options: Any) -> Any:
         answer = self._answers[url]
+        if isinstance(answer, list):
+            answer = answer.pop(0)
         try:
             await asyncio.sleep(0 if answer else 60)
         except asyncio.CancelledError:
@@ -75,6 +78,19 @@ async def test_a_frozen_host_delays_no_other(monkeypatch: pytest.MonkeyPatch) ->
     await asyncio.sleep(0)
     assert found.cancelled == [A]
     assert not opened.terminated
+
+
+async def test_a_standby_is_asked_again_while_another_host_is_frozen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    promoted = Opened()
+    standby = asyncpg.TargetServerAttributeNotMatched("a standby")
+    found = hosts(monkeypatch, b=[standby, promoted], c=OSError("refused"))
+    async with asyncio.timeout(5):
+        used: Any = await connect(URL)
+    assert used is promoted
+    await asyncio.sleep(0)
+    assert A in found.cancelled
 
 
 async def test_of_two_that_accept_one_is_used_and_the_other_ended(
