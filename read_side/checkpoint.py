@@ -15,7 +15,7 @@ from read_side.changes import ChangeRecord
 from read_side.freshness import Freshness
 from read_side.notices import CHANNEL, Notice, decode_notice
 from read_side.schema import Workspaces, workspaces_of
-from read_side.seen import Seen, open_seen, stamp_of
+from read_side.seen import Seen, open_seen, position_of, stamp_of
 from write_side.domain.identity import Scope
 from write_side.postgres.connection import Connection, connect
 
@@ -123,6 +123,10 @@ class CheckpointWatch:
         epoch, position = row["epoch"], row["position"]
         self.workspaces = workspaces_of(row)
         self._first_read.set()
+        if stamp_of(epoch, position) < poll.seen:
+            # By a crash, a failover to a standby that was behind, or a restore (ADR 38, 58).
+            before = position_of(poll.seen)
+            _log.warning("the read model was set back", position=position, before=before)
         self.freshness.end_poll(poll, stamp_of(epoch, position))
         if position < known:
             # So may a read model that was rebuilt from a restored log.
@@ -168,6 +172,8 @@ class CheckpointWatch:
 
     def _on_termination(self, _connection: Any) -> None:
         self.freshness.reset()
+        # The next server may be behind this one, so a position waits for that one's checkpoint.
+        self.position = 0
 
     def _passed(self, position: int) -> None:
         """The read model has passed the position: wakes all that wait for it or an earlier one."""

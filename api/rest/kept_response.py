@@ -8,6 +8,7 @@ from aiohttp import web
 from msgspec import Struct
 
 from api.context import Call
+from api.errors import NotVisibleYet
 from api.http.content import etag
 from api.http.large_bodies import JSON
 from api.rest import wire
@@ -15,7 +16,7 @@ from api.rest.positions import HEADER
 from api.rest.response_cache import KeptResponse, ReadResponse
 from read_side.notices import Dependency
 from read_side.pool import Pool, learn
-from read_side.refusals import TypeNotFound
+from read_side.refusals import NotFound, TypeNotFound
 from read_side.seen import position_of
 
 
@@ -59,6 +60,7 @@ async def kept(
 async def _without_stamp(call: Call, read: Callable[[Pool], Awaitable[Reading]]) -> web.Response:
     """There is no row that could have a stamp. What is read after the checkpoint includes it."""
     stamp = await learn(call.service.read_model)
+    _check_position(call, stamp)
     reading = await _read(call, read)
     response = encoded_response(call, reading.body)
     add_position(call, response, position_of(stamp if reading.stamp is None else reading.stamp))
@@ -67,12 +69,29 @@ async def _without_stamp(call: Call, read: Callable[[Pool], Awaitable[Reading]])
 
 async def _read(call: Call, read: Callable[[Pool], Awaitable[Reading]]) -> Reading:
     """From the primary. If there is no content type, there is no stamp either. Then the checkpoint
-    is read before the response is sent."""
+    is read before the response is sent.
+
+    Raises NotVisibleYet if the server was set back to before the position in the request: after a
+    failover, a read may be faster than the watch that notices it (ADR 58).
+    """
     try:
-        return await read(call.service.read_model)
-    except TypeNotFound:
-        await learn(call.service.read_model)
-        raise
+        reading = await read(call.service.read_model)
+    except NotFound as error:
+        if not call.position and not isinstance(error, TypeNotFound):
+            raise
+        _check_position(call, await learn(call.service.read_model))
+        if not call.position:
+            raise
+        # It may have been read before that checkpoint.
+        reading = await read(call.service.read_model)
+    if reading.stamp is not None:
+        _check_position(call, reading.stamp)
+    return reading
+
+
+def _check_position(call: Call, stamp: int) -> None:
+    if position_of(stamp) < call.position:
+        raise NotVisibleYet
 
 
 def json_response(call: Call, body: wire.Wire) -> web.Response:

@@ -52,6 +52,10 @@ class Postgres:
         """Sessions are ended at once, as ``pg_ctl restart`` does."""
         self._control("restart")
 
+    def promote(self) -> None:
+        """A standby begins to take writes."""
+        self._control("promote")
+
     def stop(self) -> None:
         self._control("stop", "-m", "fast")
 
@@ -66,6 +70,11 @@ class Postgres:
         for pid in self.pids():
             with suppress(ProcessLookupError):
                 os.kill(pid, number)
+
+    def kill(self) -> None:
+        """As a machine that is gone: it will not be stopped."""
+        self.signal(signal.SIGKILL)
+        (self.folder / "postmaster.pid").unlink()
 
     def run(self, program: str, *arguments: str) -> str:
         """One of PostgreSQL's programs, on this cluster; returns what it prints."""

@@ -1,0 +1,39 @@
+"""A read model that was set back, by a failover or a crash, before a process has noticed it."""
+
+from __future__ import annotations
+
+import pytest
+
+from read_side import checkpoint
+from tests.integration.api.server import Server
+from tests.integration.live_projector import connected
+
+BACK = """
+WITH gone AS (DELETE FROM read_model.entry WHERE slug = 'two')
+UPDATE read_model.checkpoint SET position = position - 1"""
+
+
+@pytest.fixture(autouse=True)
+def unnoticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The checkpoint is read only while a request waits for it."""
+    monkeypatch.setattr(checkpoint, "POLL", 3600.0)
+
+
+@pytest.mark.parametrize("path", ["/v1/content/posts/two", "/v1/content/posts"])
+async def test_a_position_that_was_passed_before_is_waited_for_again(
+    server: Server, path: str
+) -> None:
+    given = await server.workspace()
+    await given.content_type()
+    await given.entry("one", status="published")
+    await server.caught_up()
+    new = {"contentTypeSlug": "posts", "title": "Two", "slug": "two", "status": "published"}
+    created = await server.client().post(new)
+    token = {"X-Content-Position": created.headers["X-Content-Position"]}
+    assert (await server.client().get(path, headers=token)).status == 200
+    async with connected(server.url) as connection:
+        await connection.execute(BACK)
+    server.forget()
+    assert (await server.client().get(path, headers=token)).status == 503
+    # Who has seen nothing gets what there is.
+    assert (await server.client().get("/v1/content/posts/one")).status == 200
