@@ -20,7 +20,7 @@ from tests.processes import Processes
 
 SEED = int(os.environ.get("CONTENTLOG_TEST_STALENESS_SEED", "38"))
 SLUGS_OF_WRITER = 4
-WRITERS = 3
+WRITERS = 4
 READERS = 9
 FOLLOWERS = 6
 """Of each process."""

@@ -25,7 +25,7 @@ import pytest
 
 from tests.benchmarks.workload import FIELDS, SCOPE, SECRET, prepare
 from tests.documents import File, steps
-from tests.e2e.staleness import World, write
+from tests.e2e.staleness import WRITERS, World, write
 from tests.e2e.test_staleness import kill, operate, terminate
 from tests.integration.api.server import ACME, Server, serving
 from tests.integration.live_projector import connected
@@ -37,7 +37,6 @@ from write_side.repository import Repository
 pytestmark = pytest.mark.slow
 
 SYNC = Path(__file__).parents[2] / "deploy/docs/sync.md"
-WRITERS = 3
 SECONDS = float(os.environ.get("CONTENTLOG_TEST_SYNC_SECONDS", "20"))
 
 

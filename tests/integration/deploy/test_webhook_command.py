@@ -15,6 +15,12 @@ from standardwebhooks.webhooks import Webhook
 
 from tests.integration.deploy.test_cli import Run, run
 from tests.integration.live_projector import project_all
+from write_side.commands import SwitchWebhookOff
+from write_side.dispatch import execute
+from write_side.domain.identity import Actor
+from write_side.repository import Repository
+from write_side.store.mapper import EventMapper
+from write_side.store.recorder import open_recorder
 
 __all__ = ["run"]
 
@@ -121,9 +127,21 @@ def test_a_rotated_secret_is_alone_on_standard_output(run: Run, secret: str) -> 
     assert Webhook(last["secret"]).verify(body, headers)
 
 
-def test_enable_says_where_it_continues(run: Run, secret: str) -> None:
+def test_enable_says_where_it_continues(run: Run, secret: str, database_url: str) -> None:
     said = run("webhook", "enable", "search", *WHERE)
-    assert said.stdout.startswith("webhook 'search' is on already; it continues after the changes")
+    continues = "it continues after the changes"
+    assert said.stdout.startswith(f"webhook 'search' is on already; {continues}")
+    asyncio.run(switch_off(database_url))
+    said = run("webhook", "enable", "search", *WHERE)
+    assert said.stdout.startswith(f"webhook 'search' is switched on; {continues}")
+
+
+async def switch_off(url: str) -> None:
+    async with open_recorder(url) as recorder:
+        command = SwitchWebhookOff(
+            actor=Actor("operator", "tests"), workspace="acme", name="search", reason="it is gone"
+        )
+        await execute(command, Repository(recorder, EventMapper()))
 
 
 def test_replay_takes_a_time_or_the_id_of_a_change(
