@@ -40,6 +40,7 @@ LIST = {
     **SHARED,
     "filter": "filter[title][startsWith]=H",
     "sort": "sort=title",
+    "order": "sort=contentType,-status,id",
     "q": "q=tide",
     "select": "select=slug,title",
     "cursor": "cursor=first",
@@ -67,6 +68,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "offset": {"offset": 1},
     "filter": {"filter": {"title": {"startsWith": "H"}}},
     "sort": {"sort": ["title"]},
+    "order": {"sort": ["contentType", "-status", "id"]},
     "q": {"search": "tide"},
     "cursor": {"cursor": "first"},
     "asOf": {"asOf": "{now}"},
@@ -79,7 +81,8 @@ REST_OF_ARGUMENTS = {
 }
 """GraphQL has any status and language unless it is given one."""
 REFUSED = [{"q", "asOf"}, {"q", "past"}, {"cursor", "offset"}]
-CONTRARY = {"asOf", "past"}
+CONTRARY = [{"asOf", "past"}, {"sort", "order"}]
+"""Values of one parameter."""
 DOCUMENT = """query ($type: String, $status: EntryStatus, $language: String, $locale: String,
     $limit: Int, $offset: Int = 0, $filter: JSON, $sort: [String!], $search: String,
     $cursor: String, $asOf: DateTime) {
@@ -101,7 +104,7 @@ def sets_of(names: Iterable[str]) -> Iterator[Any]:
     known = sorted(names)
     for size in (1, 2, 3):
         for chosen in map(set, combinations(known, size)):
-            if not chosen >= CONTRARY and (size < 3 or "past" in chosen):
+            if not any(map(chosen.issuperset, CONTRARY)) and (size < 3 or "past" in chosen):
                 yield frozenset(chosen)
 
 
@@ -153,6 +156,10 @@ class Asked:
             if "filter" not in self.names or one.title.startswith("H")
             if "q" not in self.names or (one.says_tide and self.title(one) == one.title)
         ]
+        if "order" in self.names:
+            found.sort(key=lambda one: one.id)
+            found.sort(key=lambda one: one.status, reverse=True)
+            found.sort(key=lambda one: one.type_slug)
         return sorted(found, key=lambda one: one.title) if "sort" in self.names else found
 
     def included(self, page: Iterable[Item]) -> dict[str, str]:

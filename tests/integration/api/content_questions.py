@@ -16,7 +16,7 @@ from tests.integration.api.content_oracle import ANY, LISTED, Question
 from tests.integration.api.content_story import IDS, LOCALES, TYPES, WORDS
 from tests.integration.read_side.query_strategies import (
     PREFIX,
-    SORTABLE,
+    SORT_KEYS,
     STATUSES,
     attribute_filters,
     filters,
@@ -73,7 +73,7 @@ def questions(draw: st.DrawFn, moments: Sequence[datetime]) -> Question:
     chosen = draw(some(own, [0, 0, 1, 1, 2])) + draw(some(attribute_filters(), [0, 0, 0, 1]))
     has_stages = as_of is None or is_odd or type_slug == "posts"
     chosen = [named(one) for one in chosen if has_stages or one.field != "stage"]
-    sortable = [one for one in SORTABLE if is_odd or not built_in or PREFIX not in one]
+    sortable = [one for one in SORT_KEYS if is_odd or not built_in or PREFIX not in one]
     names = draw(st.lists(st.sampled_from(sortable), max_size=3, unique=True))
     has_words = as_of is None or is_odd
     whole, beginnings = st.sampled_from(WORDS), st.sampled_from(BEGINNINGS)

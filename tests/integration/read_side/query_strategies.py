@@ -40,6 +40,7 @@ BUILT_IN_TIMES = ("createdAt", "updatedAt", "publishedAt")
 CHOICES = ("stage", "fields.featured", "fields.category", "fields.author")
 MULTIPLE = ("fields.tags", "fields.related")
 SORTABLE = (*TEXTUAL, *ORDERED, *BUILT_IN_TIMES, *CHOICES)
+SORT_KEYS = (*SORTABLE, "id", "status", "language", "contentType")
 EQUALITY = ("eq", "ne", "in", "nin", "exists")
 ORDER = (*EQUALITY, "lt", "lte", "gt", "gte")
 
@@ -141,7 +142,7 @@ def queries(draw: st.DrawFn) -> EntryQuery:
     type_slug = draw(st.sampled_from(["posts", "posts", "notes", None]))
     chosen = draw(st.lists(filters(type_slug is None), max_size=4))
     chosen += draw(st.lists(attribute_filters(), max_size=1))
-    sortable = [one for one in SORTABLE if type_slug or PREFIX not in one]
+    sortable = [one for one in SORT_KEYS if type_slug or PREFIX not in one]
     names = draw(st.lists(st.sampled_from(sortable), max_size=3, unique=True))
     return EntryQuery(
         type_slug=type_slug,
