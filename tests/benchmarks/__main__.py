@@ -24,6 +24,7 @@ BENCHMARKS = (
     "fixed",
     "misses",
     "replicas",
+    "poolers",
     "visible",
     "creates",
     "steady",

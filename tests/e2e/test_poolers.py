@@ -39,6 +39,7 @@ UNCACHED = {"CONTENTLOG_CACHE_BYTES": "0"}
 PAST_THE_POOLER = 2
 """Connections of each process."""
 _SECRET = "SELECT rolpassword FROM pg_authid WHERE rolname = $1"
+_STEP = "SELECT $1::int || '/' || $2::int AS step"
 _PROCESS = "SELECT pg_backend_pid()"
 _SESSIONS = """
 SELECT count(*) FROM pg_stat_activity
@@ -97,6 +98,65 @@ async def test_statements_of_many_clients_share_few_sessions(
         assert 0 < await owner.fetchval(_SESSIONS, RUNTIME) <= POOL_SIZE
 
 
+async def test_sessions_prepare_each_statement_once_whoever_asks(
+    pooler: PgBouncer, database_url: str
+) -> None:
+    """Also where a session loses its statements meanwhile, and where a client begins anew."""
+    url = PoolerUrl(pooler.url(database_url))
+
+    async def asks(number: int) -> None:
+        connection = await connect(url)
+        try:
+            for step in range(30):
+                [row] = await connection.fetch(_STEP, number, step)
+                assert row["step"] == f"{number}/{step}"
+                if step % 7 == number % 7:
+                    await connection.execute("DEALLOCATE ALL")
+        finally:
+            await connection.close()
+
+    for _ in range(2):
+        await asyncio.gather(*map(asks, range(20)))
+    prepared = [await _prepared(url) for _ in range(20)]
+    assert 0 < max(prepared) <= 2, "the statement, and the one that asks"
+
+
+async def _prepared(url: PoolerUrl) -> int:
+    """The number of statements that a session has prepared."""
+    connection = await connect(url)
+    try:
+        await connection.fetch(_STEP, 0, 0)
+        [row] = await connection.fetch("SELECT count(*) AS n FROM pg_prepared_statements")
+        return int(row["n"])
+    finally:
+        await connection.close()
+
+
+async def test_no_row_is_misread_after_a_change_of_its_table(
+    pooler: PgBouncer, database_url: str
+) -> None:
+    """Another client may have prepared the statement again, with the new types."""
+    url, read = PoolerUrl(pooler.url(database_url)), "SELECT n FROM public.t"
+    async with connected(database_url) as owner:
+        await owner.execute("CREATE TABLE public.t AS SELECT 1::int AS n")
+        await owner.execute("GRANT SELECT ON public.t TO PUBLIC")
+        first = await connect(url)
+        for change, expected in (
+            ("UPDATE public.t SET n = 2", 2),
+            ("ALTER TABLE public.t ALTER n TYPE text", "2"),
+            ("ALTER TABLE public.t ALTER n TYPE float8 USING 1.5", 1.5),
+        ):
+            await first.fetch(read)
+            await owner.execute(change)
+            await first.execute("DEALLOCATE ALL")
+            second = await connect(url)
+            for connection in (second, first, second, first):
+                [row] = await connection.fetch(read)
+                assert row["n"] == expected
+            await second.close()
+        await first.close()
+
+
 async def test_a_pooler_in_the_way_is_noticed_by_its_process_id(
     pooler: PgBouncer, database_url: str
 ) -> None:
@@ -112,7 +172,10 @@ async def test_a_pooler_in_the_way_is_noticed_by_its_process_id(
         async with open_recorder(url):
             pass
     async with open_recorder(PoolerUrl(url)) as recorder:
-        assert await recorder.head() == 0
+        for _ in range(3):
+            assert await recorder.pool.fetchval("SELECT $1::int", 7) == 7
+            [row] = await recorder.pool.fetch(_STEP, 1, 2)
+            assert row["step"] == "1/2"
 
 
 @pytest.mark.parametrize("command", ["api", "projector", "doctor"])

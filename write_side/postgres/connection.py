@@ -10,6 +10,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
 
+from write_side.postgres.pooled_connection import PooledConnection
 from write_side.postgres.pooler import PoolerInTheWay, PoolerUrl
 
 Connection: TypeAlias = (
@@ -57,14 +58,16 @@ async def connect(
     """``asyncpg.connect`` with SETTINGS, to which ``server_settings`` add. A URL may name several
     hosts; they are tried at the same time.
 
-    With a PoolerUrl, no statement stays prepared, because the next transaction may get a session
-    without it. Settings are those of the role, which ``set_defaults`` sets: PgBouncer refuses
-    parameters that it does not know. Raises PoolerInTheWay if any other URL leads to a pooler.
+    With a PoolerUrl, it is a PooledConnection, unless ``options`` have another class, as those of
+    asyncpg's pool do: after a release, that one allows no use of prepared statements. Settings are
+    those of the role, which ``set_defaults`` sets: PgBouncer refuses parameters that it does not
+    know. Raises PoolerInTheWay if any other URL leads to a pooler.
     """
     settings = {**SETTINGS, **(server_settings or {})}
     if isinstance(dsn, PoolerUrl):
         known = {name: value for name, value in settings.items() if name in _KNOWN_TO_POOLERS}
-        return await _connect(dsn, server_settings=known, statement_cache_size=0, **options)
+        own = {"connection_class": PooledConnection, **options, "statement_cache_size": 0}
+        return await _connect(dsn, server_settings=known, **own)
     try:
         connection = await _connect(dsn, server_settings=settings, **options)
     except asyncpg.ProtocolViolationError as error:
