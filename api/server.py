@@ -6,7 +6,7 @@ import asyncio
 import gc
 import signal
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 
 from aiohttp import web
 
@@ -157,20 +157,31 @@ async def serve(settings: ApiSettings) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    async with (
-        open_service(settings) as service,
-        _listener(settings, application(service), settings.host, settings.port),
-        _listener(
+    async with open_service(settings) as service:
+        public = _listener(settings, application(service), settings.host, settings.port)
+        operators = _listener(
             settings,
             operator_application(service),
             settings.admin_host,
             settings.admin_port,
             OPERATORS,
-        ),
-    ):
-        freeze_objects()
-        await stop.wait()
+        )
+        async with closed_together(public, operators):
+            freeze_objects()
+            await stop.wait()
     COUNTS.flush()
+
+
+@asynccontextmanager
+async def closed_together(*parts: AbstractAsyncContextManager[None]) -> AsyncIterator[None]:
+    """Opens one after another and closes all at once: each may take GRACE."""
+    stacks = [AsyncExitStack() for _ in parts]
+    try:
+        for stack, part in zip(stacks, parts, strict=True):
+            await stack.enter_async_context(part)
+        yield
+    finally:
+        await asyncio.gather(*(stack.aclose() for stack in stacks))
 
 
 def freeze_objects() -> None:

@@ -1,0 +1,46 @@
+"""An API process that is stopped while requests on both of its listeners are in progress."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import time
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from api.server import GRACE
+from tests.processes import Processes
+
+pytestmark = pytest.mark.slow
+
+
+async def test_both_listeners_stop_at_the_same_time(database_url: str, tmp_path: Path) -> None:
+    processes = Processes(database_url, tmp_path / "processes.log")
+    try:
+        processes.start("projector")
+        processes.start("api")
+        await processes.caught_up()
+        opened = [_half_asked(processes.url), _half_asked(processes.operators_url)]
+        api = processes.running["api"]
+        began = time.monotonic()
+        api.send_signal(signal.SIGTERM)
+        assert api.wait(60) == 0
+        lasted = time.monotonic() - began
+    finally:
+        processes.stop()
+    for connection in opened:
+        connection.close()
+    assert GRACE <= lasted < 2 * GRACE
+
+
+def _half_asked(url: str) -> socket.socket:
+    """A connection on which the head of a request has arrived in part, which is waited for."""
+    address = urlsplit(url)
+    connection = socket.create_connection((address.hostname, address.port))
+    # Answered, so that the connection has been accepted.
+    connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: test\r\n\r\n")
+    assert connection.recv(65_536).startswith(b"HTTP/1.1 200")
+    connection.sendall(b"GET /healthz HTTP/1.1\r\n")
+    return connection
