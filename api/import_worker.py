@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from api.import_result import ImportResult, result_of_preview, result_of_report, with_file
 from api.rate_limits.limits import IMPORTED_ROW, PROJECTED_BYTES, SECOND
+from write_side import tracing
 from write_side.domain.identity import new_id
 from write_side.domain.refusals import Refused, UnknownImport
 from write_side.imports import jobs
@@ -131,7 +132,8 @@ class ImportWorker:
 
     async def _carry_out(self, job: ClaimedJob) -> None:
         try:
-            end = await self._end_of(job)
+            with tracing.shared([job.options.traceparent], "import", "consumer"):
+                end = await self._end_of(job)
             result = None if end.result is None else msgspec.json.encode(end.result)
             await jobs.end_job(self._repository, job.id, self._id, end.state, end.message, result)
         except Exception as error:

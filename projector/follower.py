@@ -16,6 +16,7 @@ import asyncpg
 import structlog
 
 from projector.background import update_chunk
+from projector.batch_spans import traced
 from projector.checkpoint import Checkpoint, CheckpointConflict, begin_epoch
 from projector.log import BATCH, Halted, Log
 from projector.partitions import Growth
@@ -176,7 +177,8 @@ class Follower:
         while batch:
             coming = self._read_ahead(batch)
             try:
-                checkpoint = await writer.write(batch, checkpoint)
+                with traced(batch):
+                    checkpoint = await writer.write(batch, checkpoint)
             except Inconsistent as error:
                 raise Halted(str(error)) from error
             finally:

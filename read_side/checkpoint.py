@@ -16,6 +16,7 @@ from read_side.freshness import Freshness
 from read_side.notices import CHANNEL, Notice, decode_notice
 from read_side.schema import Workspaces, workspaces_of
 from read_side.seen import Seen, open_seen, position_of, stamp_of
+from write_side import tracing
 from write_side.domain.identity import Scope
 from write_side.postgres.connection import Connection, connect
 
@@ -79,6 +80,14 @@ class CheckpointWatch:
         """Returns whether the read model has passed the position within ``patience`` seconds."""
         if self.position >= position:
             return True
+        with tracing.span(
+            "wait until visible", attributes={"contentlog.position": position}
+        ) as span:
+            is_visible = await self._wait(position, patience)
+            span.set("contentlog.visible", is_visible)
+            return is_visible
+
+    async def _wait(self, position: int, patience: float) -> bool:
         passed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting[passed] = position
         self._wanted.set()

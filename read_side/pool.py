@@ -19,9 +19,10 @@ from msgspec import Struct
 
 from read_side.refusals import IncompleteIndex, InvalidQuery, NotFound, ReadModelUnavailable
 from read_side.shared_reads import SharedReads
+from write_side import tracing
 from write_side.fair_queue import FairQueue
 from write_side.postgres.connection import Connection, connect, is_transient
-from write_side.postgres.statements import statement
+from write_side.postgres.statements import statement, statements
 
 SIZE = 10
 QUERIES = 6
@@ -32,6 +33,8 @@ PATIENCE = 10.0
 """Seconds for a read, far more than any takes; for a server that stops responding."""
 CONNECTING = 5.0
 """Seconds to wait for a connection, including the time to open it."""
+_DATABASE: tracing.Attributes = {"db.system.name": "postgresql", "db.namespace": "read_model"}
+_NAMES = {text: name for name, text in statements("read_side").items()}
 _STAMP = statement("read_side", "stamp")
 _ARRAY_TYPES = statement("read_side", "array_types")
 REFUSALS = (NotFound, InvalidQuery, IncompleteIndex)
@@ -74,17 +77,18 @@ class Pool:
 
     async def fetch(self, statement: str, *parameters: Any) -> list[asyncpg.Record]:
         """All rows. Raises what the connection raises."""
-        connection = await self._take()
-        try:
-            return await connection.fetch(statement, *parameters)
-        except asyncpg.PostgresError:
-            raise
-        except BaseException:
-            # The connection may still be busy with the statement.
-            connection.terminate()
-            raise
-        finally:
-            self._release(connection)
+        with _read_span(statement):
+            connection = await self._take()
+            try:
+                return await connection.fetch(statement, *parameters)
+            except asyncpg.PostgresError:
+                raise
+            except BaseException:
+                # The connection may still be busy with the statement.
+                connection.terminate()
+                raise
+            finally:
+                self._release(connection)
 
     @asynccontextmanager
     async def acquire(self) -> AsyncIterator[Connection]:
@@ -206,8 +210,17 @@ async def at_one_moment(
             except REFUSALS as refusal:
                 return _Refusal(refusal)
 
-    async with pool.queries.turn(workspace):
-        return _unless_refused(await _attempts(pool, attempt))
+    with tracing.span("queries read_model", "client", _DATABASE):
+        async with pool.queries.turn(workspace):
+            return _unless_refused(await _attempts(pool, attempt))
+
+
+def _read_span(statement: str) -> tracing.Span:
+    """Never with parameters."""
+    span = tracing.span("SELECT read_model", "client", _DATABASE)
+    if span is not tracing.NO_SPAN and (name := _NAMES.get(statement)):
+        span.set("db.query.summary", name)
+    return span
 
 
 class _Refusal(Struct, frozen=True):

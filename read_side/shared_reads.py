@@ -8,6 +8,7 @@ workspace and environment, so no workspace waits for another's rows.
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import re
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
@@ -17,6 +18,7 @@ import asyncpg
 from msgspec import Struct
 
 from read_side.refusals import ReadModelUnavailable
+from write_side import tracing
 from write_side.postgres.statements import statements
 
 ROWS = 256
@@ -40,8 +42,12 @@ _OWN = 2
 
 
 class _Read(Struct):
+    """``context``: of its span; ``sent_in``: of the span of its statement."""
+
     parameters: Sequence[Any]
     records: asyncio.Future[list[asyncpg.Record]]
+    context: str | None
+    sent_in: str | None = None
 
 
 _Key = tuple[str, str, str]
@@ -68,16 +74,23 @@ class SharedReads:
                 return await self._fetch(_STATEMENTS[name], *key[1:], *parameters)
             finally:
                 self._start_next(key)
-        read = _Read(parameters, asyncio.get_running_loop().create_future())
-        waiting.append(read)
-        return await read.records
+        with tracing.span("share a read", attributes={"contentlog.statement": name}) as span:
+            read = _Read(parameters, asyncio.get_running_loop().create_future(), span.context)
+            waiting.append(read)
+            try:
+                return await read.records
+            finally:
+                span.link(read.sent_in)
 
     def _start_next(self, key: _Key) -> None:
         together = self._take(key)
         if not together:
             del self._waiting[key]
             return
-        task = asyncio.create_task(self._run(key, together), name="shared reads")
+        # Not in the span of the read that was sent before.
+        task = asyncio.create_task(
+            self._run(key, together), name="shared reads", context=contextvars.Context()
+        )
         self._running.add(task)
         task.add_done_callback(self._running.discard)
 
@@ -113,7 +126,8 @@ class SharedReads:
         """False if a parameter of one of them causes an error. Raises ReadModelUnavailable."""
         columns = zip(*(read.parameters for read in reads), strict=True)
         try:
-            records = await self._fetch(TOGETHER[key[0]], *key[1:], *map(list, columns))
+            with _span(key, reads):
+                records = await self._fetch(TOGETHER[key[0]], *key[1:], *map(list, columns))
         except (asyncpg.PostgresError, asyncpg.DataError):
             return False
         found: list[list[asyncpg.Record]] = [[] for _ in reads]
@@ -125,7 +139,8 @@ class SharedReads:
 
     async def _run_alone(self, key: _Key, read: _Read) -> None:
         try:
-            records = await self._fetch(_STATEMENTS[key[0]], *key[1:], *read.parameters)
+            with _span(key, [read]):
+                records = await self._fetch(_STATEMENTS[key[0]], *key[1:], *read.parameters)
         except ReadModelUnavailable:
             raise
         except Exception as error:
@@ -139,6 +154,19 @@ class SharedReads:
                 read.records.set_exception(
                     error if isinstance(error, Exception) else ReadModelUnavailable()
                 )
+
+
+def _span(key: _Key, reads: list[_Read]) -> tracing.Span:
+    """Of a statement for several reads: in the trace of the first, with links to the others."""
+    span = tracing.shared(
+        [read.context for read in reads],
+        "shared read",
+        "internal",
+        {"contentlog.statement": key[0], "contentlog.reads": len(reads)},
+    )
+    for read in reads:
+        read.sent_in = span.context
+    return span
 
 
 def _answer(read: _Read, records: list[asyncpg.Record]) -> None:

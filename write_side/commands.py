@@ -8,6 +8,7 @@ from datetime import datetime
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
+from write_side import tracing
 from write_side.domain.definition import Field, Stage
 from write_side.domain.events import ImportedRow, MappedColumn, Plan, Status, Translation
 from write_side.domain.identity import BASE_LANGUAGE, Actor, Scope, new_id
@@ -15,10 +16,11 @@ from write_side.domain.identity import BASE_LANGUAGE, Actor, Scope, new_id
 
 class Command(Struct, frozen=True, kw_only=True):
     """``command_key`` makes it safe to send the command again; ``digest`` is that of its
-    request."""
+    request. ``traceparent``: of the span that is current when it is made."""
 
     actor: Actor
     request_id: str | None = None
+    traceparent: str | None = msgspec.field(default_factory=tracing.context)
     command_key: str = msgspec.field(default_factory=new_id)
     digest: bytes = b""
 

@@ -47,6 +47,7 @@ class Header(TypedDict):
     workspace: str
     actor: Actor
     request_id: str | None
+    traceparent: str | None
 
 
 class ScopedHeader(Header):
@@ -54,7 +55,12 @@ class ScopedHeader(Header):
 
 
 def header(command: Command, workspace: str) -> Header:
-    return {"workspace": workspace, "actor": command.actor, "request_id": command.request_id}
+    return {
+        "workspace": workspace,
+        "actor": command.actor,
+        "request_id": command.request_id,
+        "traceparent": command.traceparent,
+    }
 
 
 def scoped_header(command: Command, scope: Scope) -> ScopedHeader:

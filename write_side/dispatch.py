@@ -15,6 +15,7 @@ from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from write_side import commands as c
+from write_side import tracing
 from write_side.commands import Command
 from write_side.decision import Decision
 from write_side.domain.content_type import ContentType
@@ -142,13 +143,14 @@ async def _attempt(
 
 async def _decide(command: Command, repository: Repository) -> Decision:
     handler = HANDLERS[type(command)]
-    try:
+    with tracing.span(f"decide {type(command).__name__}"):
+        try:
+            return await handler(command, repository)
+        except Refused:
+            if not _forget_content_type(command, repository):
+                raise
+        # The content type may have come from the cache, and a newer one may allow the command.
         return await handler(command, repository)
-    except Refused:
-        if not _forget_content_type(command, repository):
-            raise
-    # The content type may have come from the cache, and a newer one may allow the command.
-    return await handler(command, repository)
 
 
 def _forget_content_type(command: Command, repository: Repository) -> bool:

@@ -7,6 +7,8 @@ from collections import Counter, OrderedDict, deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from write_side import tracing
+
 PATIENCE = 20.0
 """Seconds to wait for a turn."""
 WAITING = 100
@@ -50,8 +52,10 @@ class FairQueue:
         self._waiting.setdefault(client, deque()).append(waiting)
         self._start_next()
         try:
-            async with asyncio.timeout(PATIENCE):
-                await waiting
+            if not waiting.done():
+                with tracing.span("wait for a turn"):
+                    async with asyncio.timeout(PATIENCE):
+                        await waiting
         except BaseException as error:
             self._leave(client, waiting)
             if isinstance(error, TimeoutError):

@@ -25,6 +25,7 @@ from api.rest.positions import HEADER as POSITION
 from api.rest.request_body import receive_body
 from api.rest.request_checks import authenticate
 from api.rest.wire import encode
+from write_side import tracing
 
 PATH = "/graphql"
 TOO_DEEP = "The query is nested too deeply"
@@ -83,13 +84,14 @@ async def post(request: web.Request) -> web.Response:
 
 
 async def _execute(call: Call) -> web.Response:
-    await authenticate(call)
+    with tracing.span("checks"):
+        await authenticate(call)
     sent = await receive_body(call)
     async with call.service.loop_turns.turn(call.client, JSON, len(sent)):
         body = read_body(sent)
     context = GraphQLContext(call, body, IdempotencyKeys(call, sent))
     async with context.resources:
-        with context.keys.reserved():
+        with context.keys.reserved(), tracing.span("graphql"):
             result = await schema.execute(
                 body.query, context_value=context, operation_name=body.operation_name
             )

@@ -21,6 +21,10 @@ from api.graphql.query import Query
 from api.graphql.request import check_literal_variables, read_variables
 from api.graphql.scalars import SCALARS
 from api.http.loop_turns import DOCUMENT, FEW
+from write_side import tracing
+
+LONGEST_NAME = 100
+"""Characters of an operation's name in a span."""
 
 
 class Preparation(SchemaExtension):
@@ -67,6 +71,7 @@ class Preparation(SchemaExtension):
         assert document is not None
         assert isinstance(context, GraphQLContext)
         sent, operation = context.body.variables, self._operation()
+        _name_span(operation)
         if sent is not None and len(bytes(sent)) > FEW:
             # From here on, the refusal of a mutation is in its payload.
             context.check_operation(operation.operation)
@@ -83,6 +88,15 @@ class Preparation(SchemaExtension):
         if operation is None:
             raise BadRequest("Name one of the document's operations in operationName")
         return operation
+
+
+def _name_span(operation: OperationDefinitionNode) -> None:
+    """By OpenTelemetry's conventions, without the document, which may have values in it."""
+    span, kind = tracing.current(), operation.operation.value
+    span.rename(kind)
+    span.set("graphql.operation.type", kind)
+    if operation.name is not None:
+        span.set("graphql.operation.name", operation.name.value[:LONGEST_NAME])
 
 
 class Schema(strawberry.Schema):

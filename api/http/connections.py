@@ -27,7 +27,9 @@ from api.http.client_address import client
 from api.http.large_bodies import response_sent
 from api.http.open_connections import OpenConnections, most_connections
 from api.http.request_log import ROUTE, log_fault, log_request, request_id, route_of
+from api.http.request_span import traced
 from api.rest.repeated_read import REPEATED_READS
+from write_side import tracing
 
 # Longer than proxies usually keep a connection, so that the proxy closes it first.
 KEEP_ALIVE = 75.0
@@ -260,6 +262,11 @@ class Server(web.Server):
         return self._served.request_factory(message, payload, protocol, writer, task)
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
+        if tracing.tracer() is None:
+            return await self._answer(request)
+        return await traced(request, self._answer)
+
+    async def _answer(self, request: web.Request) -> web.StreamResponse:
         if self._repeated and (ready := self._repeated.answer(request)):
             return ready
         try:

@@ -19,6 +19,8 @@ ROUTE = web.RequestKey("route", str)
 """Set once the router has seen the request."""
 SECONDS = web.RequestKey("seconds", float)
 """The processing time."""
+TRACE = web.RequestKey("trace", dict[str, str])
+"""The fields that name the request's span in its log line, which is written after the span."""
 _log = structlog.get_logger("api.request")
 
 
@@ -77,6 +79,7 @@ def log_request(request: web.BaseRequest, response: web.StreamResponse) -> None:
     COUNTS.add(request.method, route, response.status, seconds)
     _log.info(
         "request",
+        **request.get(TRACE, {}),
         method=request.method,
         path=request.rel_url.raw_path,
         status=response.status,

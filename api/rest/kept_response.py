@@ -18,6 +18,10 @@ from read_side.notices import Dependency
 from read_side.pool import Pool, learn
 from read_side.refusals import NotFound, TypeNotFound
 from read_side.seen import position_of
+from write_side import tracing
+
+CACHE = "contentlog.response_cache"
+"""The attribute of a request's span that says whether the response was in memory."""
 
 
 class Reading(Struct, frozen=True):
@@ -44,6 +48,7 @@ async def kept(
     scope, cache = call.scope, call.service.responses
     key = (scope.workspace, scope.environment, call.locale, call.published_only, *parameters)
     response = cache.find(key)
+    tracing.current().set(CACHE, "miss" if response is None else "hit")
     if response is not None:
         return _response(call, response, is_repeated=True)
     resets = cache.resets

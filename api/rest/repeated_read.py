@@ -22,8 +22,10 @@ from api.context import LIMIT_STATUS, Service
 from api.http.representation import takes_gzip
 from api.http.request_log import ROUTE, SECONDS, request_id
 from api.http.scheme import came_over_https
+from api.rest.kept_response import CACHE
 from api.rest.positions import HEADER as POSITION
 from api.rest.response_cache import ReadResponse, Ready, Target, Variant
+from write_side import tracing
 
 OF_EACH_REQUEST = frozenset(
     ("Date", "X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
@@ -55,6 +57,7 @@ class RepeatedReads:
         if status is None:
             return None
         service.responses.counts.add(is_hit=True)
+        tracing.current().set(CACHE, "hit")
         service.limits.charge_bytes(caller, len(kept.body))
         request[LIMIT_STATUS] = status
         lines = (

@@ -24,6 +24,7 @@ from api.http.large_bodies import WORKSPACE
 from api.rate_limits.bucket import LimitStatus, shown
 from api.rest import parameters
 from api.rest.positions import HEADER
+from write_side import tracing
 from write_side.domain.events import STATUSES
 from write_side.domain.identity import PRODUCTION
 from write_side.domain.workspace import (
@@ -145,12 +146,13 @@ def with_checks(
 
     async def handle(request: web.Request) -> web.StreamResponse:
         call = Call(request, request.app[SERVICE])
-        await authenticate(call)
-        check(call)
-        resolve_environment(call)
-        call.locale = parameters.locale(request.query)
-        if request.method in ("GET", "HEAD"):
-            await wait_for_position(call)
+        with tracing.span("checks"):
+            await authenticate(call)
+            check(call)
+            resolve_environment(call)
+            call.locale = parameters.locale(request.query)
+            if request.method in ("GET", "HEAD"):
+                await wait_for_position(call)
         return await handler(call)
 
     return handle

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from urllib.parse import urlsplit
 
 import structlog
 from msgspec import Struct
@@ -20,6 +21,7 @@ from api.webhooks.move_recorder import MoveRecorder
 from api.webhooks.sender import GONE, Sender
 from read_side.refusals import ReadModelUnavailable
 from read_side.webhooks import WebhookEndpoint
+from write_side import tracing
 from write_side.postgres.connection import is_transient
 from write_side.postgres.session_lock import PAUSED
 from write_side.store.conflicts import StoreUnavailable
@@ -71,7 +73,8 @@ class LeaseExpired(Exception):
 
 
 class Delivering(Struct, frozen=True):
-    """What the tasks of all endpoints share. ``patience``: seconds of failures until an endpoint is
+    """What the tasks of all endpoints share. ``cause``: the trace context of the request that an
+    event came from, by its position. ``patience``: seconds of failures until an endpoint is
     switched off."""
 
     changes: Changes
@@ -81,6 +84,7 @@ class Delivering(Struct, frozen=True):
     switch_off: SwitchOff
     lanes: Lanes
     lease: Lease
+    cause: Callable[[int], Awaitable[str | None]]
     patience: float = PATIENCE
 
 
@@ -189,9 +193,28 @@ class EndpointTask:
         check = self._shared.lease.check
         async with self._shared.lanes.lane(self._attempt):
             check()
-            return await self._shared.sender.send(
-                self.endpoint.url, message, secrets, attempt, check
-            )
+            with await self._span(change, attempt) as span:
+                outcome = await self._shared.sender.send(
+                    self.endpoint.url, message, secrets, attempt, check
+                )
+                _describe(span, outcome)
+                return outcome
+
+    async def _span(self, change: DeliverableChange, attempt: int) -> tracing.Span:
+        """Linked with the trace of the request that made the change."""
+        if tracing.tracer() is None:
+            return tracing.NO_SPAN
+        about: tracing.Attributes = {
+            "http.request.method": "POST",
+            "http.request.resend_count": attempt - 1,
+            "server.address": urlsplit(self.endpoint.url).hostname or "",
+            "contentlog.workspace": self.endpoint.workspace,
+            "contentlog.webhook": self.endpoint.name,
+            "contentlog.change": change.type,
+            "contentlog.position": change.position,
+        }
+        cause = await self._shared.cause(change.position)
+        return tracing.caused(cause, "POST webhook", "client", about)
 
     async def _failed(self, outcome: Outcome) -> bool:
         """Waits for the next try, or switches the endpoint off and returns True."""
@@ -236,3 +259,10 @@ class EndpointTask:
         if failing is None:
             raise CursorMoved
         return failing
+
+
+def _describe(span: tracing.Span, outcome: Outcome) -> None:
+    if outcome.status is not None:
+        span.set("http.response.status_code", outcome.status)
+    if outcome.error is not None:
+        span.fail("no response" if outcome.status is None else str(outcome.status))

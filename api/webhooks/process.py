@@ -151,6 +151,7 @@ async def open_deliverer(settings: WebhookSettings, lease: Lease) -> AsyncIterat
             switch_off=_SwitchOff(Repository(recorder, EventMapper())),
             lanes=Lanes(),
             lease=lease,
+            cause=recorder.traceparent,
         )
         deliverer = Deliverer(shared, read_model, arrivals)
         async with deliverer.running():

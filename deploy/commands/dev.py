@@ -21,6 +21,7 @@ from deploy.logs import configure_logs
 from deploy.runner import note, warn_of_unknown_settings
 from deploy.settings import Settings, load_settings
 from deploy.supervisor import Child, contentlog, supervise
+from deploy.tracing import trace_settings
 
 START_TIMEOUT = 60.0  # seconds until the API responds and the demo can be read
 POLL = 0.05
@@ -40,6 +41,7 @@ def dev_command(host: str | None, port: int | None, no_demo: bool) -> None:
     settings = at_address(load_settings(os.environ), host, port)
     configure_logs(settings, level=logging.WARNING)
     warn_of_unknown_settings(note)
+    trace_settings(os.environ)  # otherwise each process would fail, again and again
     check_port(settings)
     try:
         with databases(settings) as found:

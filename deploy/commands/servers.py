@@ -24,6 +24,7 @@ from deploy.logs import configure_logs
 from deploy.runner import read_model_option, warn_of_unknown_settings
 from deploy.settings import Settings, load_settings
 from deploy.supervisor import Child, contentlog, supervise
+from deploy.tracing import exported_traces, trace_settings
 
 log = logging.getLogger(__name__)
 
@@ -50,6 +51,7 @@ def api_command(
     """
     settings = at_address(load_settings(os.environ), host, port)
     settings = replace(settings, workers=workers or settings.workers)
+    traces = trace_settings(os.environ)
     configure_logs(settings)
     warn_of_unknown_settings(log.warning)
     if worker is None:
@@ -58,7 +60,8 @@ def api_command(
         if settings.workers > 1 and worker is None:
             _run_workers(settings, found)
         else:
-            _serve(settings, found, worker)
+            with exported_traces(traces, "contentlog-api"):
+                _serve(settings, found, worker)
 
 
 def at_address(settings: Settings, host: str | None, port: int | None) -> Settings:
@@ -171,10 +174,10 @@ def projector_command() -> None:
     from projector.process import ProjectorSettings
     from projector.process import run as project
 
-    settings = load_settings(os.environ)
+    settings, traces = load_settings(os.environ), trace_settings(os.environ)
     configure_logs(settings)
     warn_of_unknown_settings(log.warning)
-    with databases(settings) as found:
+    with databases(settings) as found, exported_traces(traces, "contentlog-projector"):
         asyncio.run(
             project(
                 ProjectorSettings(
@@ -195,10 +198,10 @@ def webhooks_command() -> None:
     from api.webhooks.process import WebhookSettings
     from api.webhooks.process import run as deliver
 
-    settings = load_settings(os.environ)
+    settings, traces = load_settings(os.environ), trace_settings(os.environ)
     configure_logs(settings)
     warn_of_unknown_settings(log.warning)
-    with databases(settings) as found:
+    with databases(settings) as found, exported_traces(traces, "contentlog-webhooks"):
         if found.model.workspaces is not None:
             raise Failed(
                 f"the read model '{found.model.name}' holds only some workspaces, but webhooks of "

@@ -41,6 +41,7 @@ BENCHMARKS = (
     "memory",
     "changes",
     "webhooks",
+    "traces",
 )
 
 

@@ -22,6 +22,7 @@ EVERYTHING: dict[str, Any] = {
     "networkPolicy": {
         "clients": [{"podSelector": {"matchLabels": {"app": "proxy"}}}],
         "databases": [{"ipBlock": {"cidr": "192.0.2.0/24"}}],
+        "collectors": [{"podSelector": {"matchLabels": {"app": "collector"}}}],
     },
     "monitoring": {"enabled": True, "labels": {"release": "prometheus"}},
 }

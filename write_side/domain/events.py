@@ -4,6 +4,8 @@ A stored event never changes shape. A new shape is a new version of its topic an
 the old one (``write_side/store/mapper.py``). Each event has its workspace and environment, its
 actor, its time (UTC, cut to milliseconds), and the request it came from. The append gives the time,
 by the event store's clock; it is a column of the log, not part of the stored event.
+
+``traceparent`` is the W3C trace context of the request, if it is traced and sampled (ADR 56).
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ class Event(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknow
     actor: Actor
     at: datetime = UNRECORDED
     request_id: str | None = None
+    traceparent: str | None = None
 
 
 class Plan(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):

@@ -14,6 +14,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
+from write_side import tracing
 from write_side.domain.identity import Actor, Scope, is_id
 from write_side.domain.refusals import CommandKeyReused, UnknownImport
 from write_side.imports.request import ImportRequest
@@ -61,7 +62,7 @@ class TooManyJobs(Exception):
 class JobOptions(Struct, frozen=True):
     """The options of the request. ``request`` has no targets and no key: ``maps`` pairs columns, by
     heading or number, with targets, and the other columns are matched by their headings; ``key`` is
-    the column that slugs are derived from."""
+    the column that slugs are derived from. ``traceparent``: of the request's span."""
 
     request: ImportRequest
     choice: Choice
@@ -70,6 +71,7 @@ class JobOptions(Struct, frozen=True):
     is_dry_run: bool
     by: Actor
     request_id: str
+    traceparent: str | None = msgspec.field(default_factory=tracing.context)
 
 
 class NewJob(Struct, frozen=True):

@@ -7,6 +7,7 @@ at once.
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -16,6 +17,7 @@ import asyncpg
 import structlog
 from eventsourcing.persistence import StoredEvent
 
+from write_side import tracing
 from write_side.postgres.connection import Connection, is_transient
 from write_side.store.append import Append, Appended, Outcome, outcomes, parameters
 from write_side.store.conflicts import (
@@ -42,12 +44,15 @@ _log = structlog.get_logger("write_side.appender")
 
 
 class _Waiting:
-    """An append and the future that waits for its outcome."""
+    """An append and the future that waits for its outcome. ``context``: of its span; ``sent_in``:
+    of the span of the call that it was last sent in."""
 
-    __slots__ = ("append", "future", "names", "size")
+    __slots__ = ("append", "context", "future", "names", "sent_in", "size")
 
     def __init__(self, append: Append) -> None:
         self.append = append
+        self.context = tracing.context()
+        self.sent_in: str | None = None
         self.names = append.names()
         self.size = append.size
         self.future: asyncio.Future[Appended] = asyncio.get_running_loop().create_future()
@@ -87,12 +92,19 @@ class Appender:
         """
         if self._closed:
             raise StoreUnavailable("The event store is closed")
-        waiting = _Waiting(append)
-        self._waiting.append(waiting)
-        self._arrived.set()
-        if self._running is None or self._running.done():
-            self._running = asyncio.create_task(self._run(), name="appender")
-        return await asyncio.shield(waiting.future)
+        with tracing.span("append", attributes={"contentlog.events": len(append.events)}) as span:
+            waiting = _Waiting(append)
+            self._waiting.append(waiting)
+            self._arrived.set()
+            if self._running is None or self._running.done():
+                # It outlives the request that starts it, and its span.
+                self._running = asyncio.create_task(
+                    self._run(), name="appender", context=contextvars.Context()
+                )
+            try:
+                return await asyncio.shield(waiting.future)
+            finally:
+                span.link(waiting.sent_in)
 
     def refuse(self) -> None:
         """Accepts no more appends; those in progress are finished."""
@@ -134,7 +146,8 @@ class Appender:
     async def _settle(self, batch: Sequence[_Waiting]) -> None:
         """Gives every append of the batch its outcome. Raises StoreUnavailable."""
         try:
-            outcomes = await self._send([waiting.append for waiting in batch])
+            with _call_span(batch):
+                outcomes = await self._send([waiting.append for waiting in batch])
         except StoreUnavailable:
             raise
         except Exception as error:
@@ -196,6 +209,23 @@ class Appender:
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.terminate()
+
+
+def _call_span(batch: Sequence[_Waiting]) -> tracing.Span:
+    """A call belongs to several traces: its span is in the first, and is linked with the others."""
+    span = tracing.shared(
+        [waiting.context for waiting in batch],
+        "write_side.append",
+        "client",
+        {
+            "db.system.name": "postgresql",
+            "db.stored_procedure.name": "write_side.append",
+            "db.operation.batch.size": len(batch),
+        },
+    )
+    for waiting in batch:
+        waiting.sent_in = span.context
+    return span
 
 
 def _together(waiting: Sequence[_Waiting]) -> list[_Waiting]:

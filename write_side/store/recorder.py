@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 import asyncpg
 from msgspec import Struct
 
+from write_side import tracing
 from write_side.fair_queue import FairQueue
 from write_side.postgres.connection import Connection, connect, is_transient
 from write_side.postgres.pooler import PoolerUrl
@@ -49,6 +50,9 @@ _COMMAND = """
 SELECT notification_id, events, event.at, digest
 FROM write_side.command JOIN write_side.event USING (originator_id, originator_version)
 WHERE key = $1 AND (command.at > now() - write_side.command_lifetime() OR key LIKE 'import/%')"""
+_TRACEPARENT = """
+SELECT state::json ->> 'traceparent' AS traceparent FROM write_side.event
+WHERE notification_id = $1"""
 _LAG = """
 SELECT position AS head, coalesce(extract(epoch FROM clock_timestamp() - (
     SELECT at FROM write_side.event
@@ -86,6 +90,7 @@ class Lag(Struct, frozen=True):
     seconds: float
 
 
+_DATABASE: tracing.Attributes = {"db.system.name": "postgresql", "db.namespace": "write_side"}
 CLOSING = 1.0
 """Seconds for the connections of the pool to close normally."""
 
@@ -150,6 +155,11 @@ class Recorder:
                 digest=row["digest"],
             )
         return None
+
+    async def traceparent(self, position: int) -> str | None:
+        """The trace context of the request that the event at the position came from."""
+        rows = await self.fetch(_TRACEPARENT, position)
+        return rows[0]["traceparent"] if rows else None
 
     async def close(self) -> None:
         """Finishes the appends in progress; later ones raise StoreUnavailable."""
@@ -233,7 +243,8 @@ class Recorder:
     async def _fetch(self, statement: str, *parameters: Any) -> list[asyncpg.Record]:
         async with self._pool.acquire(timeout=CONNECTING) as connection:
             try:
-                return await connection.fetch(statement, *parameters)
+                with tracing.span("SELECT write_side", "client", _DATABASE):
+                    return await connection.fetch(statement, *parameters)
             except (asyncio.CancelledError, TimeoutError):
                 # The pool would ask a possibly unreachable server to cancel the statement, and wait
                 # as long again.

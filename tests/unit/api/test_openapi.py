@@ -89,6 +89,7 @@ OF_PAGE_RESPONSES = {
     "X-Content-Type-Options",
 }
 OF_PROXIES = {"X-Forwarded-For"}  # clients send none; the README tells operators
+OF_TRACES = {"traceparent"}  # those who trace their clients send it
 SECRET = "clk_a-key-of-your-workspace"
 WITH_EXAMPLES = ("parameters", "headers")
 
@@ -218,7 +219,10 @@ def test_every_header_that_the_code_reads_or_writes_is_described() -> None:
     assert len(read) >= 6
     assert len(written) >= 12
     parameters = {part["name"] for part in COMPONENTS["parameters"].values()}
-    assert read | {IDEMPOTENCY, POSITION} <= parameters | OF_THE_KEY | OF_PAGES | OF_PROXIES
+    assert (
+        read | {IDEMPOTENCY, POSITION}
+        <= parameters | OF_THE_KEY | OF_PAGES | OF_PROXIES | OF_TRACES
+    )
     assert written | {POSITION} <= COMPONENTS["headers"].keys() | OF_CORS | OF_PAGE_RESPONSES
 
 

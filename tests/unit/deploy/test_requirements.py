@@ -19,6 +19,7 @@ PIN = re.compile(
     r"(?: {4}--hash=sha256:[0-9a-f]{64}(?: \\)?\n)+"
     r"(?P<reasons>(?: {4}#.*\n)+)"
 )
+EXTRAS = {"dev": ("dev", "otel"), "otel": ("otel",)}
 DIRECT = re.compile(r"contentlog \(pyproject\.toml\)|-r deploy/requirements/")
 
 
@@ -28,7 +29,10 @@ def requested(lock: str) -> list[Requirement]:
         lines = source.read_text().splitlines()
         return [Requirement(line) for line in lines if not line.startswith("#")]
     project = PYPROJECT["project"]
-    lines = project["dependencies"] + project["optional-dependencies"].get(lock, [])
+    extras = project["optional-dependencies"]
+    lines = [*project["dependencies"]]
+    for extra in EXTRAS.get(lock, ()):
+        lines += extras[extra]
     return [Requirement(line) for line in lines]
 
 
@@ -45,7 +49,7 @@ def versions(lock: str) -> dict[str, str]:
     return {pin["name"]: pin["version"] for pin in pins(lock)}
 
 
-@pytest.mark.parametrize("lock", ["build", "charts", "dev", "runtime", "tools"])
+@pytest.mark.parametrize("lock", ["build", "charts", "dev", "otel", "runtime", "tools"])
 def test_lock_answers_what_is_requested(lock: str) -> None:
     requests, locked = requested(lock), versions(lock)
     direct = {pin["name"] for pin in pins(lock) if DIRECT.search(pin["reasons"])}
@@ -57,7 +61,7 @@ def test_lock_answers_what_is_requested(lock: str) -> None:
         assert request.specifier.contains(version), f"{request} is locked at {version}"
 
 
-@pytest.mark.parametrize("lock", ["build", "charts", "runtime"])
+@pytest.mark.parametrize("lock", ["build", "charts", "otel", "runtime"])
 def test_versions_are_those_that_are_tested(lock: str) -> None:
     tested = versions("dev")
     locked = versions(lock)

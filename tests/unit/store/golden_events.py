@@ -16,6 +16,7 @@ KEY = Actor("key", "018f0000-0000-7000-8000-00000000000c", "website")
 IMPORT = Actor("import", "spring", "ann")
 OPERATOR = Actor("operator", "ann")
 REQUEST = "req-1"
+TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 POSTS = "018f0000-0000-7000-8000-0000000000aa"
 ENTRY = "018f0000-0000-7000-8000-000000000001"
 OTHER_ENTRY, THIRD_ENTRY, FOURTH_ENTRY = (f"{ENTRY[:-1]}{n}" for n in (2, 3, 4))
@@ -59,6 +60,7 @@ EXPECTED: dict[str, e.Event] = {
         actor=OPERATOR,
         at=AT,
         request_id=REQUEST,
+        traceparent=TRACE,
         name="Acme",
         plan=e.Plan(entries=5000, content_types=20, requests_per_minute=60, staging=True),
     ),
@@ -68,6 +70,7 @@ EXPECTED: dict[str, e.Event] = {
         actor=OPERATOR,
         at=AT,
         request_id=REQUEST,
+        traceparent=TRACE,
         name="Acme Ltd",
     ),
     "workspace.plan_changed.v1": e.PlanChanged(
@@ -76,10 +79,16 @@ EXPECTED: dict[str, e.Event] = {
         actor=OPERATOR,
         at=AT,
         request_id=REQUEST,
+        traceparent=TRACE,
         plan=e.Plan(entries=0),
     ),
     "workspace.environment_added.v1": e.EnvironmentAdded(
-        workspace="acme", environment="staging", actor=OPERATOR, at=AT, request_id=REQUEST
+        workspace="acme",
+        environment="staging",
+        actor=OPERATOR,
+        at=AT,
+        request_id=REQUEST,
+        traceparent=TRACE,
     ),
     "key.issued.v1": e.KeyIssued(
         workspace="acme",
@@ -87,6 +96,7 @@ EXPECTED: dict[str, e.Event] = {
         actor=OPERATOR,
         at=AT,
         request_id=REQUEST,
+        traceparent=TRACE,
         key_id=KEY.id,
         name="website",
         permissions=("content.view", "content.edit"),
@@ -100,6 +110,7 @@ EXPECTED: dict[str, e.Event] = {
         actor=OPERATOR,
         at=AT,
         request_id=REQUEST,
+        traceparent=TRACE,
         key_id=KEY.id,
         permissions=("content.view",),
         key_environment="staging",
@@ -111,6 +122,7 @@ EXPECTED: dict[str, e.Event] = {
         actor=OPERATOR,
         at=AT,
         request_id=REQUEST,
+        traceparent=TRACE,
         key_id=KEY.id,
     ),
     "content_type.created.v1": e.ContentTypeCreated(
@@ -119,6 +131,7 @@ EXPECTED: dict[str, e.Event] = {
         actor=OPERATOR,
         at=AT,
         request_id=REQUEST,
+        traceparent=TRACE,
         content_type_id=POSTS,
         slug="posts",
         name="Posts",
@@ -131,6 +144,7 @@ EXPECTED: dict[str, e.Event] = {
         actor=OPERATOR,
         at=AT,
         request_id=REQUEST,
+        traceparent=TRACE,
         content_type_id=POSTS,
         name="Articles",
         fields=(FIELDS[0], replace(FIELDS[1], indexed=True, searchable=True)),
@@ -142,6 +156,7 @@ EXPECTED: dict[str, e.Event] = {
         actor=OPERATOR,
         at=AT,
         request_id=REQUEST,
+        traceparent=TRACE,
         content_type_id=POSTS,
     ),
     "entry.created.v1": e.EntryCreated(
@@ -150,6 +165,7 @@ EXPECTED: dict[str, e.Event] = {
         actor=IMPORT,
         at=AT,
         request_id=REQUEST,
+        traceparent=TRACE,
         entry_id=ENTRY,
         content_type_id=POSTS,
         slug="hello--world-",
@@ -166,6 +182,7 @@ EXPECTED: dict[str, e.Event] = {
         actor=KEY,
         at=AT,
         request_id=REQUEST,
+        traceparent=TRACE,
         entry_id=ENTRY,
         content_type_id=POSTS,
         title="Grüße 🎉",
@@ -181,6 +198,7 @@ EXPECTED: dict[str, e.Event] = {
         actor=KEY,
         at=AT,
         request_id=REQUEST,
+        traceparent=TRACE,
         entry_id=ENTRY,
         content_type_id=POSTS,
     ),
@@ -190,6 +208,7 @@ EXPECTED: dict[str, e.Event] = {
         actor=OPERATOR,
         at=AT,
         request_id=REQUEST,
+        traceparent=TRACE,
         media_id="hero",
         url="https://cdn.example.com/hero.png",
         name="hero.png",
@@ -201,6 +220,7 @@ EXPECTED: dict[str, e.Event] = {
         actor=OPERATOR,
         at=AT,
         request_id=REQUEST,
+        traceparent=TRACE,
         media_id="hero",
         url="https://cdn.example.com/hero-2.webp",
         name="hero-2.webp",
@@ -212,6 +232,7 @@ EXPECTED: dict[str, e.Event] = {
         actor=OPERATOR,
         at=AT,
         request_id=REQUEST,
+        traceparent=TRACE,
         media_id="hero",
     ),
     "webhook.created.v1": e.WebhookCreated(
@@ -220,6 +241,7 @@ EXPECTED: dict[str, e.Event] = {
         actor=OPERATOR,
         at=AT,
         request_id=REQUEST,
+        traceparent=TRACE,
         name="search",
         url="https://search.example.com/hook",
         webhook_environment="production",
@@ -233,6 +255,7 @@ EXPECTED: dict[str, e.Event] = {
         actor=OPERATOR,
         at=AT,
         request_id=REQUEST,
+        traceparent=TRACE,
         name="search",
         url="https://search.example.com/hook?v=2",
         webhook_environment="staging",
@@ -246,6 +269,7 @@ EXPECTED: dict[str, e.Event] = {
         actor=OPERATOR,
         at=AT,
         request_id=REQUEST,
+        traceparent=TRACE,
         name="search",
     ),
     "webhook.switched_off.v1": e.WebhookSwitchedOff(
@@ -254,6 +278,7 @@ EXPECTED: dict[str, e.Event] = {
         actor=OPERATOR,
         at=AT,
         request_id=REQUEST,
+        traceparent=TRACE,
         name="search",
         reason="the endpoint answered 410 Gone",
     ),
@@ -263,6 +288,7 @@ EXPECTED: dict[str, e.Event] = {
         actor=OPERATOR,
         at=AT,
         request_id=REQUEST,
+        traceparent=TRACE,
         name="search",
     ),
     "webhook.secret_rotated.v1": e.WebhookSecretRotated(
@@ -271,6 +297,7 @@ EXPECTED: dict[str, e.Event] = {
         actor=OPERATOR,
         at=AT,
         request_id=REQUEST,
+        traceparent=TRACE,
         name="search",
     ),
     "import.recorded.v1": e.ImportRecorded(
@@ -279,6 +306,7 @@ EXPECTED: dict[str, e.Event] = {
         actor=IMPORT,
         at=AT,
         request_id=REQUEST,
+        traceparent=TRACE,
         import_id="spring",
         content_type_id=POSTS,
         file_name="Frühling.csv",
@@ -304,6 +332,7 @@ EXPECTED: dict[str, e.Event] = {
         actor=KEY,
         at=AT,
         request_id=REQUEST,
+        traceparent=TRACE,
         import_id="spring",
         content_type_id=POSTS,
         deleted=1,
@@ -321,6 +350,7 @@ EXPECTED: dict[str, e.Event] = {
         actor=KEY,
         at=AT,
         request_id=REQUEST,
+        traceparent=TRACE,
         content_type_id=POSTS,
         columns=(e.MappedColumn("Titre", "Title"), e.MappedColumn("Prix", "")),
     ),

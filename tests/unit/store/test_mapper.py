@@ -88,7 +88,7 @@ def test_the_fixtures_together_have_every_field_of_nested_structs(
 
 
 LEFT_OUT: dict[type[Struct], dict[str, Any]] = {
-    Event: {"environment": None, "at": UNRECORDED, "request_id": None},
+    Event: {"environment": None, "at": UNRECORDED, "request_id": None, "traceparent": None},
     e.ContentTypeCreated: {"stages": ()},
     e.ContentTypeRevised: {"stages": ()},
     EntryCreated: {"status": "draft", "stage_id": None, "fields": {}, "translations": {}},

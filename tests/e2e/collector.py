@@ -1,0 +1,73 @@
+"""A collector for OTLP over HTTP, which keeps what it receives."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from msgspec import Struct
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+
+class Received(Struct, frozen=True):
+    service: str
+    name: str
+    trace_id: str
+    span_id: str
+    parent_id: str
+    attributes: dict[str, str]
+
+
+class Collector:
+    def __init__(self, server: ThreadingHTTPServer) -> None:
+        self.url = f"http://127.0.0.1:{server.server_port}"
+        self.spans: list[Received] = []
+        self.size = 0
+
+    def named(self, name: str) -> list[Received]:
+        return [span for span in self.spans if span.name == name]
+
+
+@contextmanager
+def collecting(*, keep: bool = True) -> Iterator[Collector]:
+    """Without ``keep`` it only counts the bytes, which costs little."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            collector.size += len(body)
+            if keep:
+                collector.spans.extend(_spans(body))
+            self.send_response(200)
+            self.send_header("Content-Type", "application/x-protobuf")
+            self.end_headers()
+
+        def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002
+            """Not on standard error."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        collector = Collector(server)
+        serving = threading.Thread(target=server.serve_forever)
+        serving.start()
+        try:
+            yield collector
+        finally:
+            server.shutdown()
+            serving.join()
+
+
+def _spans(body: bytes) -> Iterator[Received]:
+    for resource in ExportTraceServiceRequest.FromString(body).resource_spans:
+        about = {one.key: one.value.string_value for one in resource.resource.attributes}
+        for scope in resource.scope_spans:
+            for span in scope.spans:
+                yield Received(
+                    about["service.name"],
+                    span.name,
+                    span.trace_id.hex(),
+                    span.span_id.hex(),
+                    span.parent_span_id.hex(),
+                    {one.key: one.value.string_value for one in span.attributes},
+                )
