@@ -198,6 +198,15 @@ class Settings(
             extra={"default": "no listener"},
         ),
     ] = None
+    probe_port: Annotated[
+        Port | None,
+        Meta(
+            description="The port on which `contentlog projector` and `contentlog webhooks` serve "
+            "`/healthz`, `/readyz` and `/metrics`, at CONTENTLOG_ADMIN_HOST; each process of a "
+            "machine needs its own",
+            extra={"default": "no listener"},
+        ),
+    ] = None
     workers: Annotated[Workers, Meta(description="The number of API processes")] = 1
     max_body_bytes: Annotated[
         Bytes, Meta(description="The largest request body that the API reads")

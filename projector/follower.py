@@ -25,6 +25,7 @@ from projector.writer import Writer
 from read_side.schema import ShapeMismatch, Workspaces, WorkspacesMismatch
 from write_side.postgres.connection import Connection
 from write_side.postgres.session_lock import end_paused, try_lock
+from write_side.process_state import ProcessState
 
 LOCK = 0x636C_6F67_0003
 STANDBY = 0.25
@@ -58,26 +59,32 @@ _log = structlog.get_logger("projector")
 
 
 class Heartbeat:
-    """Reports what this projector does, in ``projector.process``."""
+    """Reports what this projector does, in ``projector.process``, and then to ``state``."""
 
-    def __init__(self, connection: Connection, projector_id: str) -> None:
+    def __init__(self, connection: Connection, projector_id: str, state: ProcessState) -> None:
         self._connection = connection
         self._id = projector_id
+        self._state = state
 
     async def stand_by(self) -> None:
         await self._connection.execute(_BEAT, self._id, "standby")
+        self._state.report("standby")
 
     async def take_over(self) -> None:
         """Reports this projector as active. The reason of an earlier halt is kept until it
         continues."""
         await self._connection.execute(_BEAT, self._id, "active")
+        if self._state.role != "halted":
+            self._state.report("active")
 
     async def go_on(self) -> None:
         await self._connection.execute(_REPORT, self._id, None)
         await self._connection.execute(_CLEAR_HALTED)
+        self._state.report("active")
 
     async def halt(self, reason: str) -> None:
         await self._connection.execute(_REPORT, self._id, reason)
+        self._state.report("halted", reason)
 
     async def remove_dead(self) -> None:
         await self._connection.execute(_REMOVE_DEAD)

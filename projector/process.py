@@ -18,6 +18,7 @@ from projector.log import Halted
 from read_side.schema import LIVE, Workspaces
 from write_side.domain.identity import new_id
 from write_side.postgres.connection import Connection, connect, is_transient
+from write_side.process_state import ProcessState
 
 # Seconds.
 RETRY_HALTED = 5
@@ -35,12 +36,12 @@ class ProjectorSettings(Struct, frozen=True):
     workspaces: Workspaces = None
 
 
-async def run(settings: ProjectorSettings) -> None:
+async def run(settings: ProjectorSettings, state: ProcessState) -> None:
     """Projects until SIGTERM or SIGINT. It may be stopped at any point without loss."""
     # A full garbage collection takes 20 to 30 ms, in which no write becomes visible. It skips what
     # exists now.
     gc.freeze()
-    working = asyncio.create_task(run_sessions(settings))
+    working = asyncio.create_task(run_sessions(settings, state))
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, working.cancel)
     with contextlib.suppress(asyncio.CancelledError):
@@ -67,14 +68,14 @@ class Backoff:
             self.patience = min(self.patience * 2, MOST_PATIENCE)
 
 
-async def run_sessions(settings: ProjectorSettings) -> None:
+async def run_sessions(settings: ProjectorSettings, state: ProcessState | None = None) -> None:
     """Begins again after transient faults; after others, stays halted and reports the reason."""
     projector_id = f"{socket.gethostname()}/{os.getpid()}/{new_id()[-6:]}"
-    backoff = Backoff()
+    backoff, state = Backoff(), state or ProcessState()
     while True:
         began, fault = time.monotonic(), None
         try:
-            await _session(settings, projector_id, backoff.patience)
+            await _session(settings, projector_id, backoff.patience, state)
         except Exception as error:
             if not is_transient(error):
                 raise
@@ -84,7 +85,9 @@ async def run_sessions(settings: ProjectorSettings) -> None:
         await asyncio.sleep(backoff.pause)
 
 
-async def _session(settings: ProjectorSettings, projector_id: str, patience: float) -> None:
+async def _session(
+    settings: ProjectorSettings, projector_id: str, patience: float, state: ProcessState
+) -> None:
     async with contextlib.AsyncExitStack() as stack:
         try:
             store = await connect(
@@ -95,7 +98,7 @@ async def _session(settings: ProjectorSettings, projector_id: str, patience: flo
             stack.push_async_callback(_close, model)
         except TimeoutError as error:
             raise ConnectionError("a database does not respond") from error
-        heartbeat = Heartbeat(model, projector_id)
+        heartbeat = Heartbeat(model, projector_id, state)
         try:
             await _follow(Follower(store, model, heartbeat, settings.workspaces), heartbeat)
         except asyncio.CancelledError:

@@ -37,6 +37,7 @@ from write_side.domain.webhook_address import Network
 from write_side.postgres.connection import Connection, connect, is_transient
 from write_side.postgres.pooler import PoolerUrl
 from write_side.postgres.session_lock import end_paused, try_lock
+from write_side.process_state import ProcessState
 from write_side.repository import Repository
 from write_side.store.access import token_key
 from write_side.store.conflicts import StoreUnavailable
@@ -65,20 +66,21 @@ class WebhookSettings(Struct, frozen=True):
     networks: tuple[Network, ...] = ()
 
 
-async def run(settings: WebhookSettings) -> None:
+async def run(settings: WebhookSettings, state: ProcessState) -> None:
     """Delivers until SIGTERM or SIGINT. It may be killed at any point: nothing is lost."""
-    working = asyncio.create_task(run_sessions(settings))
+    working = asyncio.create_task(run_sessions(settings, state))
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, working.cancel)
     with contextlib.suppress(asyncio.CancelledError):
         await working
 
 
-async def run_sessions(settings: WebhookSettings) -> None:
+async def run_sessions(settings: WebhookSettings, state: ProcessState | None = None) -> None:
     """One session after another; begins again after transient faults."""
+    state = state or ProcessState()
     while True:
         try:
-            await _session(settings)
+            await _session(settings, state)
         except (StoreUnavailable, ReadModelUnavailable, TimeoutError) as error:
             _log.warning("begins again", fault=repr(error))
         except Exception as error:
@@ -89,11 +91,11 @@ async def run_sessions(settings: WebhookSettings) -> None:
         await asyncio.sleep(PAUSE)
 
 
-async def _session(settings: WebhookSettings) -> None:
+async def _session(settings: WebhookSettings, state: ProcessState) -> None:
     lease = Lease()
-    async with _lock(settings.event_store_url) as store:
+    async with _lock(settings.event_store_url, state) as store:
         _log.info("active")
-        keeping = asyncio.create_task(_keep(store, lease), name="webhook lease")
+        keeping = asyncio.create_task(_keep(store, lease, state), name="webhook lease")
         try:
             async with open_deliverer(settings, lease) as deliverer:
                 await store.add_listener(CHANNEL, deliverer.restart)
@@ -104,17 +106,18 @@ async def _session(settings: WebhookSettings) -> None:
             keeping.cancel()
 
 
-async def _keep(store: Connection, lease: Lease) -> None:
+async def _keep(store: Connection, lease: Lease, state: ProcessState) -> None:
     """Until the connection is lost. Without these statements, a standby would end the session."""
     while not store.is_closed():
         began = time.monotonic()
         await store.execute(_ALIVE)
         lease.renew(began)
+        state.report("active")
         await asyncio.sleep(ALIVE_EVERY)
 
 
 @asynccontextmanager
-async def _lock(url: str) -> AsyncIterator[Connection]:
+async def _lock(url: str, state: ProcessState) -> AsyncIterator[Connection]:
     """A connection that holds the lock; waits for it."""
     connection = await connect(
         url,
@@ -126,6 +129,7 @@ async def _lock(url: str) -> AsyncIterator[Connection]:
         while not await try_lock(connection, ACTIVE_LOCK):
             if await end_paused(connection, ACTIVE_LOCK):
                 _log.warning("ended the session of the active process, which was silent")
+            state.report("standby")
             await asyncio.sleep(STANDBY)
         yield connection
     finally:

@@ -63,6 +63,7 @@ def _run(settings: Settings, found: Databases, *, with_demo: bool) -> None:
         watch = (sys.executable, "-P", "-m", "deploy.embedded.watch", settings.data)
         children.append(Child("postgres", watch))
     os.environ.update(found.environment())
+    os.environ.pop("CONTENTLOG_PROBE_PORT", None)  # both could not have it
 
     async def started() -> None:
         await _greet(settings, found, with_demo=with_demo)

@@ -13,7 +13,9 @@ import errno
 import logging
 import os
 import socket
+from collections.abc import Awaitable, Callable
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 import click
 from msgspec.structs import replace
@@ -22,9 +24,12 @@ from deploy.databases import Databases, databases
 from deploy.failures import Failed
 from deploy.logs import configure_logs
 from deploy.runner import read_model_option, warn_of_unknown_settings
-from deploy.settings import Settings, load_settings
+from deploy.settings import PREFIX, Settings, load_settings
 from deploy.supervisor import Child, contentlog, supervise
 from deploy.tracing import exported_traces, trace_settings
+
+if TYPE_CHECKING:
+    from write_side.process_state import ProcessState
 
 log = logging.getLogger(__name__)
 
@@ -71,17 +76,23 @@ def at_address(settings: Settings, host: str | None, port: int | None) -> Settin
 
 def check_port(settings: Settings) -> None:
     """Raises Failed if an address is in use or does not belong to this machine."""
-    _check_address(settings.host, settings.port, "", "--host and --port, or ")
+    _check_address(settings.host, settings.port, "HOST", "PORT", "--host and --port, or ")
     if settings.admin_port == settings.port:
         raise Failed(
             f"port {settings.port} is the API's: choose another with CONTENTLOG_ADMIN_PORT"
         )
     if settings.admin_port is not None:
-        _check_address(settings.admin_host, settings.admin_port, "ADMIN_", "")
+        _check_address(settings.admin_host, settings.admin_port, "ADMIN_HOST", "ADMIN_PORT")
 
 
-def _check_address(host: str, port: int, listener: str, options: str) -> None:
-    """``listener``: the part of its settings' names. ``options``: those of the command line."""
+def _check_probe_port(settings: Settings) -> None:
+    """Raises Failed."""
+    if settings.probe_port is not None:
+        _check_address(settings.admin_host, settings.probe_port, "ADMIN_HOST", "PROBE_PORT")
+
+
+def _check_address(host: str, port: int, host_name: str, port_name: str, options: str = "") -> None:
+    """The names of the settings, without their prefix. ``options``: those of the command line."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         for family, kind, protocol, _, address in found:
@@ -92,13 +103,12 @@ def _check_address(host: str, port: int, listener: str, options: str) -> None:
         if error.errno == errno.EADDRINUSE:
             option = "--port or " if options else ""
             reason = (
-                f"port {port} is already in use: "
-                f"choose another with {option}CONTENTLOG_{listener}PORT"
+                f"port {port} is already in use: choose another with {option}{PREFIX}{port_name}"
             )
         else:
             reason = (
                 f"cannot listen on '{host}:{port}' ({error.strerror}): "
-                f"check {options}CONTENTLOG_{listener}HOST and CONTENTLOG_{listener}PORT"
+                f"check {options}{PREFIX}{host_name} and {PREFIX}{port_name}"
             )
         raise Failed(reason) from None
 
@@ -177,14 +187,12 @@ def projector_command() -> None:
     settings, traces = load_settings(os.environ), trace_settings(os.environ)
     configure_logs(settings)
     warn_of_unknown_settings(log.warning)
+    _check_probe_port(settings)
     with databases(settings) as found, exported_traces(traces, "contentlog-projector"):
-        asyncio.run(
-            project(
-                ProjectorSettings(
-                    found.event_store_url, found.read_model_url, found.model.workspaces
-                )
-            )
+        given = ProjectorSettings(
+            found.event_store_url, found.read_model_url, found.model.workspaces
         )
+        asyncio.run(_probed(settings, "projector", lambda state: project(given, state)))
 
 
 @click.command("webhooks", epilog="\b\nExample:\n  contentlog webhooks")
@@ -201,20 +209,30 @@ def webhooks_command() -> None:
     settings, traces = load_settings(os.environ), trace_settings(os.environ)
     configure_logs(settings)
     warn_of_unknown_settings(log.warning)
+    _check_probe_port(settings)
     with databases(settings) as found, exported_traces(traces, "contentlog-webhooks"):
         if found.model.workspaces is not None:
             raise Failed(
                 f"the read model '{found.model.name}' holds only some workspaces, but webhooks of "
                 "all are delivered: choose a read model that holds all"
             )
-        asyncio.run(
-            deliver(
-                WebhookSettings(
-                    found.event_store_url,
-                    found.read_model_url,
-                    found.event_store_pool_url,
-                    found.model.pool_url,
-                    networks=settings.networks,
-                )
-            )
+        given = WebhookSettings(
+            found.event_store_url,
+            found.read_model_url,
+            found.event_store_pool_url,
+            found.model.pool_url,
+            networks=settings.networks,
         )
+        asyncio.run(_probed(settings, "webhooks", lambda state: deliver(given, state)))
+
+
+async def _probed(
+    settings: Settings, process: str, work: Callable[[ProcessState], Awaitable[None]]
+) -> None:
+    """Does the work, and says on the listener for operators how it goes."""
+    from api.operations.process_listener import process_listener
+    from write_side.process_state import ProcessState
+
+    state = ProcessState()
+    async with process_listener(settings.admin_host, settings.probe_port, process, state):
+        await work(state)

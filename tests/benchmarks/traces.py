@@ -1,9 +1,8 @@
-"""What traces cost: a service that records every request and exports it, beside one that traces
-nothing, each with its own processes and database."""
+"""What traces cost: a service that exports them, beside one that traces nothing, each with its own
+processes and database."""
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -20,31 +19,42 @@ from write_side.store.recorder import open_recorder
 
 ENTRIES = 2_000
 ROUNDS = 9
+SAMPLERS = {
+    "every request": {"OTEL_TRACES_SAMPLER": "always_on"},
+    "a twentieth of the requests": {
+        "OTEL_TRACES_SAMPLER": "traceidratio",
+        "OTEL_TRACES_SAMPLER_ARG": "0.05",
+    },
+}
 
 
 async def measure(url: str, other: str) -> str:
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(TemporaryDirectory()))
-        collector = stack.enter_context(collecting(keep=False))
-        Processes(other, folder / "log").run("migrate")
-        sides: list[Processes] = []
-        for name, database, asked in (
-            ("traced", url, {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url}),
-            ("not traced", other, {}),
-        ):
+    rows: list[Row] = []
+    with TemporaryDirectory() as folder, collecting(keep=False) as collector:
+        asked = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url}
+        Processes(other, Path(folder) / "log").run("migrate")
+        for database in (url, other):
             await _fill(database)
-            side = stack.enter_context(running(database, folder / name, **LIMITS, **asked))
-            await side.caught_up(120)
-            sides.append(side)
-        ports = [side.port for side in sides]
-        rows = [
-            await _row(
-                "list of 10 from memory", [Load(p, "/v1/content/posts", JSON) for p in ports]
-            ),
-            await _row("create (1 kB)", [Load(p, "/v1/content", JSON, body) for p in ports]),
-        ]
+        for what, sampler in SAMPLERS.items():
+            with (
+                running(url, Path(folder) / "traced", **LIMITS, **asked, **sampler) as traced,
+                running(other, Path(folder) / "not traced", **LIMITS) as plain,
+            ):
+                rows += await _compared(what, [traced, plain])
         assert collector.size, "nothing was exported"
-    return table("Traces of every request, 16 connections", rows, "not traced")
+    return table("Traces, 16 connections", rows, "not traced")
+
+
+async def _compared(what: str, sides: list[Processes]) -> list[Row]:
+    for side in sides:
+        await side.caught_up(120)
+    ports = [side.port for side in sides]
+    lists = [Load(port, "/v1/content/posts", JSON) for port in ports]
+    creates = [Load(port, "/v1/content", JSON, body) for port in ports]
+    return [
+        await _row(f"{what}: list of 10 from memory", lists),
+        await _row(f"{what}: create (1 kB)", creates),
+    ]
 
 
 async def _fill(url: str) -> None:

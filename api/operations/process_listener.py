@@ -1,0 +1,89 @@
+"""The listener for operators of a process that is not the API: ``/healthz``, ``/readyz`` and
+``/metrics``, without a key."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+
+from aiohttp import web
+from msgspec import Struct
+from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from api.operations.health import healthz
+from api.rest.wire import encode
+from write_side.process_state import ProcessState, Role
+
+CLOSING = 1.0
+"""Seconds that a probe in progress has at the end."""
+_ROLES: tuple[Role, ...] = ("starting", "standby", "active", "halted")
+_STATE = web.AppKey("process_state", ProcessState)
+_METRICS = web.AppKey("process_metrics", CollectorRegistry)
+
+
+class ProcessReadiness(Struct, frozen=True):
+    """The body of /readyz; ``reason`` if it is not ready."""
+
+    ready: bool
+    role: Role
+    reason: str | None = None
+
+
+class _Figures(Collector):
+    def __init__(self, process: str, state: ProcessState) -> None:
+        self._process = process
+        self._state = state
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        labels = ["process", "role"]
+        role = GaugeMetricFamily("contentlog_process_role", "1 for the role it has", labels=labels)
+        for each in _ROLES:
+            role.add_metric([self._process, each], each == self._state.role)
+        yield role
+        meaning = "Seconds since its databases have confirmed its role"
+        age = GaugeMetricFamily("contentlog_process_report_seconds", meaning, labels=["process"])
+        age.add_metric([self._process], self._state.age)
+        yield age
+
+
+async def _readyz(request: web.Request) -> web.Response:
+    """503 if it has halted, or if a database does not respond."""
+    state = request.app[_STATE]
+    body = ProcessReadiness(state.fault is None, state.role, state.fault)
+    return web.Response(
+        status=200 if body.ready else 503, body=encode(body), content_type="application/json"
+    )
+
+
+async def _metrics(request: web.Request) -> web.Response:
+    return web.Response(
+        body=generate_latest(request.app[_METRICS]),
+        headers={"Content-Type": "text/plain; version=0.0.4"},
+    )
+
+
+@asynccontextmanager
+async def process_listener(
+    host: str, port: int | None, process: str, state: ProcessState
+) -> AsyncIterator[None]:
+    """Serves the endpoints; does nothing without a port."""
+    if port is None:
+        yield
+        return
+    app = web.Application()
+    app[_STATE] = state
+    app[_METRICS] = registry = CollectorRegistry()
+    ProcessCollector(registry=registry)
+    registry.register(_Figures(process, state))
+    app.add_routes(
+        [web.get("/healthz", healthz), web.get("/readyz", _readyz), web.get("/metrics", _metrics)]
+    )
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=CLOSING)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, host, port).start()
+        yield
+    finally:
+        await runner.cleanup()

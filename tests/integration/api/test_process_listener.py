@@ -1,0 +1,126 @@
+"""The listener of processes that are not the API."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+import aiohttp
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from api.operations.process_listener import process_listener
+from api.webhooks.process import WebhookSettings
+from api.webhooks.process import run_sessions as deliver
+from projector.process import ProjectorSettings
+from projector.process import run_sessions as project
+from tests.integration.live_projector import connected, projecting, until
+from tests.processes import free_port
+from write_side.process_state import ProcessState
+
+
+@pytest.fixture
+def state() -> ProcessState:
+    return ProcessState()
+
+
+@pytest.fixture
+async def session(state: ProcessState) -> AsyncIterator[aiohttp.ClientSession]:
+    port = free_port()
+    async with (
+        process_listener("127.0.0.1", port, "projector", state),
+        aiohttp.ClientSession(f"http://127.0.0.1:{port}") as session,
+    ):
+        yield session
+
+
+async def readiness(session: aiohttp.ClientSession) -> tuple[int, Any]:
+    async with session.get("/readyz") as response:
+        return response.status, await response.json()
+
+
+async def has_role(session: aiohttp.ClientSession, role: str) -> bool:
+    return bool((await readiness(session))[1]["role"] == role)
+
+
+@contextlib.asynccontextmanager
+async def running(work: Any) -> AsyncIterator[None]:
+    task = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+
+async def test_a_process_that_has_just_started_is_alive_but_not_ready(
+    session: aiohttp.ClientSession,
+) -> None:
+    async with session.get("/healthz") as response:
+        assert response.status == 200
+    status, body = await readiness(session)
+    assert status == 503
+    assert body["role"] == "starting"
+
+
+async def test_a_projector_is_active_or_stands_by_and_both_are_ready(
+    database_url: str, session: aiohttp.ClientSession, state: ProcessState
+) -> None:
+    settings = ProjectorSettings(database_url, database_url)
+    async with contextlib.AsyncExitStack() as first:
+        await first.enter_async_context(projecting(database_url))
+        async with connected(database_url) as connection:
+
+            async def is_active() -> bool:
+                role = "SELECT FROM projector.process WHERE role = 'active'"
+                return bool(await connection.fetch(role))
+
+            await until(is_active)
+        async with running(project(settings, state)):
+            await until(lambda: has_role(session, "standby"))
+            assert (await readiness(session))[0] == 200
+            await first.aclose()
+            await until(lambda: has_role(session, "active"))
+            assert (await readiness(session))[0] == 200
+
+
+async def test_a_projector_that_halts_is_not_ready_and_says_why(
+    database_url: str, session: aiohttp.ClientSession, state: ProcessState
+) -> None:
+    async with connected(database_url) as connection:
+        await connection.execute("UPDATE read_model.checkpoint SET shape = 'of another version'")
+    async with running(project(ProjectorSettings(database_url, database_url), state)):
+        await until(lambda: has_role(session, "halted"))
+        status, body = await readiness(session)
+    assert status == 503
+    assert "different shape" in body["reason"]
+
+
+async def test_the_deliverer_reports_its_role(
+    database_url: str, session: aiohttp.ClientSession, state: ProcessState
+) -> None:
+    async with running(deliver(WebhookSettings(database_url, database_url), state)):
+        await until(lambda: has_role(session, "active"))
+        assert (await readiness(session))[0] == 200
+
+
+async def test_metrics_name_the_process_and_its_role(
+    session: aiohttp.ClientSession, state: ProcessState
+) -> None:
+    state.report("standby")
+    async with session.get("/metrics") as response:
+        families = {one.name: one for one in text_string_to_metric_families(await response.text())}
+    roles = families["contentlog_process_role"].samples
+    assert [one.labels for one in roles if one.value] == [
+        {"process": "projector", "role": "standby"}
+    ]
+    assert "process_resident_memory_bytes" in families
+    assert families["contentlog_process_report_seconds"].samples[0].value < 60
+
+
+async def test_without_a_port_there_is_no_listener(state: ProcessState) -> None:
+    async with process_listener("127.0.0.1", None, "projector", state):
+        pass
