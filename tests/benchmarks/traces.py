@@ -69,5 +69,5 @@ async def _row(what: str, loads: list[Load]) -> Row:
         for rate, load in zip(rates, loads, strict=True):
             rate.append((await measured(load)).per_second)
     ours, theirs = rates
-    shown = [f"{median(rate):,.0f}/s" for rate in rates]
-    return Row(what, *shown, ratio_of_rounds(ours, theirs))
+    traced, plain = (f"{median(rate):,.0f}/s" for rate in rates)
+    return Row(what, traced, plain, ratio_of_rounds(ours, theirs))

@@ -10,6 +10,7 @@ import sys
 
 from projector.process import ProjectorSettings, run
 from write_side.domain.events import TOPICS, MediaAdded
+from write_side.process_state import ProcessState
 
 TOPIC = "media.added.v2"
 
@@ -20,4 +21,4 @@ def learn() -> None:
 
 if __name__ == "__main__":
     learn()
-    asyncio.run(run(ProjectorSettings(sys.argv[1], sys.argv[2])))
+    asyncio.run(run(ProjectorSettings(sys.argv[1], sys.argv[2]), ProcessState()))
