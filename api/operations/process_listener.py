@@ -66,12 +66,9 @@ async def _metrics(request: web.Request) -> web.Response:
 
 @asynccontextmanager
 async def process_listener(
-    host: str, port: int | None, process: str, state: ProcessState
+    host: str, port: int, process: str, state: ProcessState
 ) -> AsyncIterator[None]:
-    """Serves the endpoints; does nothing without a port."""
-    if port is None:
-        yield
-        return
+    """Serves the endpoints."""
     app = web.Application()
     app[_STATE] = state
     app[_METRICS] = registry = CollectorRegistry()

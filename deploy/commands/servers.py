@@ -230,9 +230,14 @@ async def _probed(
     settings: Settings, process: str, work: Callable[[ProcessState], Awaitable[None]]
 ) -> None:
     """Does the work, and says on the listener for operators how it goes."""
-    from api.operations.process_listener import process_listener
     from write_side.process_state import ProcessState
 
     state = ProcessState()
+    if settings.probe_port is None:
+        await work(state)
+        return
+    # aiohttp takes 12 MiB, which a projector without a listener does not need.
+    from api.operations.process_listener import process_listener
+
     async with process_listener(settings.admin_host, settings.probe_port, process, state):
         await work(state)

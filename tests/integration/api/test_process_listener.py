@@ -119,8 +119,3 @@ async def test_metrics_name_the_process_and_its_role(
     ]
     assert "process_resident_memory_bytes" in families
     assert families["contentlog_process_report_seconds"].samples[0].value < 60
-
-
-async def test_without_a_port_there_is_no_listener(state: ProcessState) -> None:
-    async with process_listener("127.0.0.1", None, "projector", state):
-        pass
