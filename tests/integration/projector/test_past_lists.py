@@ -269,8 +269,11 @@ async def test_a_list_that_would_read_too_many_versions_is_refused(
             return await past_lists.past_page(pool, SCOPES[0], EntryQuery(**asked), moment)
 
         assert len((await page()).rows) == 1
-        for more in ({"limit": 5, "offset": 12}, {"sort": (SortKey("title"),)}):
-            with pytest.raises(TooBroad, match="versions for this page"):
+        for more, reason in (
+            ({"limit": 5, "offset": 12}, "versions for this page"),
+            ({"sort": (SortKey("title"),)}, "checks the versions that were replaced since"),
+        ):
+            with pytest.raises(TooBroad, match=reason):
                 await page(**more)
         monkeypatch.setattr(past_versions, "COUNTED", 5)
         assert (await page()).total is None
