@@ -8,6 +8,8 @@ import asyncpg
 from msgspec import Struct
 
 from projector.projection import RecordedEvent
+from read_side.engine import is_distributed
+from read_side.notices import Notice
 from read_side.schema import Workspaces, check_identity
 from write_side.postgres.connection import Connection
 from write_side.postgres.statements import statement
@@ -59,7 +61,15 @@ async def begin_epoch(
     assert row is not None
     # Checked first, because a row of a different shape may have other columns.
     check_identity(row, workspaces)
+    if await is_distributed(connection):
+        position = row["position"]
+        await announce(connection, Notice(epoch=row["epoch"], after=position, position=position))
     return row["epoch"], Checkpoint.of(row)
+
+
+async def announce(connection: Connection, notice: Notice) -> None:
+    """Tells readers of a checkpoint of a distributed read model, after its commit."""
+    await connection.execute(statement("projector", "announce"), notice.encoded())
 
 
 async def hold(connection: Connection, epoch: int, position: int | None = None) -> None:

@@ -27,6 +27,12 @@ PATIENCE = 10.0
 MOST_PATIENCE = 160.0
 LONG_SESSION = 300.0
 SHORTEST_PAUSE = 0.05
+ONE_CONNECTION_TO_EACH_WORKER = {
+    "citus.multi_shard_modify_mode": "sequential",
+    "citus.max_adaptive_executor_pool_size": "1",
+}
+"""On Citus, all that a transaction changes on a worker is then committed there at once (ADR 59).
+PostgreSQL ignores settings of extensions that it does not have."""
 _log = structlog.get_logger("projector")
 
 
@@ -143,6 +149,7 @@ async def connect_model(
             # A limit that is set for applications is too short for building an index.
             "statement_timeout": "0",
             "application_name": "contentlog projector",
+            **ONE_CONNECTION_TO_EACH_WORKER,
         },
     )
 

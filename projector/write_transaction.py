@@ -1,4 +1,4 @@
-"""A transaction that sends its statements together (ADR 51)."""
+"""A transaction that sends its statements together (ADR 51), or on Citus one by one (ADR 59)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any
 
 import asyncpg
 
-from projector.checkpoint import Checkpoint, CheckpointConflict
+from projector.checkpoint import Checkpoint, CheckpointConflict, announce
+from read_side.engine import is_distributed
 from read_side.notices import FedChange, Notice, TypeChange
 from write_side.postgres.connection import Connection
 from write_side.postgres.statements import statement
@@ -25,13 +26,20 @@ class WriteTransaction:
 
     The parts of a statement see the rows as they were before it, and their order is undefined.
     So what is added must not read or write rows that what was added before it writes.
+
+    Citus would send the parts one by one, and each result back: there they are statements.
     """
 
-    def __init__(self, connection: Connection, stack: AsyncExitStack) -> None:
+    def __init__(
+        self, connection: Connection, stack: AsyncExitStack, is_distributed: bool = False
+    ) -> None:
         self._connection = connection
         self._stack = stack
         self._added: dict[str, Sequence[Any]] = {}
         self._has_begun = False
+        self._is_distributed = is_distributed
+        self.notice: Notice | None = None
+        """To be announced after the commit."""
 
     async def add(self, name: str, parameters: Sequence[Any]) -> None:
         """Adds the projector's statement of this name, unless it has no parameters."""
@@ -40,6 +48,8 @@ class WriteTransaction:
         if name in self._added:
             await self.connection()
         self._added[name] = parameters
+        if self._is_distributed:
+            await self.connection()
 
     async def connection(self) -> Connection:
         """For what has to be sent by itself, after what was added."""
@@ -70,7 +80,12 @@ class WriteTransaction:
             media=media,
             fed=fed,
         )
-        await self.add("move_checkpoint", [*event, old.position, epoch, notice.encoded()])
+        moved = [*event, old.position, epoch]
+        if self._is_distributed:
+            await self.add("move_checkpoint_silently", moved)
+            self.notice = notice
+        else:
+            await self.add("move_checkpoint", [*moved, notice.encoded()])
 
     async def send(self) -> None:
         """Sends what was added. Raises CheckpointConflict."""
@@ -88,13 +103,18 @@ class WriteTransaction:
 
 @asynccontextmanager
 async def write_transaction(connection: Connection) -> AsyncIterator[WriteTransaction]:
-    """Commits if no error is raised. Within a transaction, it is a savepoint."""
+    """Commits if no error is raised. Within a transaction, it is a savepoint; on Citus a part of
+    the transaction, which then has to announce the checkpoint."""
+    distributed = await is_distributed(connection)
+    is_part = connection.is_in_transaction()
     async with AsyncExitStack() as stack:
-        transaction = WriteTransaction(connection, stack)
-        if connection.is_in_transaction():
+        transaction = WriteTransaction(connection, stack, distributed)
+        if is_part:
             await transaction.connection()
         yield transaction
         await transaction.send()
+    if transaction.notice is not None and not is_part:
+        await announce(connection, transaction.notice)
 
 
 @cache

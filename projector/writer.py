@@ -172,12 +172,11 @@ async def _write_counts(transaction: WriteTransaction, before: Rows, after: Rows
     of_entries = sorted(count_changes(before, after).items())
     of_locales = sorted(locale_changes(before, after).items())
     for name, changes in (("counts", of_entries), ("locale_counts", of_locales)):
-        parameters = columns((*key, n) for key, n in changes)
-        if all(n > 0 for _, n in changes):
-            await transaction.add(f"raise_{name}", parameters)
-        else:
-            connection = await transaction.connection()
-            await connection.execute(statement("projector", f"put_{name}"), *parameters)
+        falls = columns((*key, n) for key, n in changes if n < 0)
+        await transaction.add(f"drop_{name}", falls)
+        await transaction.add(f"lower_{name}", falls)
+        rises = columns((*key, n) for key, n in changes if n > 0)
+        await transaction.add(f"raise_{name}", rises)
 
 
 async def _drop_entries(transaction: WriteTransaction, before: Rows, after: Rows) -> None:

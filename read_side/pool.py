@@ -17,6 +17,7 @@ from asyncpg.cursor import Cursor
 from asyncpg.transaction import Transaction
 from msgspec import Struct
 
+from read_side.engine import is_distributed
 from read_side.refusals import IncompleteIndex, InvalidQuery, NotFound, ReadModelUnavailable
 from read_side.shared_reads import SharedReads
 from write_side import tracing
@@ -35,6 +36,8 @@ CONNECTING = 5.0
 """Seconds to wait for a connection, including the time to open it."""
 _DATABASE: tracing.Attributes = {"db.system.name": "postgresql", "db.namespace": "read_model"}
 _NAMES = {text: name for name, text in statements("read_side").items()}
+# Citus finds the worker by the values of the parameters.
+_CUSTOM_PLANS = "SET plan_cache_mode = force_custom_plan"
 _STAMP = statement("read_side", "stamp")
 _ARRAY_TYPES = statement("read_side", "array_types")
 REFUSALS = (NotFound, InvalidQuery, IncompleteIndex)
@@ -138,6 +141,8 @@ class Pool:
             # asyncpg looks up array types when it first meets them. Within a transaction of several
             # statements that would keep 16 more locks until its end.
             await connection.fetch(_ARRAY_TYPES)
+            if await is_distributed(connection):
+                await connection.execute(_CUSTOM_PLANS)
         except BaseException:
             self._close(connection)
             raise

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 import asyncpg
 
+from read_side.engine import is_distributed
 from write_side.postgres.connection import Connection
 
 LIVE = "read_model"
@@ -21,9 +22,11 @@ _folder = resources.files("read_side")
 _TABLES = (_folder / "tables.sql").read_text("utf-8")
 _DIGESTS = (_folder / "digests.sql").read_text("utf-8")
 _INDEXES = (_folder / "indexes.sql").read_text("utf-8")
+_CITUS = (_folder / "citus.sql").read_text("utf-8")
 _PROJECTORS = (_folder / "projectors.sql").read_text("utf-8")
 
-SHAPE = hashlib.sha256((_TABLES + _DIGESTS + _INDEXES).encode()).hexdigest()[:16]
+_ALL = _TABLES + _DIGESTS + _INDEXES + _CITUS
+SHAPE = hashlib.sha256(_ALL.encode()).hexdigest()[:16]
 """Identifies the shape of the tables; a read model of a different shape must be rebuilt."""
 
 Workspaces: TypeAlias = tuple[str, ...] | None
@@ -105,9 +108,18 @@ async def create_tables(connection: Connection, epoch: int, workspaces: Workspac
     connection's search_path. A projector must know the epoch to write them."""
     await connection.execute(_TABLES)
     await connection.execute(_DIGESTS)
+    if await is_distributed(connection):
+        for one in _statements(_CITUS):
+            await connection.execute(one)
     await connection.execute(_BEGIN, epoch, SHAPE, workspaces)
 
 
 async def create_indexes(connection: Connection) -> None:
     """Creates the indexes that ``create_tables`` omits, in the same schema."""
-    await connection.execute(_INDEXES)
+    for one in _statements(_INDEXES):
+        await connection.execute(one)
+
+
+def _statements(script: str) -> list[str]:
+    """One by one, because Citus sends a whole request on to the workers."""
+    return [one for one in script.split(";\n") if one.strip()]

@@ -81,7 +81,9 @@ def _numbers_of_the_machine_are_of_the_run(run_folder: Path) -> Iterator[None]:
 def databases(run_folder: Path) -> Iterator[Databases]:
     with (
         engine().cluster(run_folder) as cluster,
-        closing(Databases(cluster, run_folder)) as databases,
+        closing(
+            Databases(cluster, run_folder, engine().nodes(cluster), engine().set_up)
+        ) as databases,
     ):
         yield databases
 

@@ -7,7 +7,7 @@ import fcntl
 import hashlib
 import itertools
 import os
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
@@ -20,6 +20,8 @@ from tests.cluster import OUTSIDE
 from write_side.store.migrations import grant_runtime, migrate
 
 _numbers = itertools.count()
+_LOCAL = {"citus.enable_ddl_propagation": "off"}
+_DISCONNECT = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{}'"
 RUNTIME = "contentlog"
 """The role that tests run as, and its password on a server of the tester's own."""
 
@@ -53,11 +55,21 @@ class Databases:
     Has to be closed.
     """
 
-    def __init__(self, cluster: str, folder: Path) -> None:
+    def __init__(
+        self,
+        cluster: str,
+        folder: Path,
+        nodes: list[str] | None = None,
+        set_up_nodes: Callable[[list[str]], Awaitable[None]] | None = None,
+    ) -> None:
+        """``nodes``: all servers of the cluster. ``set_up_nodes`` gets the URLs of a new database
+        on each of them."""
         self._cluster = cluster
         self._template = f"template_{folder.name}".replace("-", "_").lower()
         self._loop = asyncio.new_event_loop()
-        self._connection: asyncpg.Connection[asyncpg.Record] | None = None
+        self._nodes = nodes or [cluster]
+        self._set_up_nodes = set_up_nodes
+        self._connections: dict[str, asyncpg.Connection[asyncpg.Record]] = {}
         server = hashlib.sha256(cluster.encode()).hexdigest()[:12]
         with _exclusive(folder / f"template-{server}.lock") as first:
             if first:
@@ -77,28 +89,36 @@ class Databases:
             self._execute(f'DROP DATABASE "{name}" WITH (FORCE)')
 
     def close(self) -> None:
-        if self._connection is not None:
-            self._loop.run_until_complete(self._connection.close())
+        for connection in self._connections.values():
+            self._loop.run_until_complete(connection.close())
         self._loop.close()
 
     def _make_template(self) -> None:
         self._execute(f'DROP DATABASE IF EXISTS "{self._template}"')
         self._execute(f'CREATE DATABASE "{self._template}" TEMPLATE template0')
+        nodes = [with_database(node, self._template) for node in self._nodes]
+        if self._set_up_nodes is not None:
+            self._loop.run_until_complete(self._set_up_nodes(nodes))
         self._loop.run_until_complete(set_up(with_database(self._cluster, self._template)))
+        # Nothing may be connected to a template, nor a server's own processes.
+        self._execute(f'ALTER DATABASE "{self._template}" ALLOW_CONNECTIONS false')
+        self._execute(_DISCONNECT.format(self._template))
 
     def _execute(self, statement: str) -> None:
-        self._loop.run_until_complete(self._executed(statement))
+        for node in self._nodes:
+            self._loop.run_until_complete(self._executed(node, statement))
 
-    async def _executed(self, statement: str) -> None:
-        if self._connection is not None:
+    async def _executed(self, node: str, statement: str) -> None:
+        connection = self._connections.get(node)
+        if connection is not None:
             try:
-                await self._connection.execute(statement)
+                await connection.execute(statement)
                 return
             except (asyncpg.InterfaceError, asyncpg.PostgresConnectionError, OSError):
                 # The test has stopped its server, and started it again.
-                self._connection.terminate()
-        self._connection = await asyncpg.connect(self._cluster)
-        await self._connection.execute(statement)
+                connection.terminate()
+        self._connections[node] = await asyncpg.connect(node, server_settings=_LOCAL)
+        await self._connections[node].execute(statement)
 
 
 async def set_up(url: str) -> None:

@@ -6,20 +6,36 @@ tests, and which tests are left out, with the reason.
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
-from urllib.parse import urlsplit
+from urllib.parse import urlsplit, urlunsplit
 
-from tests.cluster import SETTINGS, use_cluster
+import asyncpg
+
+from tests.cluster import OUTSIDE, SETTINGS, use_cluster
 from tests.databases import RUNTIME
 from tests.default_server import default_server
 from tests.pgbouncer import PgBouncer, pgbouncer
 from write_side.postgres.pooler import PoolerUrl
 
 ENGINE = "CONTENTLOG_TEST_ENGINE"
+CITUS_URL = "CONTENTLOG_TEST_CITUS_URL"  # of a superuser, on a coordinator
+_NODES = "SELECT nodename, nodeport FROM pg_dist_node WHERE isactive ORDER BY groupid"
+_ROLE = """
+DO $$ BEGIN
+    IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'contentlog') THEN
+        CREATE ROLE contentlog LOGIN PASSWORD 'contentlog';
+    END IF;
+END $$;
+ALTER ROLE contentlog SET citus.shard_count = 4;
+ALTER ROLE contentlog SET citus.override_table_visibility = off;
+ALTER ROLE contentlog SET contentlog.read_model_engine = 'citus';"""
+_ADD_COORDINATOR = "SELECT citus_set_coordinator_host($1, $2)"
+_ADD_WORKER = "SELECT citus_add_node($1, $2)"
 
 
 class UnknownEngine(ValueError):
@@ -41,6 +57,13 @@ class Engine:
     def url_for_requests(self, url: str) -> str:
         """For the pools of connections to a database of the tests."""
         return url
+
+    def nodes(self, cluster: str) -> list[str]:
+        """A superuser's URL on each server of the cluster. A database is made on all of them."""
+        return [cluster]
+
+    async def set_up(self, nodes: list[str]) -> None:
+        """Prepares a new database, given by its URL on each node."""
 
     def settings(self, url: str) -> dict[str, Any]:
         """What the settings of an API need on a database of the tests."""
@@ -76,7 +99,60 @@ class PgBouncerEngine(Engine):
         return {**super().settings(url), **pools}
 
 
-ENGINES: Mapping[str, Engine] = {"plain": Engine(), "pgbouncer": PgBouncerEngine()}
+class Citus(Engine):
+    """A Citus cluster of the tester's own: event store and read model are in one database."""
+
+    left_out: ClassVar[Mapping[str, str]] = {}
+
+    @contextmanager
+    def cluster(self, folder: Path) -> Iterator[str]:  # noqa: ARG002
+        url = os.environ[CITUS_URL]
+        os.environ[OUTSIDE] = url
+        yield url
+
+    def nodes(self, cluster: str) -> list[str]:
+        rows = asyncio.run(_fetched(cluster, _NODES))
+        assert len(rows) > 1, f"{CITUS_URL} names a coordinator without workers"
+        return [_with_address(cluster, *row) for row in rows]
+
+    async def set_up(self, nodes: list[str]) -> None:
+        connections = [await asyncpg.connect(node) for node in nodes]
+        coordinator = connections[0]
+        for connection in connections:
+            await connection.execute("CREATE EXTENSION citus")
+        for number, node in enumerate(nodes):
+            parts = urlsplit(node)
+            add = _ADD_WORKER if number else _ADD_COORDINATOR
+            await coordinator.execute(add, parts.hostname, parts.port)
+        await coordinator.execute(_ROLE)
+        for connection in connections:
+            await connection.close()
+
+    def reason_to_leave_out(self, test: str) -> str | None:
+        if CITUS_URL not in os.environ:
+            return f"{CITUS_URL} does not name a Citus cluster"
+        return super().reason_to_leave_out(test)
+
+
+async def _fetched(url: str, query: str) -> list[asyncpg.Record]:
+    connection = await asyncpg.connect(url)
+    try:
+        return await connection.fetch(query)
+    finally:
+        await connection.close()
+
+
+def _with_address(url: str, host: str, port: int) -> str:
+    parts = urlsplit(url)
+    user, at, _ = parts.netloc.rpartition("@")
+    return urlunsplit(parts._replace(netloc=f"{user}{at}{host}:{port}"))
+
+
+ENGINES: Mapping[str, Engine] = {
+    "plain": Engine(),
+    "pgbouncer": PgBouncerEngine(),
+    "citus": Citus(),
+}
 
 
 def engine_named(name: str) -> Engine:

@@ -29,7 +29,7 @@ MEMORY = 512 * 1024 * 1024
 PAGES_IN_MEMORY = 24
 LARGEST_PAGE = 4 * 1024 * 1024
 _DROP_TABLES = """
-SELECT format('DROP TABLE %I.%I CASCADE', n.nspname, c.relname)
+SELECT format('DROP TABLE IF EXISTS %I.%I CASCADE', n.nspname, c.relname)
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE n.nspname = $1 AND c.relkind IN ('r', 'p')
 ORDER BY c.relispartition DESC, c.relkind DESC, c.relname"""
@@ -134,7 +134,7 @@ class Build:
             counts.update(dict(part.translations))
         rows = columns((*key, n) for key, n in counts.items())
         if rows:
-            await self._model.execute(statement("projector", "put_locale_counts"), *rows)
+            await self._model.execute(statement("projector", "raise_locale_counts"), *rows)
         await self._model.execute("ANALYZE entry_count, locale_count")
 
     async def _index(self) -> None:
@@ -152,7 +152,8 @@ class Build:
 
 
 async def drop(connection: Connection, name: str) -> None:
-    """Drops a read model table by table, because one transaction could need too many locks."""
+    """Drops a read model table by table, because one transaction could need too many locks. A
+    shard that is listed after its table is gone with it."""
     for (drop_table,) in await connection.fetch(_DROP_TABLES, name):
         await connection.execute(drop_table)
     await connection.execute(await connection.fetchval(_DROP_SCHEMA, name))

@@ -5,3 +5,4 @@ USING unnest($1::text[], $2::text[], $3::text[], $4::uuid[]) AS g(workspace, env
 JOIN locale_partition p USING (environment, locale)
 WHERE p.state = 'moving' AND l.partition_key = g.environment || '/other'
   AND (l.workspace, l.locale, l.id) = (g.workspace, g.locale, g.id)
+  AND l.workspace = ANY ($1::text[] COLLATE "C")

@@ -4,3 +4,4 @@ SELECT e.id::text, e.workspace, e.environment, e.content_type_id::text, e.slug, 
        e.slug_since, e.stored, e.translations
 FROM unnest($1::text[], $2::text[], $3::uuid[]) AS wanted(workspace, environment, id)
 JOIN entry e USING (workspace, environment, id)
+WHERE e.workspace = ANY ($1::text[] COLLATE "C")

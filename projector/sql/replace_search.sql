@@ -4,3 +4,4 @@ FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::te
     AS given (workspace, environment, position, locale, status, words)
 WHERE (s.workspace, s.environment, s.position, s.locale)
     = (given.workspace, given.environment, given.position, given.locale)
+  AND s.workspace = ANY ($1::text[] COLLATE "C")

@@ -61,13 +61,15 @@ WITH RECURSIVE steps AS MATERIALIZED (
                             WHERE translated.workspace = :workspace AND translated.environment = :environment
                               AND translated.position = original.position
                               AND translated.locale = :locale)) AS matches
-                    FROM read_model.entry_search original WHERE words @@ prefixed.query OFFSET 0
+                    FROM read_model.entry_search original
+                    WHERE words @@ prefixed.query AND workspace = :workspace COLLATE "C" OFFSET 0
                 ) of_block
             ) sized
         ) ranked
         WHERE prefixed.gate IS NULL OR (
             -- For EXISTS or a constant, the planner would scan the table to find the first one.
-            SELECT position FROM read_model.entry_search WHERE words @@ prefixed.gate LIMIT (SELECT 1)
+            SELECT position FROM read_model.entry_search
+            WHERE words @@ prefixed.gate AND workspace = :workspace COLLATE "C" LIMIT (SELECT 1)
         ) IS NOT NULL
     ) found
     WHERE step.block IS NOT NULL

@@ -24,7 +24,8 @@ COUNTS = """
 SELECT workspace, environment, content_type_id, status, language, n FROM read_model.entry_count
 WHERE filters = 3 AND level = 0"""
 STALE = """
-SELECT count(*) FROM read_model.entry e JOIN read_model.content_type t ON t.id = e.content_type_id
+SELECT count(*) FROM read_model.entry e JOIN read_model.content_type t
+    ON (t.workspace, t.id) = (e.workspace, e.content_type_id)
 WHERE e.type_version <> t.version"""
 
 
