@@ -183,10 +183,13 @@ class _PastList:
         try:
             total, matches = await finder.page(asked, 0, counted=query.counted)
         except TooBroad as error:
-            raise TooBroad(
-                f"asOf would check more than {CHECKED:,} entries for this page: narrow a filter, "
-                f"or add one on {either(self._wanted.others)} that at most {CHECKED:,} entries "
+            more = (
+                f", or add one on {either(self._wanted.others)} that at most {CHECKED:,} entries "
                 "match, because only these are checked then"
+            )
+            raise TooBroad(
+                f"asOf would check more than {CHECKED:,} entries for this page: narrow a filter"
+                f"{more if self._wanted.others else ''}"
             ) from error
         return total, [Found(one.keys, one.position) for one in matches]
 

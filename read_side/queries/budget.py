@@ -52,9 +52,11 @@ class Budget:
             f", or add a filter on {either(self._others)} that at most {ROWS:,} entries match, "
             "because only these are checked then"
         )
+        # Without filters, those with the same first sort key are checked.
+        less = f"narrow {either(self._labels)}" if self._labels else "sort by fewer keys"
         return TooBroad(
             f"The query checks more than {ROWS:,} entries to find this page: "
-            f"narrow {either(self._labels)}{more if self._others else ''}"
+            f"{less}{more if self._others else ''}"
         )
 
 

@@ -92,3 +92,9 @@ def test_a_refusal_names_the_fields_that_a_filter_could_name(
         f"The query checks more than 10,000 entries to find this page: narrow {narrow}, or add a "
         f"filter on {others} that at most 10,000 entries match, because only these are checked then"
     )
+
+
+def test_a_refusal_without_a_filter_is_about_the_sort_keys() -> None:
+    # Entries with the same first sort key are checked. They may be too many without any filter.
+    with pytest.raises(TooBroad, match="to find this page: sort by fewer keys, or add a filter on"):
+        budget_of().spend(ROWS, checked=True)

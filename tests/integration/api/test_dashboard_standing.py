@@ -39,10 +39,22 @@ async def test_a_stopped_projector_is_reported_on_both_pages(
         await acme.entry("later")
         async with signed_in(server) as visitor:
             for path in ("/dashboard/projections", "/dashboard/entries"):
-                page = (await visitor.get(path)).text
-                assert STOPPED.search(page), path
+                page = await _stopped(visitor, path)
                 assert 'class="notice bad"' in page
                 assert "Catching up" not in page
+
+
+async def _stopped(visitor: Browser, path: str) -> str:
+    """The page when it says so: a projector that could not say goodbye counts for some seconds."""
+    page = ""
+
+    async def says_so() -> bool:
+        nonlocal page
+        page = (await visitor.get(path)).text
+        return STOPPED.search(page) is not None
+
+    await until(says_so)
+    return page
 
 
 async def test_columns_that_are_empty_on_the_page_are_omitted(server: Server, acme: Given) -> None:
