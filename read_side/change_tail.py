@@ -1,7 +1,7 @@
-"""New changes for those who listen: once for each environment, however many listen there.
+"""New changes for listeners, read once for each environment, however many listeners it has.
 
 The projector's notices have the changes, or say where to read them (``CheckpointWatch``), so an
-environment that rests costs nothing. Changes are filtered in memory, once for all listeners with
+idle environment costs nothing. Changes are filtered in memory, once for all listeners with
 the same selection.
 """
 

@@ -38,7 +38,7 @@ class CheckpointWatch:
     Raises ``seen`` to each checkpoint before anyone learns of it here. ``on_change`` gets the
     scopes in which something changed, or None for all, and for each the new changes in its feed, or
     None if they must be read. What it is called for can be read. ``workspaces``: those that the
-    read model holds, as of the last time the checkpoint was read.
+    read model holds, when the checkpoint was last read.
     """
 
     def __init__(self, url: str, seen: Seen | None = None) -> None:

@@ -1,4 +1,4 @@
-"""What a process that serves no requests says of itself to those who probe it."""
+"""The state that a process without an API reports to probes."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ class _NoSpan:
 
 
 NO_SPAN: Span = _NoSpan()
-"""For what is not recorded."""
+"""The span of work that is not recorded."""
 _tracer: Tracer | None = None
 
 
@@ -118,7 +118,7 @@ def shared(
 
 
 def caused(context: str | None, name: str, kind: Kind, attributes: Attributes = NONE) -> Span:
-    """A trace of its own, linked with its cause."""
+    """A trace of its own, linked to its cause."""
     return NO_SPAN if _tracer is None else _tracer.caused(context, name, kind, attributes)
 
 

@@ -97,7 +97,7 @@ class Cluster(Struct, frozen=True):
         return run(self.user, [str(self.programs / name), *arguments], f"{name} failed")
 
     def start(self, settings: Mapping[str, str]) -> None:
-        """Returns when the server accepts connections and has replayed all WAL that it is to. The
+        """Returns when the server accepts connections and has replayed all the WAL it should. The
         settings take precedence over those of its files. Raises BackupError."""
         given = {
             **settings,

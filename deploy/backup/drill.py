@@ -1,6 +1,6 @@
 """`deploy/backup/drill`: destroys an event store under load, restores it, and says what was lost.
 
-Clients create entries all the time. The server is backed up, and its data is destroyed. It is
+Clients create entries throughout. The server is backed up, and its data is destroyed. It is
 restored three times: aside from the archive alone, as without a standby; in its place with the WAL
 that a synchronous receiver has; and to a moment before. After each restore in its place the read
 model is rebuilt and verified, and the clients repeat all of their creates.
@@ -42,7 +42,7 @@ _NOW = "SELECT clock_timestamp()"
 
 
 class Violation(Exception):
-    """Something else was lost than was to be expected, or something is there twice."""
+    """More was lost than expected, or something exists twice."""
 
 
 class Restored(Struct, frozen=True):
@@ -257,7 +257,7 @@ async def _until_ready(url: str) -> None:
 
 
 async def _acknowledged(ledger: Ledger, more: int) -> None:
-    """Waits until so many more creates are acknowledged."""
+    """Waits until this many more creates are acknowledged."""
     wanted = len(ledger.acknowledged) + more
     async with asyncio.timeout(PATIENCE):
         while len(ledger.acknowledged) < wanted:

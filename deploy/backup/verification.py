@@ -1,4 +1,4 @@
-"""Restores a backup aside, and checks its event stores as `contentlog verify` checks a live one."""
+"""Restores a backup elsewhere, and checks its event stores like `contentlog verify`."""
 
 from __future__ import annotations
 

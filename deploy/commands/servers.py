@@ -229,7 +229,7 @@ def webhooks_command() -> None:
 async def _probed(
     settings: Settings, process: str, work: Callable[[ProcessState], Awaitable[None]]
 ) -> None:
-    """Does the work, and says on the listener for operators how it goes."""
+    """Runs the work, and reports its state on the listener for operators."""
     from write_side.process_state import ProcessState
 
     state = ProcessState()

@@ -36,7 +36,7 @@ ATTRIBUTES = ("status", "language", "contentType")
 PREFIX = "fields."
 _SORT = "sort"
 _NARROWING = ("createdAt", "updatedAt", "publishedAt", "slug", "title", "stage")
-"""Built-in fields, those first that divide entries best."""
+"""Built-in fields, the most selective first."""
 _NAMED = 5
 """Fields of a type that a refusal suggests."""
 EQUALITY = ("eq", "ne", "in", "nin", "exists")
@@ -177,7 +177,7 @@ class _Known:
         return key
 
     def unfiltered(self) -> Iterable[str]:
-        """Some fields of which the query has no filter: attributes that it leaves open, fields of
+        """Some fields on which the query has no filter: attributes that it leaves open, fields of
         the type, and two built-in fields."""
         query = self._query
         given = {one.field for one in query.filters}
