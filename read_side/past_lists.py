@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from read_side.lifetimes import beginnings
 from read_side.past_versions import EndedVersions, Found, Kind
 from read_side.pool import Pool, at_one_moment
-from read_side.queries.budget import either
+from read_side.queries.budget import ROWS, alternative, either
 from read_side.queries.comparison import ATTRIBUTES, Selection, selection
 from read_side.queries.finder import Wanted
 from read_side.queries.lists import Lists, catalogue
@@ -183,13 +183,9 @@ class _PastList:
         try:
             total, matches = await finder.page(asked, 0, counted=query.counted)
         except TooBroad as error:
-            more = (
-                f", or add one on {either(self._wanted.others)} that at most {CHECKED:,} entries "
-                "match, because only these are checked then"
-            )
             raise TooBroad(
-                f"asOf would check more than {CHECKED:,} entries for this page: narrow a filter"
-                f"{more if self._wanted.others else ''}"
+                f"asOf would check more than {ROWS:,} entries for this page: narrow a filter"
+                f"{alternative('one', self._wanted.others)}"
             ) from error
         return total, [Found(one.keys, one.position) for one in matches]
 

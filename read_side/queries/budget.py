@@ -48,16 +48,23 @@ class Budget:
             )
 
     def exceeded(self) -> TooBroad:
-        more = (
-            f", or add a filter on {either(self._others)} that at most {ROWS:,} entries match, "
-            "because only these are checked then"
-        )
         # Without filters, those with the same first sort key are checked.
         less = f"narrow {either(self._labels)}" if self._labels else "sort by fewer keys"
         return TooBroad(
             f"The query checks more than {ROWS:,} entries to find this page: "
-            f"{less}{more if self._others else ''}"
+            f"{less}{alternative('a filter', self._others)}"
         )
+
+
+def alternative(added: str, others: Sequence[str]) -> str:
+    """The end of a refusal that says what else would help: ``added`` on one of the other fields.
+    Empty without such fields."""
+    if not others:
+        return ""
+    return (
+        f", or add {added} on {either(others)} that at most {ROWS:,} entries match, because only "
+        "these are checked then"
+    )
 
 
 def either(names: Sequence[str]) -> str:
