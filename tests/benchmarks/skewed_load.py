@@ -7,16 +7,13 @@ writes one with the latencies in seconds, by class of workspace.
 
 from __future__ import annotations
 
-import asyncio
 import random
-import sys
 from functools import cached_property
 from itertools import accumulate
 
-import msgspec
 from msgspec import Struct
 
-from tests.benchmarks.steady_load import Generator
+from tests.benchmarks.steady_load import main
 
 
 class SkewedPlan(Struct, frozen=True, dict=True):
@@ -53,12 +50,5 @@ def class_of(rank: int) -> str:
     return "the next 990" if rank <= 1_000 else "the others"
 
 
-def main() -> None:
-    plan = msgspec.json.decode(sys.stdin.buffer.readline(), type=SkewedPlan)
-    generator = Generator(plan.port, plan.rate, plan.seconds, plan.request)
-    asyncio.run(generator.run())
-    sys.stdout.buffer.write(msgspec.json.encode(generator.latencies) + b"\n")
-
-
 if __name__ == "__main__":
-    main()
+    main(SkewedPlan)

@@ -15,7 +15,7 @@ import msgspec
 
 from tests.benchmarks.http import ENTRIES, LIMITS, settle
 from tests.benchmarks.report import Row, table
-from tests.benchmarks.steady_load import CONNECTIONS, Plan
+from tests.benchmarks.steady_load import CONNECTIONS, LoadPlan, Plan
 from tests.benchmarks.workload import SECRET, append_entries, prepare
 from tests.processes import running
 from write_side.repository import Repository
@@ -55,9 +55,10 @@ async def capacity(port: int) -> float:
     return total / max(chain(*found.values()))
 
 
-async def load(plan: Plan) -> Latencies:
+async def load(plan: LoadPlan) -> Latencies:
+    """By the program of the plan's module."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "tests.benchmarks.steady_load"),
+        *(sys.executable, "-m", type(plan).__module__),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
     )

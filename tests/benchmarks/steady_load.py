@@ -14,6 +14,7 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable
+from typing import Protocol
 
 import msgspec
 from msgspec import Struct
@@ -92,12 +93,24 @@ class Generator:
             self._due.task_done()
 
 
-def main() -> None:
-    plan = msgspec.json.decode(sys.stdin.buffer.readline(), type=Plan)
+class LoadPlan(Protocol):
+    """What a program of this kind reads."""
+
+    @property
+    def port(self) -> int: ...
+    @property
+    def rate(self) -> float: ...
+    @property
+    def seconds(self) -> float: ...
+    def request(self) -> tuple[str, bytes]: ...
+
+
+def main(kind: type[LoadPlan]) -> None:
+    plan = msgspec.json.decode(sys.stdin.buffer.readline(), type=kind)
     generator = Generator(plan.port, plan.rate, plan.seconds, plan.request)
     asyncio.run(generator.run())
     sys.stdout.buffer.write(msgspec.json.encode(generator.latencies) + b"\n")
 
 
 if __name__ == "__main__":
-    main()
+    main(Plan)

@@ -10,13 +10,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import msgspec
 from msgspec import structs
 
 from projector.rebuild.build import BuildSettings
@@ -27,7 +25,7 @@ from tests.benchmarks.processor_time import family, proportional
 from tests.benchmarks.report import Row, table
 from tests.benchmarks.scale import body
 from tests.benchmarks.skewed_load import SkewedPlan, secret
-from tests.benchmarks.steady import Latencies, row
+from tests.benchmarks.steady import load, row
 from tests.benchmarks.workload import OPERATOR, append_events, created
 from tests.processes import Processes, running
 from write_side.domain.content_type import ContentType
@@ -200,14 +198,7 @@ async def read_each(port: int, total: int) -> list[float]:
 
 async def steady(what: str, port: int, total: int, first: int = 1) -> list[Row]:
     """The latencies by class of workspace, of those from rank ``first`` on."""
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "tests.benchmarks.skewed_load"),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-    )
-    plan = SkewedPlan(port, RATE, SECONDS, first, total)
-    answer, _ = await process.communicate(msgspec.json.encode(plan) + b"\n")
-    found = msgspec.json.decode(answer, type=Latencies)
+    found = await load(SkewedPlan(port, RATE, SECONDS, first, total))
     return [row(f"{name}, {what}", found[name]) for name in sorted(found)]
 
 
