@@ -74,11 +74,9 @@ async def open_service(settings: ApiSettings) -> AsyncIterator[Service]:
 
 @asynccontextmanager
 async def _open_service(settings: ApiSettings, seen: Seen) -> AsyncIterator[Service]:
-    event_store_url = settings.event_store_pool_url or settings.event_store_url
-    read_model_url = settings.read_model_pool_url or settings.read_model_url
     async with (
-        open_recorder(event_store_url) as recorder,
-        open_pool(read_model_url, seen.raise_to) as read_model,
+        open_recorder(settings.pooled_event_store) as recorder,
+        open_pool(settings.pooled_read_model, seen.raise_to) as read_model,
         CheckpointWatch(settings.read_model_url, seen) as checkpoint,
         open_replicas(
             settings.read_replica_urls, checkpoint.freshness, count_replica_read
@@ -92,7 +90,7 @@ async def _open_service(settings: ApiSettings, seen: Seen) -> AsyncIterator[Serv
         secret = await token_key(recorder.fetch)
         async with (
             Access(settings.event_store_url, repository, holds=checkpoint.holds) as access,
-            Leases(Counter(event_store_url)) as leases,
+            Leases(Counter(settings.pooled_event_store)) as leases,
         ):
             limits = Limits(leases, settings)
             worker = ImportWorker(repository, limits.charge_workspace)

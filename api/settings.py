@@ -1,4 +1,4 @@
-"""The settings of an API process."""
+"""The settings of the processes that run this package: the API, and the one of webhooks."""
 
 from __future__ import annotations
 
@@ -8,11 +8,34 @@ from write_side.domain.webhook_address import Network
 from write_side.postgres.pooler import PoolerUrl
 
 
-class ApiSettings(Struct, frozen=True, kw_only=True):
+class DatabaseUrls(Struct, frozen=True):
     """``event_store_pool_url`` and ``read_model_pool_url``: the databases through a pooler, for
-    what needs no session; None if there is none.
+    what needs no session; None if there is none."""
 
-    ``read_your_writes``: seconds a POST waits until its entry can be read.
+    event_store_url: str
+    read_model_url: str
+    event_store_pool_url: PoolerUrl | None = None
+    read_model_pool_url: PoolerUrl | None = None
+
+    @property
+    def pooled_event_store(self) -> str:
+        """For what needs no session."""
+        return self.event_store_pool_url or self.event_store_url
+
+    @property
+    def pooled_read_model(self) -> str:
+        """For what needs no session."""
+        return self.read_model_pool_url or self.read_model_url
+
+
+class WebhookSettings(DatabaseUrls, frozen=True):
+    """``networks``: those of endpoints that are not public."""
+
+    networks: tuple[Network, ...] = ()
+
+
+class ApiSettings(DatabaseUrls, frozen=True, kw_only=True):
+    """``read_your_writes``: seconds a POST waits until its entry can be read.
 
     ``ready_lag``: seconds the read model may be behind the log while /readyz answers 200.
     ``client_timeout``: seconds a client may take for a request, plus what its size allows.
@@ -38,10 +61,6 @@ class ApiSettings(Struct, frozen=True, kw_only=True):
     ``metrics_folder``: the folder in which the workers of one command keep their counts.
     """
 
-    event_store_url: str
-    read_model_url: str
-    event_store_pool_url: PoolerUrl | None = None
-    read_model_pool_url: PoolerUrl | None = None
     read_model: str = "default"
     read_replica_urls: tuple[str, ...] = ()
     host: str = "127.0.0.1"

@@ -14,8 +14,9 @@ import click
 from msgspec.structs import replace
 
 from deploy.databases import Databases, databases, open_connection
+from deploy.environment import load_settings, unknown_names
 from deploy.logs import configure_logs
-from deploy.settings import PREFIX, Settings, load_settings, unknown_names
+from deploy.settings import PREFIX, Settings
 from write_side.domain.identity import ENVIRONMENTS, PRODUCTION
 
 if TYPE_CHECKING:

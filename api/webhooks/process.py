@@ -17,9 +17,9 @@ from contextlib import asynccontextmanager
 
 import asyncpg
 import structlog
-from msgspec import Struct
 
 from api.rest.change_tokens import ChangeTokens
+from api.settings import WebhookSettings
 from api.webhooks.arrivals import open_arrivals
 from api.webhooks.changes import FeedChanges
 from api.webhooks.deliverer import Deliverer
@@ -33,9 +33,7 @@ from write_side.commands import SwitchWebhookOff
 from write_side.dispatch import execute
 from write_side.domain.identity import Actor
 from write_side.domain.refusals import Refused
-from write_side.domain.webhook_address import Network
 from write_side.postgres.connection import Connection, connect, is_transient
-from write_side.postgres.pooler import PoolerUrl
 from write_side.postgres.session_lock import end_paused, try_lock
 from write_side.process_state import ProcessState
 from write_side.repository import Repository
@@ -53,17 +51,6 @@ PAUSE = 0.5
 ACTOR = Actor("operator", "contentlog webhooks")
 _ALIVE = "SELECT 1"
 _log = structlog.get_logger("api.webhooks")
-
-
-class WebhookSettings(Struct, frozen=True):
-    """``event_store_pool_url`` and ``read_model_pool_url``: as in ``ApiSettings``. ``networks``:
-    those of endpoints that are not public."""
-
-    event_store_url: str
-    read_model_url: str
-    event_store_pool_url: PoolerUrl | None = None
-    read_model_pool_url: PoolerUrl | None = None
-    networks: tuple[Network, ...] = ()
 
 
 async def run(settings: WebhookSettings, state: ProcessState) -> None:
@@ -141,8 +128,8 @@ async def _lock(url: str, state: ProcessState) -> AsyncIterator[Connection]:
 async def open_deliverer(settings: WebhookSettings, lease: Lease) -> AsyncIterator[Deliverer]:
     """A deliverer that is running, on connections of its own."""
     async with (
-        open_recorder(settings.event_store_pool_url or settings.event_store_url) as recorder,
-        open_pool(settings.read_model_pool_url or settings.read_model_url) as read_model,
+        open_recorder(settings.pooled_event_store) as recorder,
+        open_pool(settings.pooled_read_model) as read_model,
         open_arrivals(settings.read_model_url) as arrivals,
         open_sender(settings.networks) as sender,
     ):

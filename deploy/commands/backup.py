@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 import click
 from msgspec.structs import replace
 
+from deploy.environment import load_settings
 from deploy.failures import Failed
 from deploy.logs import configure_logs
 from deploy.progress import progress, show_differences, show_result
 from deploy.runner import json_option, note, warn_of_unknown_settings
-from deploy.settings import Settings, load_settings
+from deploy.settings import Settings
 
 if TYPE_CHECKING:
     from deploy.backup.pgbackrest import Backup, Stanza

@@ -16,10 +16,11 @@ import click
 from deploy.commands.installation import migrate_databases
 from deploy.commands.servers import at_address, check_port, host_option, port_option
 from deploy.databases import Databases, databases, open_connection, open_repository
+from deploy.environment import load_settings
 from deploy.failures import Failed
 from deploy.logs import configure_logs
 from deploy.runner import note, warn_of_unknown_settings
-from deploy.settings import Settings, load_settings
+from deploy.settings import Settings
 from deploy.supervisor import Child, contentlog, supervise
 from deploy.tracing import trace_settings
 

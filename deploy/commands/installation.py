@@ -9,10 +9,11 @@ import click
 import msgspec
 
 from deploy.databases import Databases, open_connection, open_repository, role_of
+from deploy.environment import describe, load_settings
 from deploy.failures import explanation
 from deploy.read_models import ReadModel, read_models
 from deploy.runner import json_option, note, read_model_option, run, warn_of_unknown_settings
-from deploy.settings import Settings, describe, load_settings
+from deploy.settings import Settings
 
 if TYPE_CHECKING:
     from read_side.status import ReadModelStatus

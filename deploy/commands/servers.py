@@ -21,10 +21,11 @@ import click
 from msgspec.structs import replace
 
 from deploy.databases import Databases, databases
+from deploy.environment import load_settings
 from deploy.failures import Failed
 from deploy.logs import configure_logs
 from deploy.runner import read_model_option, warn_of_unknown_settings
-from deploy.settings import PREFIX, Settings, load_settings
+from deploy.settings import PREFIX, Settings
 from deploy.supervisor import Child, contentlog, supervise
 from deploy.tracing import exported_traces, trace_settings
 
@@ -203,7 +204,7 @@ def webhooks_command() -> None:
     Runs until SIGTERM or Ctrl-C. One process is active; others stand by and take over. A change is
     delivered when it can be read in the read model.
     """
-    from api.webhooks.process import WebhookSettings
+    from api.settings import WebhookSettings
     from api.webhooks.process import run as deliver
 
     settings, traces = load_settings(os.environ), trace_settings(os.environ)

@@ -11,7 +11,8 @@ from pathlib import Path
 import asyncpg
 
 from deploy.doctor.findings import Finding, ok, problem, warning
-from deploy.settings import Settings, unknown_names, without_password
+from deploy.environment import unknown_names
+from deploy.settings import Settings, without_password
 from read_side.schema import ShapeMismatch, Workspaces, WorkspacesMismatch, check_identity
 from read_side.status import ReadModelStatus
 from write_side.postgres.connection import Connection, connect

@@ -17,7 +17,8 @@ from typing import Any
 
 import asyncpg
 
-from api.webhooks.process import WebhookSettings, run_sessions
+from api.settings import WebhookSettings
+from api.webhooks.process import run_sessions
 from projector import indexing, rerendering
 from projector.rebuild import operations as module
 from projector.rebuild.build import BuildSettings

@@ -9,7 +9,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from api.webhooks.process import WebhookSettings, run_sessions
+from api.settings import WebhookSettings
+from api.webhooks.process import run_sessions
 from tests.integration.api.hook_server import HookServer
 from tests.integration.projector.sample_log import Given
 from write_side import commands as c

@@ -12,7 +12,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from api.operations.process_listener import process_listener
-from api.webhooks.process import WebhookSettings
+from api.settings import WebhookSettings
 from api.webhooks.process import run_sessions as deliver
 from projector.process import ProjectorSettings
 from projector.process import run_sessions as project

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from deploy.settings import unknown_names
+from deploy.environment import unknown_names
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
 FOLDERS = ("backup/systemd", "container", "kubernetes", "systemd")

@@ -13,7 +13,7 @@ from deploy.doctor import installation
 from deploy.doctor.findings import Finding
 from deploy.doctor.poolers import PoolerFacts, judge
 from deploy.doctor.server import ServerFacts, check_durability, check_server
-from deploy.settings import load_settings
+from deploy.environment import load_settings
 from read_side.status import ProjectorStatus, ReadModelStatus
 
 NOW = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)

@@ -7,17 +7,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from deploy.environment import describe, load_settings, table, unknown_names
 from deploy.read_models import ReadModel, read_models, selected
-from deploy.settings import (
-    NamedReadModel,
-    Settings,
-    SettingsError,
-    describe,
-    load_settings,
-    table,
-    unknown_names,
-    without_password,
-)
+from deploy.settings import NamedReadModel, Settings, SettingsError, without_password
 from write_side.postgres.pooler import PoolerUrl
 
 OPERATIONS = Path(__file__).parents[3] / "deploy/docs/operations.md"

@@ -1,0 +1,207 @@
+"""Settings in the environment: what the variables say, and what is wrong with them.
+
+Only `deploy` reads the environment.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, get_type_hints
+
+import msgspec
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+from api.http.client_address import networks
+from deploy.settings import (
+    DEFAULT_MODEL,
+    NAMES,
+    PREFIX,
+    PROXIES,
+    SLUGS,
+    NamedReadModel,
+    Settings,
+    SettingsError,
+    without_password,
+)
+from write_side.domain.identity import is_slug
+from write_side.domain.suggestion import nearest
+
+NAME = "<NAME>"
+"""Stands for the name of a read model in the documentation."""
+
+
+class Setting(Struct, frozen=True):
+    """The description of a setting. ``value`` is the one in use, without passwords."""
+
+    name: str
+    takes: str
+    default: str
+    meaning: str
+    value: str
+
+
+def load_settings(environment: Mapping[str, str]) -> Settings:
+    """The settings of an environment; an empty variable counts as not set.
+
+    Raises SettingsError naming the first variable that is not valid.
+    """
+    given = {name: value for name, value in environment.items() if value and name in _variables()}
+    try:
+        settings = msgspec.convert(given, Settings, strict=False)
+    except msgspec.ValidationError as error:
+        raise _refusal(str(error), given, describe(Settings())) from None
+    for name in ("trusted_proxies", "webhook_networks"):
+        try:
+            networks(getattr(settings, name))
+        except ValueError as error:
+            raise SettingsError(f"{PREFIX}{name.upper()} takes {PROXIES}: {error}") from None
+    for name in ("event_store_url", "read_model_url"):
+        pool = name.replace("url", "pool_url")
+        if getattr(settings, pool) and not getattr(settings, name):
+            raise SettingsError(
+                f"{PREFIX}{pool.upper()} is set, but {PREFIX}{name.upper()} is not: set it to the "
+                "PostgreSQL behind the pooler"
+            )
+    named = replace(settings, named_models=dict(_named_models(environment)))
+    _check_databases(named)
+    return named
+
+
+def _named_models(environment: Mapping[str, str]) -> Iterator[tuple[str, NamedReadModel]]:
+    """Raises SettingsError."""
+    found: dict[str, dict[str, str]] = {}
+    for variable, value in environment.items():
+        if value and (named := _named(variable)):
+            found.setdefault(named[1], {})[named[2]] = value
+    for name, given in sorted(found.items()):
+        prefix = _prefix(name)
+        if "URL" not in given:
+            raise SettingsError(f"{prefix}{min(given)} is set, but {prefix}URL is not")
+        try:
+            model = msgspec.convert(given, NamedReadModel)
+        except msgspec.ValidationError as error:
+            values = {prefix + kind: value for kind, value in given.items()}
+            text = str(error).replace("$.", f"$.{prefix}")
+            raise _refusal(text, values, list(_described_model(name, None))) from None
+        wrong = next((slug for slug in model.slugs or () if not is_slug(slug)), None)
+        if wrong is not None:
+            raise SettingsError(f"{prefix}WORKSPACES takes {SLUGS}, not {wrong!r}")
+        yield name.lower(), model
+
+
+def _named(variable: str) -> re.Match[str] | None:
+    """The name and the kind of a named read model's setting; None for another variable."""
+    kinds = "|".join(field.encode_name for field in msgspec.structs.fields(NamedReadModel))
+    found = re.fullmatch(rf"{_prefix('([A-Z][A-Z0-9]{0,30})')}({kinds})", variable)
+    is_reserved = variable in _variables() or (found and found[1] == DEFAULT_MODEL.upper())
+    return None if is_reserved else found
+
+
+def _prefix(name: str) -> str:
+    return f"{PREFIX}READ_MODEL_{name}_"
+
+
+def _variables() -> set[str]:
+    """The names of all settings but those of named read models."""
+    fields = msgspec.structs.fields(Settings)
+    return {field.encode_name for field in fields if field.name != "named_models"}
+
+
+def _check_databases(settings: Settings) -> None:
+    """Raises SettingsError if two read models have the same URL."""
+    known: dict[str, str] = {}
+    urls = {f"{PREFIX}READ_MODEL_URL": settings.read_model_url}
+    urls.update(
+        (f"{_prefix(name.upper())}URL", one.url) for name, one in settings.named_models.items()
+    )
+    for setting, url in urls.items():
+        first = known.setdefault(without_password(url), setting) if url else setting
+        if first != setting:
+            raise SettingsError(
+                f"{first} and {setting} name the same database: each read model needs its own"
+            )
+
+
+def describe(settings: Settings) -> list[Setting]:
+    """All settings, in the order of the documentation. Without a named read model, its settings
+    have a placeholder as name."""
+    hints = get_type_hints(Settings, include_extras=True)
+    named: Mapping[str, NamedReadModel | None] = settings.named_models or {NAME: None}
+    return [
+        *(
+            _described(field, hints[field.name], getattr(settings, field.name))
+            for field in msgspec.structs.fields(Settings)
+            if field.name != "named_models"
+        ),
+        *(one for name, model in named.items() for one in _described_model(name.upper(), model)),
+    ]
+
+
+def _described_model(name: str, model: NamedReadModel | None) -> Iterator[Setting]:
+    hints = get_type_hints(NamedReadModel, include_extras=True)
+    for field in msgspec.structs.fields(NamedReadModel):
+        value = None if model is None else getattr(model, field.name)
+        one = _described(field, hints[field.name], value)
+        yield replace(one, name=_prefix(name) + one.name)
+
+
+def table() -> list[str]:
+    """The lines of the table in deploy/docs/operations.md."""
+    rows = [
+        f"| `{one.name}` | {one.default} | {one.meaning}. Takes {one.takes}. |"
+        for one in describe(Settings())
+    ]
+    return ["| Setting | Default | Meaning |", "|---|---|---|", *rows]
+
+
+def unknown_names(environment: Mapping[str, str]) -> dict[str, str]:
+    """Variables that look like settings but are not, sorted, each with a warning."""
+    known = {name.removeprefix(PREFIX) for name in _variables()}
+    given = (name.removeprefix(PREFIX) for name in sorted(environment) if name.startswith(PREFIX))
+    return {
+        PREFIX + name: _unknown(name, known)
+        for name in given
+        if not name.startswith("TEST_") and name not in known and not _named(PREFIX + name)
+    }
+
+
+def _unknown(name: str, known: Iterable[str]) -> str:
+    """Compares names without the prefix, because the prefix makes any two of them similar."""
+    if re.fullmatch(r"READ_MODEL_\w+_(URL|WORKSPACES)", name):
+        return (
+            f"'{PREFIX}{name}' is set, but the name of a read model takes {NAMES}, and not "
+            f"'{DEFAULT_MODEL}'"
+        )
+    meant = nearest(name, known)
+    hint = f"; did you mean '{PREFIX}{meant}'?" if meant else ""
+    return f"'{PREFIX}{name}' is set, but there is no such setting{hint}"
+
+
+def _refusal(error: str, given: Mapping[str, str], settings: list[Setting]) -> SettingsError:
+    found = re.search(rf"\$\.({PREFIX}\w+)", error)
+    assert found is not None, error
+    takes = {setting.name: setting.takes for setting in settings}[found[1]]
+    # A mistyped URL may still contain a password.
+    shown = "" if found[1].endswith(("_URL", "_URLS")) else f", not {given[found[1]]!r}"
+    return SettingsError(f"{found[1]} takes {takes}{shown}")
+
+
+def _described(field: Any, hint: Any, value: object) -> Setting:
+    about = [meta for meta in _metadata(hint) if isinstance(meta, Meta)]
+    extra = {key: text for meta in about for key, text in (meta.extra or {}).items()}
+    default = extra.get("default") or str(field.default)
+    return Setting(
+        name=field.encode_name,
+        takes=extra["takes"],
+        default=default,
+        meaning=next(meta.description for meta in about if meta.description),
+        value=default if value in (None, "") else without_password(str(value)),
+    )
+
+
+def _metadata(hint: Any) -> list[object]:
+    """The metadata of an annotation, including that of the members of a union."""
+    inner = [meta for part in getattr(hint, "__args__", ()) for meta in _metadata(part)]
+    return [*inner, *getattr(hint, "__metadata__", ())]
