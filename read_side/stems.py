@@ -27,18 +27,16 @@ class Stems:
         """At least those of the words, by word."""
         name = dictionary(language)
         if name is None:
-            return _Unchanged()
-        known = self._known.setdefault(name, {})
-        wanted = set(words)
-        missing = wanted - known.keys()
+            return _Known()
+        known = self._known.setdefault(name, _Known())
+        # Numbers, which titles often have, are neither kept nor cost a round trip.
+        wanted = {word for word in words if not is_number(word)}
+        missing = [word for word in wanted if word not in known]
         if missing:
             if len(known) + len(missing) > KEPT:
-                known = {word: known[word] for word in wanted - missing}
+                known = _Known((word, known[word]) for word in wanted if word in known)
                 self._known[name] = known
-            # Numbers, which titles often have, do not cost a round trip.
-            known.update((word, (word,)) for word in missing if is_number(word))
-            asked = [word for word in missing if not is_number(word)]
-            for row in await fetch(_LEXIZE, f"pg_catalog.{name}_stem", asked) if asked else ():
+            for row in await fetch(_LEXIZE, f"pg_catalog.{name}_stem", missing):
                 known[row["word"]] = _lexemes(row["word"], row["lexemes"])
         return known
 
@@ -48,7 +46,9 @@ def is_number(word: str) -> bool:
     return word.isascii() and word.isdigit()
 
 
-class _Unchanged(dict[str, tuple[str, ...]]):
+class _Known(dict[str, tuple[str, ...]]):
+    """Any other word is its own lexeme."""
+
     def __missing__(self, word: str) -> tuple[str, ...]:
         return (word,)
 
