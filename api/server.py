@@ -15,11 +15,10 @@ from api.context import SERVICE, Service
 from api.dashboard.routes import add_dashboard
 from api.graphql import handler as graphql
 from api.http.byte_budget import ByteBudget
-from api.http.connections import open_runner
+from api.http.connections import listen, open_runner
 from api.http.cors import add_preflights
 from api.http.default_headers import add_default_headers
 from api.http.large_bodies import LargeBodies
-from api.http.listening import listen
 from api.http.open_connections import raise_open_files
 from api.http.representation import add_representation
 from api.http.request_counts import COUNTS
@@ -29,7 +28,7 @@ from api.import_worker import ImportWorker
 from api.openapi import routes as descriptions
 from api.operations import health, metrics
 from api.operations.health import STATUS, StatusCache
-from api.operations.replica_metrics import count_replica_read
+from api.operations.metrics import count_replica_read
 from api.rate_limits.leases import Leases
 from api.rate_limits.limits import Limits
 from api.rest import changes, content, imports, locales, media

@@ -22,9 +22,9 @@ from projector.rows import (
     WorkspaceRow,
 )
 from write_side.domain import events as e
-from write_side.domain.changes import actor_name
 from write_side.domain.content_type import evolve as evolve_content_type
 from write_side.domain.entry import evolve
+from write_side.domain.entry_changes import actor_name
 from write_side.domain.identity import PRODUCTION, Actor
 
 

@@ -9,8 +9,13 @@ from typing import Any
 import asyncpg
 import msgspec
 
-from projector.change_feed import CHANGE_COLUMNS, change_rows, fed_changes
-from projector.changes import media_changes, type_changes
+from projector.change_feed import (
+    CHANGE_COLUMNS,
+    change_rows,
+    fed_changes,
+    media_changes,
+    type_changes,
+)
 from projector.checkpoint import Checkpoint, hold
 from projector.entry_rows import (
     ENTRY_COLUMNS,

@@ -10,6 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from read_side.pool import Pool, fetch
+from read_side.refusals import MediaFileNotFound
 from write_side.domain.identity import Scope
 from write_side.postgres.statements import statement
 
@@ -18,6 +19,7 @@ _SOURCE = re.compile(
     r"https?://[a-z0-9.-]+(:[0-9]{1,5})?(?=[/?#]|\Z)|data:(?=image/)", re.IGNORECASE | re.ASCII
 )
 _MEDIA = statement("read_side", "media_files")
+_MEDIA_PAGE = statement("read_side", "media_page")
 _IMPORTS = statement("read_side", "import_runs")
 _LANGUAGES = statement("read_side", "languages")
 _LOCALES = statement("read_side", "locales")
@@ -43,6 +45,13 @@ class MediaFile(Struct, frozen=True):
             return None
         source = _SOURCE.match(self.url)
         return source[0] if source else None
+
+
+class MediaPage(Struct, frozen=True):
+    """``total``: of the whole library."""
+
+    files: list[MediaFile]
+    total: int
 
 
 class ImportRun(Struct, frozen=True):
@@ -79,6 +88,20 @@ def media_of(records: Iterable[Any]) -> list[MediaFile]:
         for record in records
         if record["id"] is not None
     ]
+
+
+async def media_page(pool: Pool, workspace: str, *, limit: int, offset: int) -> MediaPage:
+    """By id; an empty page past the end."""
+    records = await fetch(pool, _MEDIA_PAGE, workspace, limit, offset)
+    return MediaPage(media_of(records), records[0]["total"])
+
+
+async def media_file(pool: Pool, workspace: str, media_id: str) -> MediaFile:
+    """Raises MediaFileNotFound."""
+    found = await media_files(pool, workspace, [media_id])
+    if media_id not in found:
+        raise MediaFileNotFound
+    return found[media_id]
 
 
 async def import_runs(pool: Pool, scope: Scope, *, limit: int, offset: int) -> list[ImportRun]:

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from read_side.schema import LIVE, Workspaces, workspaces_of
 from write_side.postgres.connection import Connection
-from write_side.postgres.schema_size import SCHEMA_SIZE
+from write_side.postgres.statements import statement
 
 # All columns, because a different shape may have other ones.
 _CHECKPOINT = "SELECT * FROM read_model.checkpoint"
@@ -69,4 +69,4 @@ async def read_status(connection: Connection) -> ReadModelStatus:
 
 async def read_size(connection: Connection) -> int:
     """Bytes of the live read model, including indexes."""
-    return int(await connection.fetchval(SCHEMA_SIZE, LIVE))
+    return int(await connection.fetchval(statement("write_side", "schema_size"), LIVE))

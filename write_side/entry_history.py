@@ -13,9 +13,9 @@ from msgspec import Struct
 
 from write_side.domain import content_type as content_types
 from write_side.domain import entry as entries
-from write_side.domain.changes import Change, change
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry
+from write_side.domain.entry_changes import Change, change
 from write_side.domain.events import EntryEvent
 from write_side.domain.identity import (
     Scope,

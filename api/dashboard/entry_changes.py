@@ -16,8 +16,8 @@ from api.dashboard.values import reference_names, with_names
 from api.dashboard.word_diff import Span, excerpt, word_diff
 from api.errors import BadRequest
 from read_side.entry_details import EntryDetails
-from write_side.domain.changes import Change, FieldChange, differences
 from write_side.domain.definition import Field, Stage
+from write_side.domain.entry_changes import Change, FieldChange, differences
 from write_side.domain.text import shortened
 from write_side.entry_history import HistoryRequest, entry_versions, histories
 

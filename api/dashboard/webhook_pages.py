@@ -16,7 +16,7 @@ from api.webhooks.operations import ListedWebhook, WebhookOperations
 from write_side.domain.api_key import expiry
 from write_side.domain.refusals import InvalidDefinition, UnknownWebhook
 from write_side.domain.workspace import EDIT
-from write_side.store.webhooks import DeliveryOutcome
+from write_side.store.webhook_cursors import DeliveryOutcome
 
 OUTCOMES: tuple[tuple[DeliveryOutcome, str], ...] = (
     ("", "Any"),

@@ -19,9 +19,9 @@ from api.rest.point_in_time import PastEntry, rendered
 from read_side.entries import EntryRow
 from read_side.refusals import TypeNotFound
 from write_side.domain import content_type as domain
-from write_side.domain.changes import Change as HistoryChange
 from write_side.domain.definition import Stage as RenderedStage
 from write_side.domain.entry import Entry
+from write_side.domain.entry_changes import Change as HistoryChange
 from write_side.entry_history import HistoryRequest
 
 _STAGE = msgspec.json.Decoder(RenderedStage)

@@ -36,7 +36,7 @@ from read_side.lookups import MediaFile, media_files
 from read_side.queries.request import EntryQuery
 from read_side.refusals import EntryNotFound
 from write_side import entry_history
-from write_side.domain.changes import Change
+from write_side.domain.entry_changes import Change
 from write_side.domain.identity import Scope
 from write_side.domain.refusals import UnknownEntry
 from write_side.domain.workspace import VIEW

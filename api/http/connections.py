@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
+import socket
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -40,6 +41,7 @@ LINGERING = 2.0
 SLOWEST = 1024
 # Additional time for a request that did not finish within the shutdown timeout.
 OVERTIME = 0.1
+BACKLOG = 1024
 NO_HTTP = "Bad request: this is not HTTP"
 _METHOD = re.compile(r"b'[A-Za-z][\w-]* (?:/|\*|https?:)", re.ASCII)
 _log = structlog.get_logger("api.connections")
@@ -329,3 +331,28 @@ def unreadable(error: BaseException | None) -> Exception:
 
 def _later(seconds: float, act: Any, *arguments: Any) -> asyncio.TimerHandle:
     return asyncio.get_running_loop().call_later(seconds, act, *arguments)
+
+
+async def listen(runner: web.BaseRunner, host: str, port: int, *, reuse_port: bool = False) -> None:
+    """Accepts connections. If no descriptor is free, it logs a line and tries again after a second.
+
+    asyncio accepts up to ``backlog`` connections in a turn. For each failure it logs an error and
+    schedules another turn a second later, so with a backlog of 128 their number multiplies every
+    second. asyncio gets a backlog of 1; the socket itself has the real one.
+    """
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(_log_fault)
+    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    for family, address in dict.fromkeys((one[0], one[4]) for one in found):
+        listening = socket.create_server(
+            address[:2], family=family, reuse_port=reuse_port, dualstack_ipv6=False
+        )
+        await web.SockSite(runner, listening, backlog=1).start()
+        listening.listen(BACKLOG)
+
+
+def _log_fault(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    if "accept" in context["message"]:
+        _log.error("connections cannot be accepted", fault=repr(context.get("exception")))
+    else:
+        loop.default_exception_handler(context)

@@ -6,21 +6,32 @@ It needs a key with ``service.view``, or the listener for operators.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import get_args
 
 from aiohttp import web
-from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client import CollectorRegistry, Counter, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
-from api.context import SERVICE, Call
+from api.context import SERVICE, Call, Service
 from api.http.request_counts import COUNTS
 from api.operations.health import STATUS, ServiceStatus
-from api.operations.replica_metrics import ReplicaFigures
-from api.operations.webhook_metrics import WebhookFigures, webhook_status
 from api.rest.request_checks import check_operator
+from api.webhooks.standing import WebhookStanding, webhook_standing
+from read_side.replicas import Outcome, ReplicaStatus
 from read_side.status import ReadModelStatus, WorkStatus
+from write_side.store.webhook_cursors import Cursors
+
+PATIENCE = 3.0
+"""Seconds that the databases have to respond."""
+READS = Counter(
+    "contentlog_replica_reads",
+    "Reads that a replica may serve, by outcome: all but 'used' were read on the primary",
+    ["outcome"],
+)
+_COUNTS = {outcome: READS.labels(outcome) for outcome in get_args(Outcome)}
 
 
 def routes() -> list[web.RouteDef]:
@@ -125,4 +136,71 @@ def _work(work: WorkStatus | None) -> Iterator[GaugeMetricFamily]:
     ):
         family = GaugeMetricFamily(f"contentlog_{name}", meaning, labels=labels)
         family.add_metric(values, value)
+        yield family
+
+
+def count_replica_read(outcome: Outcome) -> None:
+    _COUNTS[outcome].inc()
+
+
+class ReplicaFigures(Collector):
+    def __init__(self, replicas: Sequence[ReplicaStatus]) -> None:
+        self._replicas = replicas
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        if not self._replicas:
+            return
+        up = GaugeMetricFamily(
+            "contentlog_replica_up", "1 if the read replica is in use", labels=["replica"]
+        )
+        lag = GaugeMetricFamily(
+            "contentlog_replica_lag_events",
+            "Events of the read model that the replica has not applied",
+            labels=["replica"],
+        )
+        for one in self._replicas:
+            up.add_metric([one.name], one.lag is not None)
+            if one.lag is not None:
+                lag.add_metric([one.name], one.lag)
+        yield from (up, lag)
+
+
+async def webhook_status(service: Service) -> WebhookStanding | None:
+    """None if a database does not respond; ``contentlog_database_up`` shows which."""
+    try:
+        async with asyncio.timeout(PATIENCE):
+            cursors = Cursors(service.repository.recorder.fetch)
+            return await webhook_standing(cursors, service.read_model)
+    except Exception:
+        return None
+
+
+class WebhookFigures(Collector):
+    def __init__(self, standing: WebhookStanding | None) -> None:
+        self._standing = standing
+
+    def collect(self) -> Iterator[Metric]:
+        if self._standing is None:
+            return
+        totals, endpoints = self._standing.totals, self._standing.endpoints
+        for name, meaning, value in (
+            ("deliveries", "Deliveries to webhooks, including failed ones", totals.deliveries),
+            ("delivery_failures", "Deliveries to webhooks that failed", totals.failures),
+        ):
+            yield CounterMetricFamily(f"contentlog_webhook_{name}", meaning, value)
+        yield GaugeMetricFamily(
+            "contentlog_webhook_process_active",
+            "Whether a process delivers to webhooks",
+            float(totals.active),
+        )
+        yield GaugeMetricFamily(
+            "contentlog_webhook_waiting_seconds",
+            "Age of the oldest change that is to be delivered to an endpoint that is on",
+            max((one.waiting for one in endpoints), default=0.0),
+        )
+        family = GaugeMetricFamily(
+            "contentlog_webhooks", "Endpoints of webhooks by state", labels=["state"]
+        )
+        for state in ("on", "failing", "off"):
+            family.add_metric([state], sum(one.state == state for one in endpoints))
         yield family

@@ -7,7 +7,7 @@ from aiohttp import web
 from api.context import Call
 from api.rest import parameters, wire
 from api.rest.request_checks import check_read, with_checks
-from read_side import media
+from read_side.lookups import media_file, media_page
 
 PAGE = 50
 
@@ -22,7 +22,7 @@ def routes() -> list[web.RouteDef]:
 async def list_media(call: Call) -> web.Response:
     """By id, 50 per page."""
     limit, offset = parameters.paging(call.request.query, PAGE)
-    page = await media.media_page(
+    page = await media_page(
         call.service.read_model, call.scope.workspace, limit=limit, offset=offset
     )
     files = [wire.media_file(file) for file in page.files]
@@ -33,5 +33,5 @@ async def list_media(call: Call) -> web.Response:
 
 async def one_media_file(call: Call) -> web.Response:
     media_id = parameters.searchable(call.request.match_info["id"])
-    file = await media.media_file(call.service.read_model, call.scope.workspace, media_id)
+    file = await media_file(call.service.read_model, call.scope.workspace, media_id)
     return wire.response(wire.MediaBody(True, wire.media_file(file)))

@@ -7,6 +7,7 @@ next change is sent, so that a process that dies repeats at most two deliveries.
 from __future__ import annotations
 
 import asyncio
+import random
 import time
 from collections.abc import Awaitable, Callable
 from urllib.parse import urlsplit
@@ -14,8 +15,7 @@ from urllib.parse import urlsplit
 import structlog
 from msgspec import Struct
 
-from api.webhooks.backoff import PATIENCE, retry_delay
-from api.webhooks.changes import Changes, DeliverableChange, DeliverablePage
+from api.webhooks.deliverable_changes import Changes, DeliverableChange, DeliverablePage
 from api.webhooks.message import message_of
 from api.webhooks.move_recorder import MoveRecorder
 from api.webhooks.sender import GONE, Sender
@@ -25,7 +25,7 @@ from write_side import tracing
 from write_side.postgres.connection import is_transient
 from write_side.postgres.session_lock import PAUSED
 from write_side.store.conflicts import StoreUnavailable
-from write_side.store.webhooks import Cursors, Move, Outcome
+from write_side.store.webhook_cursors import Cursors, Move, Outcome
 
 SKIPPED = 1_000
 """Positions without a selected change after which the cursor is moved over them."""
@@ -34,6 +34,11 @@ HEALTHY, FAILING = 256, 64
 FAULT_PAUSE = 5.0
 MARGIN = 1.0
 """Seconds between the end of a lease and the moment at which another process takes over."""
+FIRST = 4.0
+"""Seconds, at most, until the first retry."""
+LONGEST = 3600.0
+PATIENCE = 3 * 86_400.0
+"""Seconds of failures after which an endpoint is switched off."""
 _log = structlog.get_logger("api.webhooks")
 
 SwitchOff = Callable[[WebhookEndpoint, str], Awaitable[None]]
@@ -266,3 +271,11 @@ def _describe(span: tracing.Span, outcome: Outcome) -> None:
         span.set("http.response.status_code", outcome.status)
     if outcome.error is not None:
         span.fail("no response" if outcome.status is None else str(outcome.status))
+
+
+def retry_delay(attempt: int) -> float:
+    """Seconds until the next try after so many failed ones: doubled each time up to LONGEST, and
+    between half of that and all of it at random, so that endpoints of one host do not retry
+    together."""
+    longest = min(FIRST * 2 ** min(attempt - 1, 30), LONGEST)
+    return random.uniform(longest / 2, longest)  # noqa: S311

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 
-from write_side.store.webhooks import Cursors, Move
+from write_side.store.webhook_cursors import Cursors, Move
 
 BATCH = 500
 _Waiting = tuple[Move, "asyncio.Future[float | None]"]

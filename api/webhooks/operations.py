@@ -22,7 +22,7 @@ from write_side.domain.webhook import Endpoint, Webhook, new_webhook_secret
 from write_side.domain.webhook_address import Network
 from write_side.repository import Repository
 from write_side.store.access import token_key
-from write_side.store.webhooks import (
+from write_side.store.webhook_cursors import (
     KEPT,
     Cursor,
     Cursors,

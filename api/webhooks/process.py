@@ -21,7 +21,7 @@ import structlog
 from api.rest.change_tokens import ChangeTokens
 from api.settings import WebhookSettings
 from api.webhooks.arrivals import open_arrivals
-from api.webhooks.changes import FeedChanges
+from api.webhooks.deliverable_changes import FeedChanges
 from api.webhooks.deliverer import Deliverer
 from api.webhooks.endpoint_task import Delivering, Lanes, Lease
 from api.webhooks.move_recorder import MoveRecorder
@@ -41,7 +41,7 @@ from write_side.store.access import token_key
 from write_side.store.conflicts import StoreUnavailable
 from write_side.store.mapper import EventMapper
 from write_side.store.recorder import open_recorder
-from write_side.store.webhooks import ACTIVE_LOCK, CHANNEL, Cursors
+from write_side.store.webhook_cursors import ACTIVE_LOCK, CHANNEL, Cursors
 
 STANDBY = 0.25
 ALIVE_EVERY = 1.0

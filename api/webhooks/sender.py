@@ -16,7 +16,7 @@ from msgspec import Struct
 from api.webhooks.connector import AddressRefused, open_connector
 from api.webhooks.message import Message, headers
 from write_side.domain.webhook_address import Network
-from write_side.store.webhooks import Outcome
+from write_side.store.webhook_cursors import Outcome
 
 TIMEOUT = 15.0
 """Seconds for a delivery, from the lookup of the name to the last byte that is read."""

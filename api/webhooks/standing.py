@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from read_side.pool import Pool
 from read_side.webhooks import WebhookEndpoint, webhooks, webhooks_waiting
-from write_side.store.webhooks import Cursors, Totals
+from write_side.store.webhook_cursors import Cursors, Totals
 
 
 class EndpointStanding(Struct, frozen=True):

@@ -42,7 +42,7 @@ async def _examine(
     """Worst first."""
     from deploy.doctor import installation, poolers, server, webhooks
     from read_side.status import read_status
-    from write_side.store.webhooks import Cursors
+    from write_side.store.webhook_cursors import Cursors
 
     findings = [
         *installation.check_settings(settings, environment),

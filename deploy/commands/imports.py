@@ -262,7 +262,7 @@ async def _run_split(
 ) -> tuple[ImportResult, Preview | None]:
     """The report, with the preview if the import is refused."""
     from api.import_result import result_of_preview, result_of_split
-    from write_side.domain.changes import actor_name
+    from write_side.domain.entry_changes import actor_name
     from write_side.imports.importer import RepeatsUndecided, RowsRefused
     from write_side.imports.split import run_split
 

@@ -16,7 +16,7 @@ from deploy.settings import Settings
 
 if TYPE_CHECKING:
     from api.webhooks.operations import ListedWebhook, WebhookOperations
-    from write_side.store.webhooks import Delivery, Outcome
+    from write_side.store.webhook_cursors import Delivery, Outcome
 
 EXAMPLE = """\b
 Example:

@@ -8,7 +8,7 @@ from api.webhooks.standing import EndpointStanding, WebhookStanding, webhook_sta
 from deploy.doctor.findings import Finding, ok, problem, warning
 from read_side.pool import Pool
 from write_side.domain.webhook import Name
-from write_side.store.webhooks import Cursors
+from write_side.store.webhook_cursors import Cursors
 
 FAR_BEHIND = 300.0
 """Seconds."""

@@ -19,7 +19,7 @@ import asyncpg
 
 from api.settings import WebhookSettings
 from api.webhooks.process import run_sessions
-from projector import indexing, rerendering
+from projector import background
 from projector.rebuild import operations as module
 from projector.rebuild.build import BuildSettings
 from projector.rebuild.progress import OperationInProgress
@@ -42,8 +42,8 @@ SELECT (SELECT min(position) FROM write_side.webhook_cursor)
        >= (SELECT max(position) FROM read_model.change)"""
 
 MOVE = (WriteTransaction, "move_checkpoint")
-FILL = (indexing, "fill")
-RENDER = (rerendering, "rerender")
+FILL = (background, "fill")
+RENDER = (background, "rerender")
 
 
 def projector(store_url: str, model_url: str) -> int:

@@ -23,7 +23,7 @@ from write_side.domain.webhook import Endpoint, new_webhook_secret
 from write_side.repository import Repository
 from write_side.store.mapper import EventMapper
 from write_side.store.recorder import open_recorder
-from write_side.store.webhooks import Cursors, Outcome
+from write_side.store.webhook_cursors import Cursors, Outcome
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

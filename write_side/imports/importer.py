@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from write_side.commands import ImportEntries
 from write_side.dispatch import Reserve, execute
-from write_side.domain.changes import actor_name
+from write_side.domain.entry_changes import actor_name
 from write_side.domain.identity import Actor
 from write_side.domain.refusals import (
     InvalidField,

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from write_side.commands import RevertImport
 from write_side.dispatch import Reserve, execute
-from write_side.domain.changes import actor_name
 from write_side.domain.content_type import ContentType
+from write_side.domain.entry_changes import actor_name
 from write_side.domain.events import ImportedRow, ImportRecorded, ImportReverted
 from write_side.domain.identity import Actor, Scope
 from write_side.handlers.imports import recorded_before

@@ -20,7 +20,7 @@ from write_side.domain.webhook import (
 )
 from write_side.manifest.document import ManifestWebhook
 from write_side.manifest.steps import UNMENTIONED, DesiredState, Step
-from write_side.store.webhooks import Cursors
+from write_side.store.webhook_cursors import Cursors
 
 
 async def diff_webhooks(desired: DesiredState) -> list[Step]:

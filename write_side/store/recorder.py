@@ -19,7 +19,7 @@ from write_side import tracing
 from write_side.fair_queue import FairQueue
 from write_side.postgres.connection import Connection, connect, is_transient
 from write_side.postgres.pooler import PoolerUrl
-from write_side.postgres.schema_size import SCHEMA_SIZE
+from write_side.postgres.statements import statement
 from write_side.store.append import Append, Appended
 from write_side.store.appender import Appender, Connect
 from write_side.store.conflicts import StoreUnavailable
@@ -217,7 +217,7 @@ class Recorder:
 
     async def size(self) -> int:
         """Bytes of the event store, including indexes."""
-        [row] = await self.fetch(SCHEMA_SIZE, "write_side")
+        [row] = await self.fetch(statement("write_side", "schema_size"), "write_side")
         return int(row["bytes"])
 
     async def fetch(self, statement: str, *parameters: Any) -> list[asyncpg.Record]:

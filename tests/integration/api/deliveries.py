@@ -15,7 +15,7 @@ from tests.integration.api.hook_server import HookServer
 from tests.integration.projector.sample_log import Given
 from write_side import commands as c
 from write_side.domain.webhook import Webhook, new_webhook_secret
-from write_side.store.webhooks import Cursors, Delivery
+from write_side.store.webhook_cursors import Cursors, Delivery
 
 LOOPBACK = (ipaddress.ip_network("127.0.0.0/8"),)
 SECRET = new_webhook_secret()

@@ -16,7 +16,7 @@ PROGRAM = f"""
 import asyncio, os, resource, sys
 from aiohttp import web
 from api.http.connections import open_runner
-from api.http.listening import listen
+from api.http.connections import listen
 from api.http.open_connections import raise_open_files
 from api.http.request_log import ROUTE
 from tests.processes import free_port

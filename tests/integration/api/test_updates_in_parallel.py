@@ -21,8 +21,8 @@ from tests.integration.live_projector import until
 from tests.integration.projector.sample_log import SCOPE, Given
 from tests.processes import Processes
 from write_side import commands as c
-from write_side.domain.changes import Change
 from write_side.domain.definition import Field
+from write_side.domain.entry_changes import Change
 from write_side.entry_history import HistoryRequest, histories
 from write_side.repository import Repository
 

@@ -28,7 +28,7 @@ from tests.integration.projector.sample_log import Given, raws
 from write_side import commands as c
 from write_side.domain.identity import Scope
 from write_side.domain.webhook import new_webhook_secret
-from write_side.store.webhooks import ACTIVE_LOCK, Cursors
+from write_side.store.webhook_cursors import ACTIVE_LOCK, Cursors
 
 FEED = "/v1/changes?limit=500"
 

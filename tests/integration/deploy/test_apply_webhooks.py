@@ -13,7 +13,7 @@ from write_side.manifest.loader import read_manifest
 from write_side.manifest.snapshot import snapshot
 from write_side.manifest.source import ManifestError
 from write_side.repository import Repository
-from write_side.store.webhooks import Cursors
+from write_side.store.webhook_cursors import Cursors
 
 HEAD = "{workspace: acme, name: Acme, webhooks: ["
 SEARCH = "{name: search, url: 'https://search.example.com/hook'"

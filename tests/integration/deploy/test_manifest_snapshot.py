@@ -88,7 +88,7 @@ async def test_keys_that_expire_within_a_second_or_have_expired_are_shown(
     repository: Repository,
 ) -> None:
     await apply(repository, PLAIN)
-    soon = datetime.now(UTC) + timedelta(milliseconds=20)
+    soon = datetime.now(UTC) + timedelta(milliseconds=900)
     issue = IssueKey(
         actor=OPERATOR,
         workspace="acme",

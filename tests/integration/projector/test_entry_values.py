@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
-from projector import entry_values, rerendering
+from projector import background, entry_values
 from projector.rebuild.operations import ReadModelMismatch
 from tests.integration.live_projector import dump, project_all
 from tests.integration.projector.rebuilds import rebuild
@@ -126,7 +126,7 @@ class TestIndexing:
 
     @pytest.fixture(autouse=True)
     def _one_at_a_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(rerendering, "CHUNK", 1)
+        monkeypatch.setattr(background, "CHUNK", 1)
         monkeypatch.setattr(entry_values, "AT_ONCE", 2)
 
     async def test_a_field_becomes_indexed(self, given: Given, database_url: str) -> None:

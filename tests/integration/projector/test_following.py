@@ -224,7 +224,7 @@ class TestRendering:
     async def test_entries_are_rendered_again_under_the_newest_version(
         self, given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("projector.rerendering.CHUNK", 3)
+        monkeypatch.setattr("projector.background.CHUNK", 3)
         await given.magazine()
         entries = [await given.entry(f"e{n}", fields=raws(body="B")) for n in range(10)]
         await given.translate(entries[0], "fr-FR", title="Un", fields=raws(body="T"))
@@ -241,7 +241,7 @@ class TestRendering:
         self, given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Whenever the log seems to be at its end, there is another event."""
-        monkeypatch.setattr("projector.rerendering.CHUNK", 5)
+        monkeypatch.setattr("projector.background.CHUNK", 5)
         await given.magazine()
         entry_ids = [await given.entry(f"e{n}") for n in range(20)]
         read = Log.read
@@ -263,7 +263,7 @@ class TestRendering:
     async def test_a_revision_during_rerendering_restarts_it(
         self, given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("projector.rerendering.CHUNK", 1)
+        monkeypatch.setattr("projector.background.CHUNK", 1)
         await given.magazine()
         for n in range(3):
             await given.entry(f"e{n}", fields=raws(body="B"))

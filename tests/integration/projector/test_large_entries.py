@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from projector import log, rerendering, stored_rows, writer
+from projector import background, log, stored_rows, writer
 from projector import rows as model_rows
 from projector.checkpoint import begin_epoch
 from projector.process import connect_model
@@ -31,7 +31,7 @@ def no_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(model_rows, "PORTION", 1)
     monkeypatch.setattr(stored_rows, "FEW", 0)
     monkeypatch.setattr(stored_rows, "LOADED_BYTES", 1)
-    monkeypatch.setattr(rerendering, "CHUNK_BYTES", 1)
+    monkeypatch.setattr(background, "CHUNK_BYTES", 1)
 
 
 @pytest.mark.parametrize("copy_from", [1, pytest.param(1000, marks=pytest.mark.slow)])

@@ -28,7 +28,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from projector import rerendering, stored_rows, writer
+from projector import background, stored_rows, writer
 from projector import rows as model_rows
 from projector.checkpoint import CheckpointConflict
 from projector.rebuild import build, replay, switch
@@ -105,7 +105,7 @@ def small_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
         (build, "BLOCKS", BLOCKS),
         (stored_rows, "FEW", 1),
         (stored_rows, "LOADED_BYTES", 300),
-        (rerendering, "CHUNK", 2),
+        (background, "CHUNK", 2),
         (paging, "DEEP", 3),
         (log_reader, "EVENTS_IN_A_RANGE", 9),
         (log_reader, "PAGE", 4),

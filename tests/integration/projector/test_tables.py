@@ -23,7 +23,7 @@ from tests.integration.projector.sample_log import (
 )
 from tests.store_clock import Clock, follow_clock
 from write_side import commands as c
-from write_side.domain.changes import actor_name
+from write_side.domain.entry_changes import actor_name
 from write_side.domain.events import Plan, Translation
 from write_side.domain.identity import Scope
 

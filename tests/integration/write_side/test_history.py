@@ -11,7 +11,7 @@ from tests.integration.projector.sample_log import BODY, SCOPE, Given, raws
 from write_side import commands as c
 from write_side import entry_history
 from write_side.dispatch import execute
-from write_side.domain.changes import Change
+from write_side.domain.entry_changes import Change
 from write_side.domain.events import Translation
 from write_side.domain.identity import Actor, Scope, new_id
 from write_side.entry_history import HistoryRequest, histories

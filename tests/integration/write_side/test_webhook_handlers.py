@@ -20,7 +20,7 @@ from write_side.domain.refusals import (
 from write_side.domain.webhook import MOST_WEBHOOKS, Endpoint, new_webhook_secret
 from write_side.repository import Repository
 from write_side.store.retention import delete_leftovers
-from write_side.store.webhooks import KEPT, Cursors, Move, Outcome
+from write_side.store.webhook_cursors import KEPT, Cursors, Move, Outcome
 
 SEARCH = {"workspace": "acme", "name": "search", "url": "https://search.example.com/"}
 SECRET, OTHER_SECRET = new_webhook_secret(), new_webhook_secret()

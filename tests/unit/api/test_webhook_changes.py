@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.webhooks.changes import merged
+from api.webhooks.deliverable_changes import merged
 from read_side.changes import ChangePage, ChangeRecord
 
 AT = datetime(2026, 1, 31, tzinfo=UTC)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
-from api.webhooks.backoff import FIRST, LONGEST, PATIENCE, retry_delay
+from api.webhooks.endpoint_task import FIRST, LONGEST, PATIENCE, retry_delay
 from api.webhooks.message import headers, message_of, sample_message
 from write_side.domain.webhook import new_webhook_secret
 

@@ -10,7 +10,7 @@ from api.webhooks.standing import EndpointStanding, WebhookStanding
 from deploy.doctor.findings import Finding
 from deploy.doctor.webhooks import check_webhooks
 from read_side.webhooks import WebhookEndpoint
-from write_side.store.webhooks import Totals
+from write_side.store.webhook_cursors import Totals
 
 KEY = ("acme", "search")
 

@@ -9,9 +9,9 @@ import pytest
 from msgspec.structs import replace
 
 from tests.unit.samples import LATER, created, deleted, raws, updated
-from write_side.domain import changes
-from write_side.domain.changes import Change, actor_name, change
+from write_side.domain import entry_changes
 from write_side.domain.entry import Entry, evolve
+from write_side.domain.entry_changes import Change, actor_name, change
 from write_side.domain.events import EntryCreated, EntryEvent, Translation
 from write_side.domain.identity import Actor
 
@@ -118,13 +118,13 @@ def test_a_change_looks_only_at_translations_that_its_event_changed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     looked: list[Any] = []
-    json = changes._json
+    json = entry_changes._json
 
     def counted(text: str | None) -> Any:
         looked.append(text)
         return json(text)
 
-    monkeypatch.setattr(changes, "_json", counted)
+    monkeypatch.setattr(entry_changes, "_json", counted)
     locales = ["de-DE", "fr-FR", "it-IT"]
     first = created(translations={locale: Translation("T", raws(body="B")) for locale in locales})
     one = changed(first, updated(translations={"fr-FR": Translation("Titre")}))

@@ -1,6 +1,0 @@
-"""The disk space of a schema."""
-
-SCHEMA_SIZE = """
-SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint AS bytes FROM pg_class c
-JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relkind = 'r'"""
-"""Bytes of its tables, including indexes."""
