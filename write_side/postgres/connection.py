@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
 
+from write_side.postgres.leader_watch import Found, Opened, leader_watch, wants_leader
 from write_side.postgres.pooled_connection import PooledConnection
 from write_side.postgres.pooler import PoolerInTheWay, PoolerUrl
 
@@ -18,14 +20,15 @@ Connection: TypeAlias = (
 )
 """A separate connection, or one from a pool."""
 
-_Opened: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
-
 SETTINGS: Mapping[str, str] = {"jit": "off"}
 """Settings that the statements need on a server with defaults. The plan of a list in a large model
 costs more than ``jit_above_cost``, and compiling it takes a hundred times as long as running it."""
 
+CONNECTING = 60.0
+"""Seconds until a connection is open, if nothing else is asked for: as asyncpg itself."""
 _KNOWN_TO_POOLERS = ("application_name",)
 _UNSUPPORTED = "unsupported startup parameter"
+_WATCH = {"timeout": 5, "server_settings": {"application_name": "contentlog leader watch"}}
 _PROCESS = "SELECT pg_backend_pid()"
 _REFUSED_AGAIN = 0.25
 """Seconds until a host that has refused is asked again."""
@@ -82,7 +85,7 @@ async def connect(
     return connection
 
 
-async def _check_session(connection: _Opened, dsn: str | None, timeout: float | None) -> None:
+async def _check_session(connection: Opened, dsn: str | None, timeout: float | None) -> None:
     """A pooler makes up the process id that it gives to a client."""
     try:
         asked = await connection.prepare(_PROCESS, name="", timeout=timeout)
@@ -93,22 +96,30 @@ async def _check_session(connection: _Opened, dsn: str | None, timeout: float | 
         raise PoolerInTheWay(dsn)
 
 
-async def _connect(dsn: str | None, **options: Any) -> _Opened:
-    """The first connection that a host accepts. Tried one after another, a host that is frozen or
-    cut off would take the whole timeout before the next one.
+async def _connect(dsn: str | None, **options: Any) -> Opened:
+    urls = urls_of_hosts(dsn or "")
+    if dsn is None or len(urls) == 1:
+        return await asyncpg.connect(dsn, **options)
+    if not wants_leader(dsn):
+        return (await _connect_any(urls, **options))[1]
+    watch = leader_watch(dsn, partial(_connect_any, urls, **_WATCH))
+    async with asyncio.timeout(options.get("timeout", CONNECTING)):
+        return await watch.connect(partial(asyncpg.connect, **options))
+
+
+async def _connect_any(urls: Sequence[str], **options: Any) -> Found:
+    """The first connection that a host accepts, and the URL of the host. Tried one after another, a
+    host that is frozen or cut off would take the whole timeout before the next one.
 
     While a host has not answered, those that have refused are asked again: a standby may become the
     primary before the timeout of a frozen one.
     """
-    urls = urls_of_hosts(dsn or "")
-    if len(urls) == 1:
-        return await asyncpg.connect(dsn, **options)
     silent = set(urls)
 
-    async def attempt_on(url: str) -> _Opened:
+    async def attempt_on(url: str) -> Found:
         while True:
             try:
-                return await asyncpg.connect(url, **options)
+                return url, await asyncpg.connect(url, **options)
             except _TRANSIENT:
                 silent.discard(url)
                 if not silent:
@@ -116,7 +127,7 @@ async def _connect(dsn: str | None, **options: Any) -> _Opened:
             await asyncio.sleep(_REFUSED_AGAIN)
 
     attempts = [asyncio.create_task(attempt_on(url)) for url in urls]
-    chosen: _Opened | None = None
+    chosen: Found | None = None
     try:
         for attempt in asyncio.as_completed(attempts):
             with suppress(*_TRANSIENT):
@@ -129,10 +140,10 @@ async def _connect(dsn: str | None, **options: Any) -> _Opened:
             one.add_done_callback(lambda done: _end_unless_chosen(done, chosen))
 
 
-def _end_unless_chosen(attempt: asyncio.Task[_Opened], chosen: _Opened | None) -> None:
+def _end_unless_chosen(attempt: asyncio.Task[Found], chosen: Found | None) -> None:
     """Another host may have accepted a connection at the same moment."""
     if not attempt.cancelled() and attempt.exception() is None and attempt.result() is not chosen:
-        attempt.result().terminate()
+        attempt.result()[1].terminate()
 
 
 def urls_of_hosts(url: str) -> list[str]:

@@ -10,9 +10,9 @@ import pytest
 
 from write_side.postgres.connection import connect, urls_of_hosts
 
-URL = "postgresql://role:secret@a:5432,b:5433,c/content?target_session_attrs=read-write"
+URL = "postgresql://role:secret@a:5432,b:5433,c/content?target_session_attrs=any"
 A, B, C = (
-    f"postgresql://role:secret@{host}/content?target_session_attrs=read-write"
+    f"postgresql://role:secret@{host}/content?target_session_attrs=any"
     for host in ("a:5432", "b:5433", "c")
 )
 

@@ -1,0 +1,65 @@
+"""A PostgreSQL that is frozen, with connections of this process to it and statements under way."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import asyncpg
+import pytest
+
+from deploy.embedded.sockets import OWNER
+from tests.e2e.postgres import Postgres, postgres
+from write_side.postgres.connection import connect
+from write_side.postgres.leader_watch import BEAT, SILENT
+
+pytestmark = pytest.mark.slow
+SLEEP = "SELECT 'slept' FROM pg_sleep(1)"
+
+
+@pytest.fixture
+def servers() -> Iterator[tuple[Postgres, Postgres]]:
+    """A leader, and a standby that follows it."""
+    with TemporaryDirectory(prefix="contentlog-e2e-") as name, ExitStack() as stack:
+        folder = Path(name)
+        folder.chmod(0o755)
+        leader = stack.enter_context(postgres(folder / "leader"))
+        stack.callback(leader.signal, signal.SIGCONT)
+        standby = Postgres(folder / "standby")
+        standby.make_standby_of(leader)
+        standby.start()
+        stack.callback(standby.stop)
+        yield leader, standby
+
+
+async def test_statements_end_when_another_leads_and_not_before(
+    servers: tuple[Postgres, Postgres],
+) -> None:
+    leader, standby = servers
+    hosts = ",".join(f"127.0.0.1:{one.port}" for one in servers)
+    url = f"postgresql://{OWNER}@{hosts}/postgres?target_session_attrs=read-write"
+    connection, idle = await connect(url), await connect(url)
+    under_way = asyncio.create_task(connection.fetchval(SLEEP))
+    await asyncio.sleep(0.1)
+    leader.signal(signal.SIGSTOP)
+    # Longer than it takes to find that the leader is silent.
+    await asyncio.sleep(BEAT + SILENT + 2)
+    assert not under_way.done()
+    leader.signal(signal.SIGCONT)
+    assert await under_way == "slept"
+    assert not idle.is_closed()
+
+    under_way = asyncio.create_task(connection.fetchval(SLEEP))
+    await asyncio.sleep(0.1)
+    leader.signal(signal.SIGSTOP)
+    await asyncio.to_thread(standby.promote)
+    with pytest.raises(asyncpg.ConnectionDoesNotExistError):
+        await under_way
+    assert idle.is_closed()
+    other = await connect(url)
+    assert await other.fetchval("SHOW port") == str(standby.port)
+    await other.close()
