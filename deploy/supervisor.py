@@ -101,7 +101,7 @@ async def _run(child: Child, stop: asyncio.Event) -> str:
     """Runs the child until it ends or is to stop. Returns how it ended."""
     try:
         process = await asyncio.create_subprocess_exec(
-            *_bound_to_parent(child.command), stdin=DEVNULL, start_new_session=True
+            *bound_to_parent(child.command), stdin=DEVNULL, start_new_session=True
         )
     except OSError as error:
         return f"could not be started ({error.strerror})"
@@ -112,7 +112,7 @@ async def _run(child: Child, stop: asyncio.Event) -> str:
     return f"(process {process.pid}) ended with status {process.returncode}"
 
 
-def _bound_to_parent(command: tuple[str, ...]) -> tuple[str, ...]:
+def bound_to_parent(command: tuple[str, ...]) -> tuple[str, ...]:
     if sys.platform != "linux":
         return command
     script = str(Path(__file__).with_name("parent_death.py"))

@@ -5,27 +5,32 @@ It needs root, iproute2, and Debian's patroni, etcd-server and postgresql.
 
 from __future__ import annotations
 
+import asyncio
+import fcntl
 import json
 import os
 import secrets
 import shutil
 import signal
 import subprocess
-import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from string import Template
 from typing import Any
+
+from msgspec import Struct
 
 ACCOUNT = "postgres"
 AS_ACCOUNT = ("setpriv", "--reuid", ACCOUNT, "--regid", ACCOUNT, "--clear-groups")
 NODES = 3
 PREFIX = "10.87.83"
 BRIDGE = "contentlog-ha"
+HOME = Path("/var/lib/contentlog-ha")
+"""Where everything of a trial is, until it ends. In it only root may write."""
 READY = 90.0
 """Seconds for a cluster to start, or to become whole again."""
 DATABASE = "content"
@@ -67,12 +72,12 @@ def postgres_programs() -> Path:
 class Node:
     """One member. Its processes are killed, frozen or cut off together, as those of a machine."""
 
-    def __init__(self, number: int, home: Path, password: str) -> None:
+    def __init__(self, number: int, password: str) -> None:
         self.name = f"node{number}"
         self.address = f"{PREFIX}.{10 + number}"
         self._namespace = f"{BRIDGE}-{number}"
         self._link = f"clha{number}"
-        self._home = home / self.name
+        self._home = HOME / self.name
         self._password = password
         self._inside = ("ip", "netns", "exec", self._namespace)
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
@@ -127,9 +132,10 @@ class Node:
                 "--initial-advertise-peer-urls",
                 f"{here}:2380",
             ),
-            *("--initial-cluster", peers, "--heartbeat-interval", "200"),
-            *("--election-timeout", "2000", "--logger", "zap"),
-            "--enable-v2",
+            *("--initial-cluster", peers, "--logger", "zap", "--enable-v2"),
+            # Without it, a member that was cut off makes the others elect again when it is back,
+            # and the new leader of PostgreSQL ends itself because etcd does not respond.
+            "--pre-vote",
         )
         self._start("patroni", str(self._home / "patroni.yml"))
 
@@ -147,7 +153,8 @@ class Node:
             )
 
     def kill(self) -> None:
-        self._signal(signal.SIGKILL)
+        while self._signal(signal.SIGKILL):
+            time.sleep(0.02)
         for process in self._processes.values():
             process.wait()
 
@@ -173,17 +180,29 @@ class Node:
             return {}
 
     def remove(self) -> None:
-        self.thaw()
-        self.kill()
+        """Everything but its folder, and also what an earlier trial has left."""
+        with suppress(subprocess.CalledProcessError):
+            self.thaw()
+            self.kill()
         # The namespace itself is removed later, when its last process has ended.
-        ip("link", "delete", self._link)
-        ip("netns", "delete", self._namespace)
+        for arguments in (f"link delete {self._link}", f"netns delete {self._namespace}"):
+            with suppress(subprocess.CalledProcessError):
+                ip(*arguments.split())
 
-    def _signal(self, number: int) -> None:
-        """To every process of the namespace, which has no others."""
-        for pid in ip("netns", "pids", self._namespace).split():
+    def _signal(self, number: int) -> int:
+        """To every process of the namespace, which has no others. Returns how many there are."""
+        pids = ip("netns", "pids", self._namespace).split()
+        for pid in pids:
             with suppress(ProcessLookupError):
                 os.kill(int(pid), number)
+        return len(pids)
+
+
+class Lead(Struct, frozen=True):
+    """``node`` is the primary; ``is_followed``: a synchronous standby streams from it."""
+
+    node: Node
+    is_followed: bool
 
 
 class Cluster:
@@ -196,10 +215,20 @@ class Cluster:
         )
         self.url = self.owner_url.replace("postgres:", "content:", 1)
 
-    def wait_until_whole(self) -> Node:
+    async def wait_until_whole(self) -> Node:
         """Waits for a leader with two standbys that follow it, one of them synchronous, and returns
-        the leader."""
-        return until(self._leader_of_all)
+        the leader. Raises TimeoutError."""
+        async with asyncio.timeout(READY):
+            while (leader := await asyncio.to_thread(self._leader_of_all)) is None:
+                await asyncio.sleep(0.2)
+        return leader
+
+    def lead(self, without: Node) -> Lead | None:
+        """Who leads in place of this node, if one does."""
+        for node in self.nodes:
+            if node is not without and (status := node.status()).get("role") in _LEADER:
+                return Lead(node, _is_synchronous(status))
+        return None
 
     def _leader_of_all(self) -> Node | None:
         """By what each node says of itself: what others know of a node may be older."""
@@ -210,18 +239,12 @@ class Cluster:
             return None
         followers = found[leaders[0]].get("replication", [])
         followed = [one["state"] for one in followers] == ["streaming"] * (NODES - 1)
-        is_synchronous = any(one["sync_state"] == "sync" for one in followers)
-        return leaders[0] if followed and is_synchronous else None
+        return leaders[0] if followed and _is_synchronous(found[leaders[0]]) else None
 
 
-def until(find: Callable[[], Node | None], seconds: float = READY) -> Node:
-    """Waits until there is one. Raises TimeoutError."""
-    deadline = time.monotonic() + seconds
-    while (found := find()) is None:
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"not within {seconds:.0f} s")
-        time.sleep(0.2)
-    return found
+def _is_synchronous(status: dict[str, Any]) -> bool:
+    followers = status.get("replication", [])
+    return any(one["state"] == "streaming" and one["sync_state"] == "sync" for one in followers)
 
 
 def ip(*arguments: str) -> str:
@@ -229,29 +252,48 @@ def ip(*arguments: str) -> str:
     return done.stdout
 
 
-@contextmanager
-def cluster() -> Iterator[Cluster]:
+@asynccontextmanager
+async def cluster() -> AsyncIterator[Cluster]:
     """Started and whole, with an empty database. Raises TrialImpossible."""
     check_possible()
-    home = Path(tempfile.mkdtemp(prefix="contentlog-ha-"))
-    home.chmod(0o755)
     password = secrets.token_hex(12)
-    nodes = [Node(number, home, password) for number in range(NODES)]
-    made: list[Node] = []
-    ip("link", "add", BRIDGE, "type", "bridge")
-    try:
+    nodes = [Node(number, password) for number in range(NODES)]
+    with _home(nodes):
+        ip("link", "add", BRIDGE, "type", "bridge")
         ip("addr", "add", f"{PREFIX}.1/24", "dev", BRIDGE)
         ip("link", "set", BRIDGE, "up")
         for node in nodes:
-            made.append(node)
             node.make()
             node.start()
         found = Cluster(nodes, password)
-        found.wait_until_whole()
+        await found.wait_until_whole()
         yield found
+
+
+@contextmanager
+def _home(nodes: list[Node]) -> Iterator[None]:
+    """For one trial at a time. Removes what the trial leaves, and at first what an earlier one has
+    left that was killed. Raises TrialImpossible."""
+    HOME.mkdir(exist_ok=True)
+    lock = os.open(HOME, os.O_RDONLY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _remove(nodes)
+        try:
+            yield
+        finally:
+            _remove(nodes)
+            HOME.rmdir()
+    except BlockingIOError as error:
+        raise TrialImpossible("another trial is running") from error
     finally:
-        for node in made:
-            with suppress(subprocess.CalledProcessError):
-                node.remove()
+        os.close(lock)
+
+
+def _remove(nodes: list[Node]) -> None:
+    for node in nodes:
+        node.remove()
+    with suppress(subprocess.CalledProcessError):
         ip("link", "delete", BRIDGE)
-        shutil.rmtree(home, ignore_errors=True)
+    for folder in HOME.iterdir():
+        shutil.rmtree(folder)

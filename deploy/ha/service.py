@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from deploy.supervisor import contentlog
+from deploy.supervisor import bound_to_parent, contentlog
 
 SECRET = "a-secret-of-the-trial-of-ha"
 MANIFEST = f"""
@@ -64,7 +64,9 @@ class Installation:
         environment = {**self.environment, "CONTENTLOG_PORT": str(port)}
         log = (folder / "contentlog.log").open("ab")
         processes = [
-            subprocess.Popen(contentlog(name), env=environment, stdout=log, stderr=log)
+            subprocess.Popen(
+                bound_to_parent(contentlog(name)), env=environment, stdout=log, stderr=log
+            )
             for name in ("projector", "projector", "api")
         ]
         try:

@@ -1,84 +1,105 @@
-"""`deploy/ha/trial [ROUNDS]`: kills, freezes and cuts off the leader under load, and proves that no
+"""`deploy/ha/trial`: kills, freezes and cuts off the leader under load, and proves that no
 acknowledged write was lost and none was made twice."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import statistics
+import subprocess
 import sys
-import tempfile
-import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
 import asyncpg
 import click
+import msgspec
 from msgspec import Struct
 
-from deploy.ha.cluster import Cluster, Node, TrialImpossible, cluster
+from deploy.ha.cluster import HOME, Cluster, TrialImpossible, cluster
+from deploy.ha.rounds import FAULTS, RECOVERY, WARM, Round, acknowledged, round_of
 from deploy.ha.service import SECRET, Installation
 from deploy.ha.workload import CLIENTS, Ledger, LogOfTrial, read, write
 from write_side.postgres.connection import Connection, connect
 
-FAULT = 20.0
-"""Seconds for which a node is away: longer than the leader's lease."""
-RECOVERY = 60.0
-"""Seconds within which writes must go on."""
 _CREATE_ROLE = "SELECT format('CREATE ROLE content LOGIN PASSWORD %L', $1::text)"
+_SOURCE = Path(__file__).parent
 
 
-class Round(Struct, frozen=True):
-    """``writes`` and ``reads``: seconds without an answered one."""
+class Line(Struct, frozen=True):
+    """A line of the record. ``acknowledged``: writes in this round. ``load``: the average of the
+    last minute. ``commit``: of the source."""
 
-    fault: str
-    leader: str
-    writes: float
-    reads: float
-
-
-class Fault(Struct, frozen=True):
-    name: str
-    begin: Callable[[Node], None]
-    end: Callable[[Node], None]
-
-
-FAULTS = (
-    Fault("kill", Node.kill, Node.start),
-    Fault("freeze", Node.freeze, Node.thaw),
-    Fault("cut off", Node.cut_off, Node.reconnect),
-)
+    commit: str
+    load: float
+    acknowledged: int
+    round: Round
 
 
 class Violation(Exception):
     """A write was lost or made twice, or positions have a gap."""
 
 
-async def run(rounds: int, report: Callable[[str], None]) -> list[Round]:
-    """Raises TrialImpossible, Violation, TimeoutError."""
-    with tempfile.TemporaryDirectory() as name, cluster() as found:
-        await _create_database(found)
-        contentlog = Installation(found.url, found.owner_url, found.url)
-        with contentlog.service(Path(name)) as url:
-            ledger = Ledger()
-            clients = [asyncio.create_task(write(url, SECRET, ledger)) for _ in range(CLIENTS)]
-            clients.append(asyncio.create_task(read(url, SECRET, ledger)))
-            try:
-                await _acknowledged(ledger, 20)
-                done = []
-                for number in range(rounds):
-                    done.append(await _round(found, FAULTS[number % len(FAULTS)], ledger))
-                    report(_line(number, done[-1], ledger))
-            finally:
-                for client in clients:
-                    client.cancel()
-                await asyncio.gather(*clients, return_exceptions=True)
+async def run(rounds: int, record: Path | None, report: Callable[[str], None]) -> list[Line]:
+    """The lines of all rounds. Those that the record has are not run again.
+
+    Raises TrialImpossible, Violation, TimeoutError.
+    """
+    done = _recorded(record)
+    if len(done) >= rounds:
+        return done
+    commit = _commit()
+    async with _load() as (found, ledger):
+        before = 0
+        for number in range(len(done), rounds):
+            measured = await round_of(found, FAULTS[number % len(FAULTS)], ledger)
             await check(found, ledger)
-            report(
-                f"{len(ledger.acknowledged):,} acknowledged writes: none lost, none twice, no gap"
-            )
-            return done
+            writes = len(ledger.acknowledged) - before
+            before += writes
+            done.append(Line(commit, os.getloadavg()[0], writes, measured))
+            report(f"round {number + 1}: {_text(done[-1])}")
+            if record:
+                with record.open("ab") as file:
+                    file.write(msgspec.json.encode(done[-1]) + b"\n")
+    return done
+
+
+def _recorded(record: Path | None) -> list[Line]:
+    if record is None or not record.exists():
+        return []
+    return [msgspec.json.decode(line, type=Line) for line in record.read_bytes().splitlines()]
+
+
+def _commit() -> str:
+    """With "-dirty" if files are changed."""
+    command = ["git", "-C", str(_SOURCE), "describe", "--always", "--dirty", "--exclude=*"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stdout.strip() or "unknown"
+
+
+@asynccontextmanager
+async def _load() -> AsyncIterator[tuple[Cluster, Ledger]]:
+    """A cluster, and what its clients have written."""
+    async with AsyncExitStack() as stack:
+        found = await stack.enter_async_context(cluster())
+        await _create_database(found)
+        folder = HOME / "contentlog"
+        folder.mkdir()
+        contentlog = Installation(found.url, found.owner_url, found.url)
+        url = stack.enter_context(contentlog.service(folder))
+        ledger = Ledger()
+        clients = [asyncio.create_task(write(url, SECRET, ledger)) for _ in range(CLIENTS)]
+        clients.append(asyncio.create_task(read(url, SECRET, ledger)))
+        try:
+            await acknowledged(ledger, WARM)
+            yield found, ledger
+        finally:
+            for client in clients:
+                client.cancel()
+            await asyncio.gather(*clients, return_exceptions=True)
 
 
 async def _create_database(found: Cluster) -> None:
@@ -91,38 +112,16 @@ async def _create_database(found: Cluster) -> None:
         await owner.close()
 
 
-async def _round(found: Cluster, fault: Fault, ledger: Ledger) -> Round:
-    leader = await asyncio.to_thread(found.wait_until_whole)
-    await _acknowledged(ledger, 20)
-    began = time.monotonic()
-    fault.begin(leader)
-    try:
-        await asyncio.sleep(FAULT)
-    finally:
-        fault.end(leader)
-    await _acknowledged(ledger, 50)
-    ended = time.monotonic()
-    writes = ledger.longest_pause(began, ended)
-    return Round(fault.name, leader.name, writes, ledger.longest_pause_of_reads(began, ended))
-
-
-async def _acknowledged(ledger: Ledger, more: int) -> None:
-    """Waits until so many more writes are acknowledged."""
-    wanted = len(ledger.acknowledged) + more
-    async with asyncio.timeout(RECOVERY):
-        while len(ledger.acknowledged) < wanted:
-            await asyncio.sleep(0.05)
-
-
 async def check(found: Cluster, ledger: Ledger) -> None:
     """Raises Violation."""
-    await asyncio.to_thread(found.wait_until_whole)
+    await found.wait_until_whole()
+    written = list(ledger.acknowledged)
     connection = await _writable(found)
     try:
         log = await LogOfTrial.read(connection)
     finally:
         await connection.close()
-    lost, missing = log.lost(ledger.acknowledged), log.head - log.events
+    lost, missing = log.lost(written), log.head - log.events
     if lost or log.twice or missing:
         raise Violation(f"{len(lost)} lost, {len(log.twice)} twice, {missing} positions missing")
 
@@ -136,34 +135,58 @@ async def _writable(found: Cluster) -> Connection:
             await asyncio.sleep(1)
 
 
-def _line(number: int, done: Round, ledger: Ledger) -> str:
+def _text(line: Line) -> str:
+    one = line.round
     return (
-        f"round {number + 1}: {done.fault} {done.leader}: {done.writes:.1f} s without a write, "
-        f"{done.reads:.1f} s without a read; {len(ledger.acknowledged):,} acknowledged, "
-        f"{ledger.failures:,} requests failed and were repeated"
+        f"{one.fault}: a new leader after {one.leader:.1f} s, its standby {one.standby:.1f} s, "
+        f"an entry visible {one.visible:.1f} s; {one.writes:.1f} s without a write, "
+        f"{one.reads:.1f} s without a read; {line.acknowledged:,} writes; load {line.load:.1f}"
     )
 
 
-def main() -> None:
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 2 * len(FAULTS)
-    try:
-        done = asyncio.run(run(rounds, click.echo))
-    except TrialImpossible as error:
-        sys.exit(f"deploy/ha/trial: {error}")
-    for name in dict.fromkeys(one.fault for one in done):
-        rounds_of = [one for one in done if one.fault == name]
-        writes = _shown([one.writes for one in rounds_of])
-        reads = _shown([one.reads for one in rounds_of])
-        click.echo(
-            f"{name}, {len(rounds_of)} rounds: without a write {writes}; without a read {reads}"
-        )
+def summary(lines: list[Line]) -> str:
+    """Medians and maxima of each fault, in the form of a Markdown table."""
+    measures = ("leader", "standby", "writes", "reads", "visible")
+    table = [f"| fault | rounds | {' | '.join(measures)} |", f"|---|--:|{'--:|' * len(measures)}"]
+    for name, rounds in Counter(line.round.fault for line in lines).items():
+        found = [line.round for line in lines if line.round.fault == name]
+        cells = [_shown([getattr(one, measure) for one in found]) for measure in measures]
+        table.append(f"| {name} | {rounds} | {' | '.join(cells)} |")
+    loads = [line.load for line in lines]
+    commits = ", ".join(dict.fromkeys(line.commit for line in lines))
+    return "\n".join(
+        [
+            f"{sum(line.acknowledged for line in lines):,} acknowledged writes: none lost, none "
+            f"twice, no gap. Seconds, median and at most; commit {commits}; load {min(loads):.1f} "
+            f"to {max(loads):.1f}",
+            *table,
+        ]
+    )
 
 
 def _shown(seconds: list[float]) -> str:
-    return f"{statistics.median(seconds):.1f} s (median), {max(seconds):.1f} s (at most)"
+    return f"{statistics.median(seconds):.1f} / {max(seconds):.1f}"
+
+
+@click.command()
+@click.argument("rounds", type=click.IntRange(min=1), default=2 * len(FAULTS))
+@click.option(
+    "--record",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="A file with a line for each round. With an existing one, the trial continues.",
+)
+def main(rounds: int, record: Path | None) -> None:
+    """Kills, freezes and cuts off the leader of three PostgreSQL nodes under load. Needs root."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)
+    try:
+        lines = asyncio.run(run(rounds, record, click.echo))
+    except TrialImpossible as error:
+        sys.exit(f"deploy/ha/trial: {error}")
+    except Violation as error:
+        sys.exit(f"deploy/ha/trial: VIOLATION: {error}")
+    click.echo(summary(lines))
 
 
 if __name__ == "__main__":
-    with suppress(KeyboardInterrupt):
-        main()
+    main()

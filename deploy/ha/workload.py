@@ -10,6 +10,7 @@ from datetime import datetime
 from itertools import pairwise
 
 import aiohttp
+import msgspec
 from msgspec import Struct
 
 from write_side.postgres.connection import Connection
@@ -26,12 +27,22 @@ SELECT state::json->>'title' AS title, count(*) AS times
 FROM write_side.event WHERE topic = 'entry.created.v1' GROUP BY 1"""
 
 
+class _Entry(Struct, frozen=True):
+    title: str
+
+
+class _Page(Struct, frozen=True):
+    data: list[_Entry]
+
+
 class Ledger:
-    """``acknowledged``: titles of entries, each with the time of its acknowledgement."""
+    """``sent`` and ``acknowledged``: titles of entries, each with the time when it was first sent,
+    or acknowledged. ``read``: the time of each read, and when the newest entry in it was sent."""
 
     def __init__(self) -> None:
+        self.sent: dict[str, float] = {}
         self.acknowledged: dict[str, float] = {}
-        self.reads: list[float] = []
+        self.read: list[tuple[float, float]] = []
         self.failures = 0
 
     def longest_pause(self, since: float, until: float) -> float:
@@ -39,7 +50,14 @@ class Ledger:
         return _longest(sorted(self.acknowledged.values()), since, until)
 
     def longest_pause_of_reads(self, since: float, until: float) -> float:
-        return _longest(self.reads, since, until)
+        return _longest([at for at, _ in self.read], since, until)
+
+    def visible(self, since: float) -> float | None:
+        """Seconds from then until a read had an entry that was sent after it, if one has."""
+        return next((at - since for at, newest in self.read if newest > since), None)
+
+
+_PAGE = msgspec.json.Decoder(_Page)
 
 
 def _longest(times: list[float], since: float, until: float) -> float:
@@ -95,6 +113,7 @@ async def repeat(url: str, secret: str, titles: Iterable[str]) -> None:
 
 async def _create(session: aiohttp.ClientSession, url: str, title: str, ledger: Ledger) -> bool:
     body = {"contentTypeSlug": "posts", "title": title}
+    ledger.sent.setdefault(title, time.monotonic())
     try:
         headers = {"Idempotency-Key": title}
         async with session.post(f"{url}/v1/content", json=body, headers=headers) as response:
@@ -115,9 +134,11 @@ async def read(url: str, secret: str, ledger: Ledger) -> None:
         while True:
             try:
                 async with session.get(f"{url}/v1/content/posts?status=draft") as response:
-                    await response.read()
+                    page = await response.read()
                     if response.status == 200:
-                        ledger.reads.append(time.monotonic())
+                        titles = [one.title for one in _PAGE.decode(page).data]
+                        newest = max((ledger.sent[title] for title in titles), default=0.0)
+                        ledger.read.append((time.monotonic(), newest))
             except (aiohttp.ClientError, TimeoutError):
                 pass
             await asyncio.sleep(0.02)

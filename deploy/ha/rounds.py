@@ -1,0 +1,99 @@
+"""One round of the trial: a fault of the leader under load, and what each second of it was for."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from deploy.ha.cluster import Cluster, Node
+from deploy.ha.workload import Ledger
+
+FAULT = 20.0
+"""Seconds for which a node is away: longer than the leader's lease."""
+RECOVERY = 60.0
+"""Seconds within which writes must go on."""
+WARM = 20
+"""Acknowledged writes before a fault."""
+AFTER = 50
+"""The same after its end."""
+
+
+class Fault(Struct, frozen=True):
+    name: str
+    begin: Callable[[Node], None]
+    end: Callable[[Node], None]
+
+
+FAULTS = (
+    Fault("kill", Node.kill, Node.start),
+    Fault("freeze", Node.freeze, Node.thaw),
+    Fault("cut off", Node.cut_off, Node.reconnect),
+)
+
+
+class Round(Struct, frozen=True):
+    """All in seconds. Since the fault: ``leader``, until another node is the primary; ``standby``,
+    until a standby follows that one; ``visible``, until a read has an entry that was sent after the
+    fault. ``writes`` and ``reads``: the longest time without an answered one."""
+
+    fault: str
+    leader: float
+    standby: float
+    visible: float
+    writes: float
+    reads: float
+
+
+async def round_of(found: Cluster, fault: Fault, ledger: Ledger) -> Round:
+    """Raises TimeoutError if writes do not go on, or do not become visible."""
+    node = await found.wait_until_whole()
+    await acknowledged(ledger, WARM)
+    began = time.monotonic()
+    fault.begin(node)
+    try:
+        leader, standby = await _replaced(found, node, began)
+        await asyncio.sleep(began + FAULT - time.monotonic())
+    finally:
+        fault.end(node)
+    await acknowledged(ledger, AFTER)
+    visible = await _visible(ledger, began)
+    ended = time.monotonic()
+    return Round(
+        fault=fault.name,
+        leader=leader - began,
+        standby=standby - began,
+        visible=visible,
+        writes=ledger.longest_pause(began, ended),
+        reads=ledger.longest_pause_of_reads(began, ended),
+    )
+
+
+async def _replaced(found: Cluster, node: Node, began: float) -> tuple[float, float]:
+    """When another node was the primary, and when a standby followed it."""
+    leader: float | None = None
+    async with asyncio.timeout(RECOVERY):
+        while True:
+            lead = await asyncio.to_thread(found.lead, node)
+            if lead is not None and leader is None:
+                leader = time.monotonic()
+            if lead is not None and lead.is_followed:
+                return leader or began, time.monotonic()
+            await asyncio.sleep(0.1)
+
+
+async def acknowledged(ledger: Ledger, more: int) -> None:
+    """Waits until so many more writes are acknowledged. Raises TimeoutError."""
+    wanted = len(ledger.acknowledged) + more
+    async with asyncio.timeout(RECOVERY):
+        while len(ledger.acknowledged) < wanted:
+            await asyncio.sleep(0.05)
+
+
+async def _visible(ledger: Ledger, began: float) -> float:
+    async with asyncio.timeout(RECOVERY):
+        while (seconds := ledger.visible(began)) is None:
+            await asyncio.sleep(0.05)
+    return seconds
