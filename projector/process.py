@@ -33,6 +33,9 @@ ONE_CONNECTION_TO_EACH_WORKER = {
 }
 """On Citus, all that a transaction changes on a worker is then committed there at once (ADR 59).
 PostgreSQL ignores settings of extensions that it does not have."""
+PLANNED_ONCE = {"plan_cache_mode": "force_generic_plan"}
+"""PostgreSQL takes a batch of unknown size for a large one, and would plan each read of the log anew,
+which costs more than reading a few events."""
 _log = structlog.get_logger("projector")
 
 
@@ -97,7 +100,10 @@ async def _session(
     async with contextlib.AsyncExitStack() as stack:
         try:
             store = await connect(
-                settings.event_store_url, timeout=CONNECTING, command_timeout=patience
+                settings.event_store_url,
+                timeout=CONNECTING,
+                command_timeout=patience,
+                server_settings=PLANNED_ONCE,
             )
             stack.push_async_callback(_close, store)
             model = await connect_model(settings.read_model_url, patience=patience)
