@@ -158,22 +158,24 @@ ROW_BYTES = 1024
 def rendered_bytes(entry: Entry) -> int:
     """The approximate bytes of all translations ready to serve. Each has all of the entry's values,
     unless it has only a title."""
-    return _rendered_bytes(entry, _translated_size(entry)) if entry.translations else 0
+    if not entry.translations:
+        return 0
+    return _rendered_bytes(entry, _own_size(entry), _translated_size(entry))
 
 
-def _rendered_bytes(entry: Entry, translated: int) -> int:
+def _rendered_bytes(entry: Entry, own: int, translated: int) -> int:
     merged = sum(bool(translation.fields) for translation in entry.translations.values())
-    return _own_size(entry) * merged + translated
+    return own * merged + translated
 
 
 def projected_bytes(entry: Entry) -> int:
     """The approximate bytes of rows that the projector writes after a change of the entry: its own
     row with the translations, and a row for each translation, ready to serve or with only its
     texts."""
-    translated = _translated_size(entry)
-    rendered = _rendered_bytes(entry, translated)
+    own, translated = _own_size(entry), _translated_size(entry)
+    rendered = _rendered_bytes(entry, own, translated)
     rows = translated if rendered > MAX_RENDERED else rendered
-    return _own_size(entry) + translated + rows + ROW_BYTES * len(entry.translations)
+    return own + translated + rows + ROW_BYTES * len(entry.translations)
 
 
 def stored_bytes(entry: Entry) -> int:
@@ -217,7 +219,7 @@ def _translated_size(entry: Entry) -> int:
 
 
 def _size(title: str, slug: str, fields: Mapping[str, Raw]) -> int:
-    values = sum(memoryview(value).nbytes for value in fields.values())
+    values = sum(map(len, map(memoryview, fields.values())))
     return len(title.encode()) + len(slug.encode()) + values
 
 

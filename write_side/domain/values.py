@@ -90,7 +90,7 @@ def checked_value(field: Field, value: Raw, path: str) -> Raw:
 def has_long_number(value: Raw) -> bool:
     """Whether the JSON has a number of more than MAX_DIGITS characters."""
     document = bytes(value)
-    if _LONG_RUN not in document.translate(_AS_DIGITS):
+    if len(document) <= MAX_DIGITS or _LONG_RUN not in document.translate(_AS_DIGITS):
         return False
     # The digits may be inside a string. A match ends at the first number that is too long.
     within = _SHORT_NUMBERS.match(document)
@@ -220,13 +220,16 @@ def targets(
 ) -> Iterator[Target]:
     """Everything that checked values refer to."""
     for field in fields:
+        spec = field.spec
+        if not (spec.refers_to or spec.is_nested):
+            continue
         value = values.get(field.slug, NULL)
         if is_null(value):
             continue
         path = f"{within}.{field.slug}" if within else field.slug
-        if field.spec.refers_to:
+        if spec.refers_to:
             yield from (Target(path, field, target) for target in texts_of(field, value))
-        elif field.spec.is_nested and _any(field.fields, lambda one: bool(one.spec.refers_to)):
+        elif _any(field.fields, lambda one: bool(one.spec.refers_to)):
             for number, element in enumerate(elements(value)):
                 yield from targets(field.fields, element, f"{path}[{number}]")
 
