@@ -56,7 +56,7 @@ ENTRY_COLUMNS = (
     "translations",
     "fields",
 )
-"""The columns of ``entry``, in the order of ``entry_rows`` and of ``put_entries``."""
+"""The columns of ``entry``, in the order of ``entry_rows``, ``add_entries`` and ``put_entries``."""
 
 UNCHANGED = "null"
 """Instead of translations: ``put_entries`` keeps those of the row, which may have megabytes."""
@@ -154,8 +154,14 @@ def _same_rows(entry: Entry, known: EntryState | None) -> frozenset[str]:
     )
 
 
+async def add_entries(transaction: WriteTransaction, rows: Iterable[tuple[Any, ...]]) -> None:
+    """Writes rows of ``entry_rows`` that are new."""
+    for parameters in portions(rows):
+        await transaction.add("add_entries", parameters)
+
+
 async def put_entries(transaction: WriteTransaction, rows: Iterable[tuple[Any, ...]]) -> None:
-    """Writes rows of ``entry_rows``."""
+    """Writes rows of ``entry_rows``, new or changed."""
     for parameters in portions(rows):
         await transaction.add("put_entries", parameters)
 

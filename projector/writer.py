@@ -20,6 +20,7 @@ from projector.checkpoint import Checkpoint, hold
 from projector.entry_rows import (
     ENTRY_COLUMNS,
     Renderers,
+    add_entries,
     entry_rows,
     locale_rows,
     put_entries,
@@ -153,23 +154,22 @@ class Writer:
     ) -> set[str]:
         """Returns the ids of the new entries that were copied, with their values."""
         living = {i: state for i, state in after.entries.items() if state is not None}
-        new = [state for i, state in living.items() if before.entries.get(i) is None]
-        if len(new) < COPY_FROM:
-            new = []
-        if new:
-            # COPY costs half as much as a set-based upsert, and sends rows while they are rendered.
-            connection = await transaction.connection()
-            await connection.copy_records_to_table(
-                "entry", records=entry_rows(new, types, self._renderers), columns=ENTRY_COLUMNS
-            )
-            await copy_values(connection, new, types, self._values)
-        copied = {state.entry.id for state in new}
-        others = (state for i, state in living.items() if i not in copied)
         known = before.entries
-        await put_entries(transaction, entry_rows(others, types, self._renderers, known))
+        new = [state for i, state in living.items() if known.get(i) is None]
+        changed = [state for i, state in living.items() if known.get(i) is not None]
+        new_rows = entry_rows(new, types, self._renderers)
+        is_copied = len(new) >= COPY_FROM
+        if is_copied:
+            # COPY costs half as much as a set-based insert, and sends rows while they are rendered.
+            connection = await transaction.connection()
+            await connection.copy_records_to_table("entry", records=new_rows, columns=ENTRY_COLUMNS)
+            await copy_values(connection, new, types, self._values)
+        else:
+            await add_entries(transaction, new_rows)
+        await put_entries(transaction, entry_rows(changed, types, self._renderers, known))
         entries = (state.entry for state in living.values())
         await put_locales(transaction, locale_rows(entries, types, self._renderers, known))
-        return copied
+        return {state.entry.id for state in new} if is_copied else set()
 
 
 async def _write_counts(transaction: WriteTransaction, before: Rows, after: Rows) -> None:

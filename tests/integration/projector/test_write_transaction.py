@@ -100,7 +100,7 @@ async def test_a_statement_of_all_is_kept_prepared() -> None:
     names = (
         *("drop_counts", "lower_counts", "raise_counts", "drop_locale_counts"),
         *("lower_locale_counts", "raise_locale_counts"),
-        *("drop_entries", "drop_locales", "put_entries"),
+        *("drop_entries", "drop_locales", "add_entries", "put_entries"),
         *("drop_shared_locales", "put_locales", "drop_entry_values", "drop_values", "put_values"),
         *("drop_search", "move_search", "replace_search", "put_search", "put_past_slugs"),
         *("put_versions", "put_changes", "put_imports", "move_checkpoint"),
