@@ -22,7 +22,7 @@ from write_side.domain.identity import Scope
 AT_ONCE = 100
 """Changes that are read at a time."""
 TURN = 500
-"""Listeners that are told before others get the event loop."""
+"""Listeners that are notified before other tasks run."""
 RETRY = 0.2
 _EVERYTHING = Selection()
 _log = structlog.get_logger("read_side.change_tail")
@@ -169,11 +169,11 @@ class ChangeTail:
             return
         environment.last = changes[-1]
         environment.position = max(environment.position, environment.last.position)
-        arrivals, told = Arrivals(changes, {}), 0
+        arrivals, notified = Arrivals(changes, {}), 0
         for selection, listeners in list(environment.listeners.items()):
             selected = [one for one in changes if selection.includes(one)]
             for listener in list(listeners) if selected else ():
                 listener.arrived(arrivals, selected)
-                told += 1
-                if told % TURN == 0:
+                notified += 1
+                if notified % TURN == 0:
                     await asyncio.sleep(0)

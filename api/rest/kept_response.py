@@ -63,7 +63,7 @@ async def kept(
 
 
 async def _without_stamp(call: Call, read: Callable[[Pool], Awaitable[Reading]]) -> web.Response:
-    """There is no row that could have a stamp. What is read after the checkpoint includes it."""
+    """No row was read, so there is no stamp. The one of the checkpoint is read first, and used."""
     stamp = await learn(call.service.read_model)
     _check_position(call, stamp)
     reading = await _read(call, read)

@@ -47,7 +47,7 @@ def judge(name: str, setting: str, direct: PoolerFacts, pooled: PoolerFacts) -> 
         text = f"requests use role '{pooled.role}', everything else role '{direct.role}'"
         return problem(name, text, f"name role '{direct.role}' in {setting}")
     if pooled.announced == pooled.process:
-        text = "no pooler responds at its pool URL: every statement is planned anew for nothing"
+        text = "no pooler responds at its pool URL: each statement is planned again, without need"
         return warning(name, text, f"unset {setting}")
     if pooled.jit != "off":
         text = "jit is on behind its pooler: lists of large read models take far longer"

@@ -172,7 +172,7 @@ def _normalized(text: str, language: str) -> str:
     if not text.isascii():
         # A few characters become many.
         text = unicodedata.normalize("NFKC", text)[:LONGEST_TEXT]
-        # Python's small letter for it has a dot of its own, with which nobody searches.
+        # Python's lower case of it has a separate dot, which the words of a search do not have.
         text = text.replace("İ", "i")
     if language.partition("-")[0] in _DOTLESS:
         text = text.replace("I", "ı")

@@ -45,7 +45,7 @@ async def test_a_stopped_projector_is_reported_on_both_pages(
 
 
 async def _stopped(visitor: Browser, path: str) -> str:
-    """The page when it says so: a projector that could not say goodbye counts for some seconds."""
+    """The page once it says so: a projector that was killed counts for some seconds."""
     page = ""
 
     async def says_so() -> bool:

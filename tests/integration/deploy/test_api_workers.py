@@ -162,7 +162,7 @@ async def test_stopping_workers_refuse_new_requests_and_finish_those_in_progress
     assert await reader.readuntil(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
 
     workers.parent.send_signal(signal.SIGTERM)
-    assert await idle[0].read() == b"", "nobody waits for a connection that asks nothing"
+    assert await idle[0].read() == b"", "the stop does not wait for an idle connection"
     await refused(workers.port)
     writer.write(POST)
     answer = await reader.read()
@@ -191,7 +191,7 @@ async def test_failing_workers_are_restarted_with_growing_pauses(
 
 
 async def refused(port: int) -> None:
-    """Wait until nobody accepts a connection."""
+    """Waits until connections are refused."""
     async with asyncio.timeout(PATIENCE):
         while True:
             try:

@@ -314,7 +314,7 @@ async def test_differences_are_printed_and_end_with_status_1(
 
 
 def told(done: Result) -> tuple[list[str], dict[str, Any]]:
-    """The phases that were told of, and the result."""
+    """The phases that were reported, and the result."""
     lines = [json.loads(line) for line in said(done)]
     phases = [line["phase"] for line in lines if "phase" in line]
     return list(dict.fromkeys(phases)), lines[-1]

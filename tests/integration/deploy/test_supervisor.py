@@ -47,7 +47,7 @@ def seen(pid: int, what: str) -> str:
 
 
 def alive(pid: int) -> bool:
-    """A zombie that nobody has buried yet is not."""
+    """A zombie that its parent has not waited for is not alive."""
     return seen(pid, "stat")[:1] not in {"", "Z"}
 
 

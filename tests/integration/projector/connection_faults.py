@@ -10,7 +10,7 @@ import asyncpg
 import pytest
 
 LOST = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError)
-"""What whoever uses a lost connection is told."""
+"""The error that a user of a lost connection gets."""
 
 _METHODS = ("execute", "executemany", "fetch", "fetchrow", "fetchval", "copy_records_to_table")
 

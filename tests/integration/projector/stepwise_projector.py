@@ -1,4 +1,4 @@
-"""A projector that takes a step when it is told to, and remembers between steps what one does."""
+"""A projector that takes one step per call, and keeps the state of a real one between calls."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Stepping:
 
     async def project(self, limits: Sequence[int], renderings: int) -> None:
         """All there is, in batches of these limits in turn, and after each so many chunks of
-        entries rendered anew. Raises CheckpointConflict."""
+        entries rendered again. Raises CheckpointConflict."""
         for limit in itertools.cycle(limits):
             batch = await self._log.read(self._checkpoint.position, limit)
             if not batch:

@@ -160,4 +160,4 @@ async def test_a_second_projector_stands_by_and_takes_over(given: Given, databas
         await caught_up(database_url)
         await until(one_alone)
         assert (await status_of(database_url)).epoch == epoch + 1
-    assert await roles() == [], "who is told to stop takes its leave"
+    assert await roles() == [], "a projector that was asked to stop removes its row"

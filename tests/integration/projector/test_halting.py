@@ -107,7 +107,7 @@ class TestUnknownTopic:
     async def test_the_reason_is_kept_while_it_is_tried_again(
         self, given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Else those who ask for readiness would now and then be told that all is well."""
+        """Otherwise readiness checks would sometimes succeed."""
         await given.magazine()
         await execute(database_url, (APPEND, "comet/1", "comet.seen.v1", "{}"))
         said: list[str | None] = []

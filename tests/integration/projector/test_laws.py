@@ -180,7 +180,7 @@ class Laws(RuleBasedStateMachine):
         self.run(self._project(batches, renderings))
 
     async def _project(self, batches: list[int], renderings: int) -> None:
-        """By one that goes on for as long as nobody took its turn."""
+        """By a projector that continues until another one takes over."""
         if self.projector is None:
             self.projector = await Stepping.begin(self.url)
         try:
@@ -224,7 +224,7 @@ class Laws(RuleBasedStateMachine):
         self.run(self._glance())
 
     async def _alone(self, work: Callable[[], Awaitable[object]]) -> None:
-        """Once whoever died at it is known to be dead."""
+        """After the session of the process that died has ended."""
 
         async def done() -> bool:
             try:

@@ -141,7 +141,7 @@ async def test_each_table_is_compared(repository: Repository, database_url: str)
 
 
 async def test_renderings_are_not_compared(given: Given, database_url: str) -> None:
-    """What is still to be rendered anew is no difference: readers see it as it should be."""
+    """Entries that wait to be rendered again are no difference: readers see the new rendering."""
     await given.magazine()
     await given.entry("one")
     await given.revised(LEAD)

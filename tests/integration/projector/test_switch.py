@@ -124,7 +124,7 @@ class HeldUp(Log):
 async def test_a_batch_that_waits_for_the_switch_is_fenced_off_and_not_notified(
     given: Given, database_url: str
 ) -> None:
-    """It was written under the old names: were it told of, readers would look for it in vain."""
+    """It was written to the old tables, so readers who were notified of it would not find it."""
     await given.magazine()
     await project_all(database_url, database_url)
     settings = build_settings(database_url)

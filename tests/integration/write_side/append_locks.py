@@ -31,7 +31,7 @@ async def until(holds: Callable[[], Awaitable[bool]]) -> None:
 
 
 async def until_true(holds: Callable[[], bool]) -> None:
-    """Wait for a condition of this process that nobody announces, or fail."""
+    """Waits for a condition of this process that has no event, or fails."""
 
     async def condition() -> bool:
         return holds()

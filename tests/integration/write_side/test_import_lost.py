@@ -1,4 +1,4 @@
-"""What was done, but whose acknowledgement was lost, is told as done now and not before."""
+"""A step whose acknowledgement was lost is reported as done by this request."""
 
 from __future__ import annotations
 

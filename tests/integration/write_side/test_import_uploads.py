@@ -1,4 +1,4 @@
-"""Uploads, previews and mappings: kept between requests, bounded, and nobody else's."""
+"""Uploads, previews and mappings: kept between requests, bounded, and private to their user."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The import itself: checked anew, appended as one, and in nobody's way."""
+"""The import itself: checked again, appended at once, and no obstacle to other writers."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ async def test_a_worker_is_killed_when_its_caller_is_cancelled(
     instead("exec /bin/sleep 600")
     before = children()
     task = asyncio.create_task(read_file(b"Title\n", "x.csv"))
-    while children() <= before:  # noqa: ASYNC110 – nobody tells when a process has started
+    while children() <= before:  # noqa: ASYNC110 – the start of a process has no event
         await asyncio.sleep(0.01)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -1,4 +1,4 @@
-"""The role that contentlog runs as appends and reads; nobody changes events by mistake."""
+"""The role that contentlog runs as can append and read, but not change events."""
 
 from __future__ import annotations
 
