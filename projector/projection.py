@@ -237,7 +237,7 @@ def _media(_r: RecordedEvent, event: Any, _b: Rows, after: Rows) -> None:
 
 def _webhook(
     recorded: RecordedEvent,
-    event: e.WebhookCreated | e.WebhookChanged,
+    event: e.WebhookDefined,
     before: Rows,
     after: Rows,
 ) -> None:

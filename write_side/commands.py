@@ -134,7 +134,7 @@ class RemoveMedia(WorkspaceCommand, frozen=True, kw_only=True):
 
 
 class DefineWebhook(WorkspaceCommand, frozen=True, kw_only=True):
-    """A complete definition, as in ``WebhookCreated``."""
+    """A complete definition, as in ``WebhookDefined``."""
 
     name: str
     url: str

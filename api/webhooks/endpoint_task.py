@@ -79,8 +79,7 @@ class LeaseExpired(Exception):
 
 class Delivering(Struct, frozen=True):
     """What the tasks of all endpoints share. ``cause``: the trace context of the request that an
-    event came from, by its position. ``patience``: seconds of failures until an endpoint is
-    switched off."""
+    event came from, by its position."""
 
     changes: Changes
     cursors: Cursors
@@ -90,7 +89,6 @@ class Delivering(Struct, frozen=True):
     lanes: Lanes
     lease: Lease
     cause: Callable[[int], Awaitable[str | None]]
-    patience: float = PATIENCE
 
 
 class CursorMoved(Exception):
@@ -229,7 +227,7 @@ class EndpointTask:
         delay = retry_delay(self._attempt)
         self._record(self._stored, outcome, delay)
         failing = await self._recorded()
-        if outcome.status == GONE or failing >= self._shared.patience:
+        if outcome.status == GONE or failing >= PATIENCE:
             reason = self._reason(outcome)
             _log.error("switched off", **self._about, reason=reason)
             await self._shared.switch_off(self.endpoint, reason)
@@ -240,7 +238,7 @@ class EndpointTask:
     def _reason(self, outcome: Outcome) -> str:
         if outcome.status == GONE:
             return "the endpoint answered 410 Gone"
-        days = f"{self._shared.patience / 86_400:.0f} days"
+        days = f"{PATIENCE / 86_400:.0f} days"
         return f"no delivery has succeeded for {days}; the last failure: {outcome.error}"
 
     def _record(self, position: int, outcome: Outcome, delay: float = 0.0) -> None:

@@ -35,7 +35,6 @@ WHERE n.nspname = $1 AND c.relkind IN ('r', 'p')
 ORDER BY c.relispartition DESC, c.relkind DESC, c.relname"""
 _DROP_SCHEMA = "SELECT format('DROP SCHEMA IF EXISTS %I CASCADE', $1::text)"
 _CREATE_SCHEMA = "SELECT format('CREATE SCHEMA %I', $1::text)"
-_VACUUM = "VACUUM (ANALYZE) entry, entry_value, entry_locale, entry_search, past_slug"
 _SORT_MEMORY = "SELECT set_config('maintenance_work_mem', $1, false)"
 
 

@@ -156,27 +156,30 @@ class EntryDeleted(Event, frozen=True, kw_only=True):
     content_type_id: str
 
 
-class MediaAdded(Event, frozen=True, kw_only=True):
+class MediaDescribed(Event, frozen=True, kw_only=True):
+    """What a media file is from now on."""
+
     media_id: str
     url: str
     name: str
     content_type: str
 
 
-class MediaChanged(Event, frozen=True, kw_only=True):
-    media_id: str
-    url: str
-    name: str
-    content_type: str
+class MediaAdded(MediaDescribed, frozen=True, kw_only=True):
+    pass
+
+
+class MediaChanged(MediaDescribed, frozen=True, kw_only=True):
+    pass
 
 
 class MediaRemoved(Event, frozen=True, kw_only=True):
     media_id: str
 
 
-class WebhookCreated(Event, frozen=True, kw_only=True):
-    """``webhook_environment``: whose changes are delivered. Empty ``types`` or ``events``: all. The
-    signing secret is never in the log."""
+class WebhookDefined(Event, frozen=True, kw_only=True):
+    """All that the endpoint is from now on. ``webhook_environment``: whose changes are delivered.
+    Empty ``types`` or ``events``: all. The signing secret is never in the log."""
 
     name: str
     url: str
@@ -186,15 +189,12 @@ class WebhookCreated(Event, frozen=True, kw_only=True):
     include_entry: bool = False
 
 
-class WebhookChanged(Event, frozen=True, kw_only=True):
-    """All that the endpoint is from now on, as in ``WebhookCreated``."""
+class WebhookCreated(WebhookDefined, frozen=True, kw_only=True):
+    pass
 
-    name: str
-    url: str
-    webhook_environment: str
-    types: tuple[str, ...] = ()
-    events: tuple[str, ...] = ()
-    include_entry: bool = False
+
+class WebhookChanged(WebhookDefined, frozen=True, kw_only=True):
+    pass
 
 
 class WebhookRemoved(Event, frozen=True, kw_only=True):

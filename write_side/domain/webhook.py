@@ -19,8 +19,7 @@ from msgspec.structs import replace
 from write_side.domain.change_kinds import KINDS
 from write_side.domain.definition import check_slug
 from write_side.domain.events import (
-    WebhookChanged,
-    WebhookCreated,
+    WebhookDefined,
     WebhookEvent,
     WebhookRemoved,
     WebhookSecretRotated,
@@ -87,7 +86,7 @@ def evolve_webhooks(webhooks: Webhooks | None, event: WebhookEvent) -> Webhooks:
     before = known.get(event.name)
     if isinstance(event, WebhookRemoved):
         del known[event.name]
-    elif isinstance(event, WebhookCreated | WebhookChanged):
+    elif isinstance(event, WebhookDefined):
         known[event.name] = Webhook(
             name=event.name,
             url=event.url,

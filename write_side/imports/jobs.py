@@ -136,9 +136,9 @@ async def accept_job(repository: Repository, job: NewJob) -> str:
     return str(row["job_id"])
 
 
-async def claim_job(repository: Repository, worker: str, lease: float = LEASE) -> ClaimedJob | None:
+async def claim_job(repository: Repository, worker: str) -> ClaimedJob | None:
     """The oldest job that no process works on and whose workspace has no other running job."""
-    rows = await repository.recorder.fetch(_CLAIM, worker, lease)
+    rows = await repository.recorder.fetch(_CLAIM, worker, LEASE)
     if not rows:
         return None
     row = rows[0]
