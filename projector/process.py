@@ -34,8 +34,8 @@ ONE_CONNECTION_TO_EACH_WORKER = {
 """On Citus, all that a transaction changes on a worker is then committed there at once (ADR 59).
 PostgreSQL ignores settings of extensions that it does not have."""
 PLANNED_ONCE = {"plan_cache_mode": "force_generic_plan"}
-"""PostgreSQL takes a batch of unknown size for a large one, and would plan each read of the log anew,
-which costs more than reading a few events."""
+"""PostgreSQL takes a batch of unknown size for a large one, and would plan each read of the log
+again, which costs more than reading a few events."""
 _log = structlog.get_logger("projector")
 
 

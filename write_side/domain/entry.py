@@ -5,7 +5,7 @@ The projector uses the same functions, so the read model and the decisions canno
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sized
 from datetime import datetime
 from typing import TypeVar
 
@@ -219,8 +219,8 @@ def _translated_size(entry: Entry) -> int:
 
 
 def _size(title: str, slug: str, fields: Mapping[str, Raw]) -> int:
-    values = sum(map(len, map(memoryview, fields.values())))
-    return len(title.encode()) + len(slug.encode()) + values
+    views: Iterable[Sized] = map(memoryview, fields.values())
+    return len(title.encode()) + len(slug.encode()) + sum(map(len, views))
 
 
 def chosen(given: T | UnsetType, otherwise: T) -> T:
