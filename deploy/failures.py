@@ -51,6 +51,7 @@ def _expected() -> tuple[type[Exception], ...]:
     from projector.checkpoint import CheckpointConflict
     from projector.log import Halted
     from projector.projection import Inconsistent
+    from projector.rebuild.distributed import ReadersInTheWay
     from projector.rebuild.operations import NoPreviousReadModel
     from projector.rebuild.progress import OperationInProgress
     from projector.rebuild.worker_pool import WorkerDied
@@ -80,6 +81,7 @@ def _expected() -> tuple[type[Exception], ...]:
         ShapeMismatch,
         WorkspacesMismatch,
         OperationInProgress,
+        ReadersInTheWay,
         CheckpointConflict,
         Halted,
         Inconsistent,

@@ -15,8 +15,10 @@ from projector.checkpoint import Checkpoint
 from projector.entry_values import Incomplete, incomplete
 from projector.log import Halted, Log
 from projector.process import connect_model
+from projector.rebuild.distributed import take_snapshots
 from projector.rebuild.progress import Operation
 from projector.rebuild.switch import Candidate
+from read_side.engine import is_distributed
 from read_side.schema import SHAPE, Workspaces, described, workspaces_of
 from write_side.domain.identity import Scope
 from write_side.postgres.connection import Connection
@@ -31,7 +33,7 @@ _BUCKETS = """
 SELECT relation, bucket, count(*) AS rows, sum(hash) AS sum FROM digest GROUP BY relation, bucket"""
 _ROWS = """
 SELECT relation, key, hash FROM digest
-JOIN unnest($1::text[], $2::bigint[]) AS wanted(relation, bucket) USING (relation, bucket)"""
+WHERE (relation, bucket) IN (SELECT * FROM unnest($1::text[], $2::bigint[]))"""
 
 
 class Live(Struct, frozen=True):
@@ -86,9 +88,12 @@ async def snapshot(url: str) -> AsyncIterator[Connection]:
     """A snapshot of the live read model."""
     connection = await connect_model(url, patience=None)
     try:
+        distributed = await is_distributed(connection)
         async with connection.transaction(isolation="repeatable_read", readonly=True):
             # It is idle while the candidate follows, but with a limit, because vacuum waits for it.
             await connection.execute("SET LOCAL idle_in_transaction_session_timeout = '10min'")
+            if distributed:
+                await take_snapshots(url, connection)
             yield connection
     finally:
         connection.terminate()

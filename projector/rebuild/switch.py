@@ -2,19 +2,28 @@
 continue.
 
 Renaming schemas locks no table: a read that has begun ends on the old read model, and the next one
-uses the new one, which is at least as current.
+uses the new one, which is at least as current. On Citus, reads wait for the renaming (ADR 59).
 """
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from projector.checkpoint import DURABLE, Checkpoint, CheckpointConflict
+from projector.checkpoint import DURABLE, Checkpoint, CheckpointConflict, announce
 from projector.log import BATCH, Log
+from projector.rebuild.distributed import (
+    BETWEEN_ATTEMPTS,
+    IDLE_TIMEOUT,
+    SWITCH_ATTEMPTS,
+    ReadersInTheWay,
+    lock_out_readers,
+)
 from projector.rebuild.progress import Operation
 from projector.writer import Writer
+from read_side.engine import is_distributed
 from read_side.notices import CHANNEL, Notice
 from read_side.schema import DISCARDED, LIVE, NEXT, PREVIOUS, Workspaces
 from write_side.postgres.connection import Connection
@@ -27,14 +36,13 @@ SWITCH_SECONDS = 30.0
 """The live projector waits for a switch, so a switch must not wait for a silent database."""
 CLOSE = 1_000
 """The number of events behind the log at which a switch begins; the rest is projected within it."""
-# If this process is paused or its machine is gone, the live projector must not wait longer.
-_IDLE_TIMEOUT = "SET LOCAL idle_in_transaction_session_timeout = '30s'"
 # The live projector waits here until the switch is over, and is then fenced off.
 _STOP_LIVE = "UPDATE read_model.checkpoint SET epoch = epoch + 1 RETURNING position, epoch"
 _TAKE_OVER = "UPDATE checkpoint SET epoch = $2 + 1 WHERE epoch = $1 RETURNING epoch"
 _RENAME = """
 SELECT format('ALTER SCHEMA %I RENAME TO %I', nspname, $2::text)
 FROM pg_namespace WHERE nspname = $1"""
+_FOLLOW_NAME = "SET search_path = read_model"
 _NOTIFY = "SELECT pg_notify($1, $2)"
 
 
@@ -66,25 +74,39 @@ class Candidate:
 
     async def go_live(self, renamings: Sequence[tuple[str, str]], operation: Operation) -> None:
         """Follows the log until little is left, then switches. Raises Halted,
-        CheckpointConflict."""
+        CheckpointConflict, and ReadersInTheWay if reads never end."""
+        for attempt in itertools.count():
+            await self._come_close(operation)
+            operation.begin("switch")
+            before = self.checkpoint
+            try:
+                with terminated_after(SWITCH_SECONDS, self.model, self._store):
+                    await self.switch(renamings, attempt)
+                return
+            except ReadersInTheWay:
+                if attempt == SWITCH_ATTEMPTS:
+                    raise
+            # What was followed within the switch is undone.
+            self.checkpoint, self.writer = before, Writer(self.model, self.writer.epoch)
+            await asyncio.sleep(BETWEEN_ATTEMPTS)
+
+    async def _come_close(self, operation: Operation) -> None:
         is_close = False
         while not is_close:
             head = await self.log.head()
             operation.begin("follow", head - self.checkpoint.position)
             await self.follow(head, operation.go_on)
             is_close = await self.log.head() - self.checkpoint.position <= CLOSE
-        operation.begin("switch")
-        with terminated_after(SWITCH_SECONDS, self.model, self._store):
-            await self.switch(renamings)
 
-    async def switch(self, renamings: Sequence[tuple[str, str]]) -> None:
+    async def switch(self, renamings: Sequence[tuple[str, str]], attempt: int = 0) -> None:
         """Makes the candidate the live read model, at least as current as the old one.
 
         Raises Halted, CheckpointConflict.
         """
+        distributed = await is_distributed(self.model)
         async with self.model.transaction():
             await self.model.execute(DURABLE)
-            await self.model.execute(_IDLE_TIMEOUT)
+            await self.model.execute(IDLE_TIMEOUT)
             live = await self.model.fetchrow(_STOP_LIVE)
             assert live is not None
             # Not beyond the log's head, because the log may have been restored to an earlier point.
@@ -92,13 +114,19 @@ class Candidate:
             epoch = await self.model.fetchval(_TAKE_OVER, self.writer.epoch, live["epoch"])
             if epoch is None:
                 raise CheckpointConflict
+            if distributed:
+                await lock_out_readers(self.model, {old for old, _ in renamings}, attempt)
             for old, new in renamings:
                 rename = await self.model.fetchval(_RENAME, old, new)
                 if rename is not None:
                     await self.model.execute(rename)
             position = self.checkpoint.position
             notice = Notice(epoch=epoch, after=position, position=position)
-            await self.model.execute(_NOTIFY, CHANNEL, notice.encoded())
+            if not distributed:
+                await self.model.execute(_NOTIFY, CHANNEL, notice.encoded())
+        if distributed:
+            await self.model.execute(_FOLLOW_NAME)
+            await announce(self.model, notice)
 
 
 @contextmanager

@@ -23,6 +23,7 @@ from projector.writer import Writer
 from read_side.notices import CHANNEL, Notice, decode_notice
 from read_side.schema import DISCARDED, LIVE, NEXT, PREVIOUS
 from tests.databases import RUNTIME
+from tests.engines import Citus, engine
 from tests.integration.live_projector import (
     caught_up,
     checkpoint_of,
@@ -47,6 +48,7 @@ from write_side.store.log_reader import ENTRIES
 ROUNDS = 3
 LOST = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError)
 COUNT = "SELECT count(*) FROM read_model.entry"
+ACTIVITY = "citus_stat_activity" if isinstance(engine(), Citus) else "pg_stat_activity"
 POSITION = "SELECT position FROM read_model.checkpoint"
 
 
@@ -185,7 +187,7 @@ async def test_a_switch_that_waits_for_a_silent_store_is_aborted_and_blocks_no_o
 async def blocked(connection: Connection) -> bool:
     return bool(
         await connection.fetchval(
-            "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' "
+            f"SELECT count(*) FROM {ACTIVITY} WHERE wait_event_type = 'Lock' "  # noqa: S608
             "AND datname = current_database()"
         )
     )

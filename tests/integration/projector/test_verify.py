@@ -134,7 +134,7 @@ async def test_wrong_claims_are_found_and_repaired(
 WRONG_PAST = {
     "a slug that is missing": ("DELETE FROM read_model.past_slug", "past_slug", "missing"),
     "a slug that was given up later": (
-        "UPDATE read_model.past_slug SET until = until + interval '1 s'", "past_slug", "different"),
+        "UPDATE read_model.past_slug SET until = 'infinity'", "past_slug", "different"),
     "a slug that nobody gave up": (
         "INSERT INTO read_model.past_slug SELECT workspace, environment, position + 100, "
         "content_type_id, language, slug_hash, id, since, until FROM read_model.past_slug",
@@ -147,7 +147,7 @@ WRONG_PAST = {
         "UPDATE read_model.entry SET slug_since = now()", "entry", "different"),
     "a type that is missing": ("DELETE FROM read_model.past_type", "past_type", "missing"),
     "a type that was removed later": (
-        "UPDATE read_model.past_type SET until = until + interval '1 s'", "past_type",
+        "UPDATE read_model.past_type SET until = 'infinity'", "past_type",
         "different"),
 }  # fmt: skip
 
