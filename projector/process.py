@@ -33,9 +33,6 @@ ONE_CONNECTION_TO_EACH_WORKER = {
 }
 """On Citus, all that a transaction changes on a worker is then committed there at once (ADR 59).
 PostgreSQL ignores settings of extensions that it does not have."""
-PLANNED_ONCE = {"plan_cache_mode": "force_generic_plan"}
-"""PostgreSQL takes a batch of unknown size for a large one, and would plan each read of the log
-again, which costs more than reading a few events."""
 _log = structlog.get_logger("projector")
 
 
@@ -99,12 +96,7 @@ async def _session(
 ) -> None:
     async with contextlib.AsyncExitStack() as stack:
         try:
-            store = await connect(
-                settings.event_store_url,
-                timeout=CONNECTING,
-                command_timeout=patience,
-                server_settings=PLANNED_ONCE,
-            )
+            store = await connect_store(settings.event_store_url, patience=patience)
             stack.push_async_callback(_close, store)
             model = await connect_model(settings.read_model_url, patience=patience)
             stack.push_async_callback(_close, model)
@@ -135,6 +127,20 @@ async def _follow(follower: Follower, heartbeat: Heartbeat) -> None:
     for _ in range(RETRY_HALTED):
         await heartbeat.halt(reason)
         await asyncio.sleep(1)
+
+
+async def connect_store(url: str, patience: float | None = PATIENCE) -> Connection:
+    """A connection that reads the log. A statement may take ``patience`` seconds.
+
+    Its statements are planned once. Left to itself, PostgreSQL would plan each read anew, because
+    it expects a batch of unknown size to be large; that costs more than reading a few events.
+    """
+    return await connect(
+        url,
+        timeout=CONNECTING,
+        command_timeout=patience,
+        server_settings={"plan_cache_mode": "force_generic_plan"},
+    )
 
 
 async def connect_model(

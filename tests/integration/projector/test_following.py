@@ -10,7 +10,7 @@ import pytest
 
 from projector import follower
 from projector.log import Log
-from projector.process import connect_model
+from projector.process import connect_model, connect_store
 from projector.projection import RecordedEvent
 from read_side.checkpoint import CheckpointWatch
 from tests.databases import with_database
@@ -38,6 +38,9 @@ WHERE datname = current_database() AND pid <> pg_backend_pid()
   AND (application_name = 'contentlog projector' OR query LIKE '%contentlog_event%'
        OR query LIKE '%bytes_before%')"""
 ANALYSED = "SELECT FROM pg_stats WHERE schemaname = 'read_model' AND tablename = 'entry_production'"
+PLANS = """
+SELECT generic_plans, custom_plans FROM pg_prepared_statements
+WHERE statement LIKE '%bytes_before%'"""
 LANGUAGES = "SELECT fields::text FROM entry_locale_production_other"
 
 
@@ -183,6 +186,16 @@ async def test_the_statement_timeout_is_set_by_the_connection(database_url: str)
         model = await connect_model(database_url, patience=None)
         assert await model.fetchval("SHOW statement_timeout") == "0"
         await model.close()
+
+
+async def test_reads_of_the_log_are_planned_once(given: Given, database_url: str) -> None:
+    await given.magazine()
+    store = await connect_store(database_url)
+    log = Log(store)
+    for after in range(2):
+        assert await log.read(after)
+    assert [tuple(row) for row in await store.fetch(PLANS)] == [(2, 0)]
+    await store.close()
 
 
 async def test_the_checkpoint_names_its_event(given: Given, database_url: str) -> None:
