@@ -40,7 +40,7 @@ WHERE datname = current_database() AND pid <> pg_backend_pid()
 ANALYSED = "SELECT FROM pg_stats WHERE schemaname = 'read_model' AND tablename = 'entry_production'"
 PLANS = """
 SELECT generic_plans, custom_plans FROM pg_prepared_statements
-WHERE statement LIKE '%bytes_before%'"""
+WHERE statement LIKE '-- $1 after position%'"""
 LANGUAGES = "SELECT fields::text FROM entry_locale_production_other"
 
 
