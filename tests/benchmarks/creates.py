@@ -22,7 +22,7 @@ from write_side.store.recorder import open_recorder
 WORKERS = 2
 ROUNDS = 5
 SECONDS = 3.0
-CONNECTIONS = (16, 1)
+CONNECTIONS = (16, 1, 64)
 AIM = "≥ 0.8×"
 
 
