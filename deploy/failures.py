@@ -55,6 +55,7 @@ def _expected() -> tuple[type[Exception], ...]:
     from projector.rebuild.operations import NoPreviousReadModel
     from projector.rebuild.progress import OperationInProgress
     from projector.rebuild.worker_pool import WorkerDied
+    from read_side.engine import EngineRefused
     from read_side.schema import ShapeMismatch, WorkspacesMismatch
     from write_side.domain.refusals import Refused, StaleDecision
     from write_side.imports.table import FileRefused
@@ -80,6 +81,7 @@ def _expected() -> tuple[type[Exception], ...]:
         PoolerInTheWay,
         ShapeMismatch,
         WorkspacesMismatch,
+        EngineRefused,
         OperationInProgress,
         ReadersInTheWay,
         CheckpointConflict,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from deploy.settings import DEFAULT_MODEL, PREFIX, Settings, SettingsError
+from deploy.settings import DEFAULT_MODEL, PREFIX, ModelEngine, Settings, SettingsError
 from write_side.postgres.pooler import PoolerUrl
 
 
@@ -17,6 +17,7 @@ class ReadModel(Struct, frozen=True):
     pool_url: PoolerUrl | None = None
     workspaces: tuple[str, ...] | None = None
     replica_urls: tuple[str, ...] = ()
+    engine: ModelEngine = "postgresql"
 
     @property
     def setting(self) -> str:
@@ -40,9 +41,10 @@ def read_models(settings: Settings) -> tuple[ReadModel, ...]:
         url=settings.read_model_url,
         pool_url=_pooler(settings.read_model_pool_url),
         replica_urls=settings.replica_urls,
+        engine=settings.read_model_engine,
     )
     named = (
-        ReadModel(name, one.url, _pooler(one.pool_url), one.slugs, one.replicas)
+        ReadModel(name, one.url, _pooler(one.pool_url), one.slugs, one.replicas, one.engine)
         for name, one in sorted(settings.named_models.items())
     )
     return (default, *named)

@@ -57,6 +57,7 @@ Streams = Annotated[int, _takes("a whole number of streams", ge=0, le=100_000)]
 Flag = Annotated[bool, _takes("true or false", "true")]
 Switch = Annotated[bool, _takes("true or false", "false")]
 Proxies = Annotated[str, _takes(PROXIES, "none")]
+ModelEngine = Annotated[Literal["postgresql", "citus"], _takes("postgresql or citus")]
 LogFormat = Annotated[
     Literal["json", "text"],
     _takes("json or text", "text on a terminal and for commands that end, else json"),
@@ -88,6 +89,9 @@ class NamedReadModel(Struct, frozen=True, kw_only=True, rename="upper"):
         ),
     ] = ""
     replica_urls: Annotated[Urls, Meta(description="Standbys of this read model's PostgreSQL")] = ""
+    engine: Annotated[ModelEngine, Meta(description="The same as CONTENTLOG_READ_MODEL_ENGINE")] = (
+        "postgresql"
+    )
 
     @property
     def slugs(self) -> tuple[str, ...] | None:
@@ -133,6 +137,13 @@ class Settings(
         ModelName,
         Meta(description="The read model that a command is for, unless `--read-model` names it"),
     ] = DEFAULT_MODEL
+    read_model_engine: Annotated[
+        ModelEngine,
+        Meta(
+            description="What `contentlog migrate` makes the read model of: ordinary tables, or "
+            "tables that Citus distributes by workspace"
+        ),
+    ] = "postgresql"
     read_replica_urls: Annotated[
         Urls,
         Meta(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import datetime
+from typing import Any
 
 import asyncpg
 from msgspec import Struct
@@ -54,7 +57,7 @@ async def begin_epoch(
     connection: Connection, workspaces: Workspaces = None
 ) -> tuple[int, Checkpoint]:
     """Fences off any other writer of the read model. Raises ShapeMismatch, WorkspacesMismatch."""
-    async with connection.transaction():
+    async with committed_everywhere(connection), connection.transaction():
         # No crash of PostgreSQL takes it back, so no two writers have the same epoch.
         await connection.execute(DURABLE)
         row = await connection.fetchrow(statement("projector", "begin_epoch"))
@@ -67,9 +70,30 @@ async def begin_epoch(
     return row["epoch"], Checkpoint.of(row)
 
 
+@asynccontextmanager
+async def committed_everywhere(connection: Connection) -> AsyncIterator[None]:
+    """For a transaction on a distributed read model. Raises ConnectionError if a worker did not
+    confirm the commit: Citus only warns of that, and completes it later."""
+    warnings: list[str] = []
+
+    def listen(_connection: Any, message: asyncpg.PostgresLogMessage) -> None:
+        if message.severity_en == "WARNING":
+            warnings.append(message.message)
+
+    connection.add_log_listener(listen)
+    try:
+        yield
+    finally:
+        connection.remove_log_listener(listen)
+    if warnings and await is_distributed(connection):
+        raise ConnectionError(f"a worker may not have committed: {warnings[0]}")
+
+
 async def announce(connection: Connection, notice: Notice) -> None:
-    """Tells readers of a checkpoint of a distributed read model, after its commit."""
-    await connection.execute(statement("projector", "announce"), notice.encoded())
+    """Tells readers of a checkpoint of a distributed read model, after it was committed
+    everywhere."""
+    parameters = (notice.epoch, notice.position, notice.encoded())
+    await connection.execute(statement("projector", "announce"), *parameters)
 
 
 async def hold(connection: Connection, epoch: int, position: int | None = None) -> None:

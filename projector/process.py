@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from projector.follower import Follower, Heartbeat
 from projector.log import Halted
+from read_side.engine import is_distributed
 from read_side.schema import LIVE, Workspaces
 from write_side.domain.identity import new_id
 from write_side.postgres.connection import Connection, connect, is_transient
@@ -33,6 +34,7 @@ ONE_CONNECTION_TO_EACH_WORKER = {
 }
 """On Citus, all that a transaction changes on a worker is then committed there at once (ADR 59).
 PostgreSQL ignores settings of extensions that it does not have."""
+_DURABLE_COMMITS = "SET synchronous_commit = on"
 _log = structlog.get_logger("projector")
 
 
@@ -149,9 +151,10 @@ async def connect_model(
     """A connection that writes a read model. A statement may take ``patience`` seconds.
 
     Commits do not wait for the disk. Rows and checkpoint are one transaction, so rows that are lost
-    in a crash of PostgreSQL are projected again from the log.
+    in a crash of PostgreSQL are projected again from the log. But a coordinator that lost a commit
+    would stay behind its workers, whose part of it is on their disks.
     """
-    return await connect(
+    connection = await connect(
         url,
         timeout=CONNECTING,
         command_timeout=patience,
@@ -164,6 +167,13 @@ async def connect_model(
             **ONE_CONNECTION_TO_EACH_WORKER,
         },
     )
+    try:
+        if await is_distributed(connection):
+            await connection.execute(_DURABLE_COMMITS)
+    except BaseException:
+        connection.terminate()
+        raise
+    return connection
 
 
 async def _close(connection: Connection) -> None:

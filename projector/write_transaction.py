@@ -10,7 +10,12 @@ from typing import Any
 
 import asyncpg
 
-from projector.checkpoint import Checkpoint, CheckpointConflict, announce
+from projector.checkpoint import (
+    Checkpoint,
+    CheckpointConflict,
+    announce,
+    committed_everywhere,
+)
 from read_side.engine import is_distributed
 from read_side.notices import FedChange, Notice, TypeChange
 from write_side.postgres.connection import Connection
@@ -108,6 +113,8 @@ async def write_transaction(connection: Connection) -> AsyncIterator[WriteTransa
     distributed = await is_distributed(connection)
     is_part = connection.is_in_transaction()
     async with AsyncExitStack() as stack:
+        if distributed:
+            await stack.enter_async_context(committed_everywhere(connection))
         transaction = WriteTransaction(connection, stack, distributed)
         if is_part:
             await transaction.connection()

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Any
 
-import asyncpg
 import msgspec
 import structlog
+from msgspec import Struct
 
 from read_side.changes import ChangeRecord
+from read_side.engine import is_distributed
 from read_side.freshness import Freshness
 from read_side.notices import CHANNEL, Notice, decode_notice
 from read_side.schema import Workspaces, workspaces_of
@@ -29,7 +31,26 @@ PATIENCE = 5.0
 # All columns, because a different shape may have other ones.
 _CHECKPOINT = "SELECT * FROM read_model.checkpoint"
 Arrived = Mapping[Scope, list[ChangeRecord] | None]
+_ANNOUNCED = "SELECT epoch, position FROM projector.announced"
 _log = structlog.get_logger("read_side.checkpoint")
+
+
+class LiveCheckpoint(Struct, frozen=True):
+    """The checkpoint of the live read model: what was announced, which every reader gets.
+
+    ``latest``: that of the server. On Citus, it may be later than what was announced, but not
+    earlier than what any worker shows (ADR 59).
+    """
+
+    epoch: int
+    position: int
+    latest: int
+    moved_at: datetime
+    workspaces: Workspaces
+
+    @property
+    def stamp(self) -> int:
+        return stamp_of(self.epoch, self.position)
 
 
 class CheckpointWatch:
@@ -128,20 +149,19 @@ class CheckpointWatch:
         if not self._seen.is_in_place():
             self.freshness.reset()
         known, poll = self.position, self.freshness.begin_poll()
-        row = await _fetch_row(connection)
-        epoch, position = row["epoch"], row["position"]
-        self.workspaces = workspaces_of(row)
+        live = await fetch_checkpoint(connection)
+        self.workspaces = live.workspaces
         self._first_read.set()
-        if stamp_of(epoch, position) < poll.seen:
+        if live.latest < poll.seen:
             # By a crash, a failover to a standby that was behind, or a restore (ADR 38, 58).
             before = position_of(poll.seen)
-            _log.warning("the read model was set back", position=position, before=before)
-        self.freshness.end_poll(poll, stamp_of(epoch, position))
-        if position < known:
+            _log.warning("the read model was set back", position=live.position, before=before)
+        self.freshness.end_poll(poll, live.stamp, live.latest)
+        if live.position < known:
             # So may a read model that was rebuilt from a restored log.
-            self.position = position
-        self._passed(position)
-        self._announce_missed(epoch, position)
+            self.position = live.position
+        self._passed(live.position)
+        self._announce_missed(live.epoch, live.position)
 
     async def _pause(self) -> None:
         """Waits for the next read: half a second, or less while a request waits."""
@@ -200,13 +220,15 @@ async def wait_until_visible(url: str, position: int, patience: float) -> bool:
             return await watch.wait(position, patience)
 
 
-async def fetch_checkpoint(connection: Connection) -> tuple[int, int]:
-    """The epoch and the position of the live read model."""
-    row = await _fetch_row(connection)
-    return row["epoch"], row["position"]
-
-
-async def _fetch_row(connection: Connection) -> asyncpg.Record:
+async def fetch_checkpoint(connection: Connection) -> LiveCheckpoint:
     row = await connection.fetchrow(_CHECKPOINT)
     assert row is not None
-    return row
+    announced = await connection.fetchrow(_ANNOUNCED) if await is_distributed(connection) else row
+    assert announced is not None
+    return LiveCheckpoint(
+        announced["epoch"],
+        announced["position"],
+        stamp_of(row["epoch"], row["position"]),
+        row["moved_at"],
+        workspaces_of(row),
+    )

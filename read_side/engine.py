@@ -2,17 +2,47 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
 from write_side.postgres.connection import Connection
 
-_IS_CITUS = "SELECT current_setting('contentlog.read_model_engine', true) = 'citus'"
+Engine = Literal["postgresql", "citus"]
+CITUS_DEFAULTS = {"citus.override_table_visibility": "off"}
+"""Settings of a role that reads a distributed read model. Otherwise Citus looks at each table that
+a query of the catalog finds, and asyncpg looks up types there."""
+
+_IS_DISTRIBUTED = "SELECT to_regclass('projector.announced') IS NOT NULL"
+_HAS_EXTENSION = "SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'citus')"
 _known: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
 
 
+class EngineRefused(Exception):
+    """The database does not fit the engine that the settings name; the message says what to do."""
+
+
 async def is_distributed(connection: Connection) -> bool:
-    """Whether the connection's setting ``contentlog.read_model_engine`` is "citus". Asked once."""
+    """Whether the live read model is made of distributed tables. Asked once for each connection."""
     if connection not in _known:
-        _known[connection] = bool(await connection.fetchval(_IS_CITUS))
+        _known[connection] = bool(await connection.fetchval(_IS_DISTRIBUTED))
     return _known[connection]
+
+
+async def check_extension(connection: Connection) -> None:
+    """Raises EngineRefused if the database cannot have distributed tables."""
+    if not await connection.fetchval(_HAS_EXTENSION):
+        raise EngineRefused(
+            "the settings say that the read model is on Citus, but its database does not have the "
+            "extension: run CREATE EXTENSION citus there and on each worker, and add the workers "
+            "with citus_add_node; or remove the engine from the settings"
+        )
+
+
+async def check_engine(connection: Connection, engine: Engine) -> None:
+    """Raises EngineRefused if the live read model is of another engine."""
+    found: Engine = "citus" if await is_distributed(connection) else "postgresql"
+    if found != engine:
+        raise EngineRefused(
+            f"the read model's engine is '{found}', but its settings say '{engine}': change the "
+            "settings back, or name an empty database, which the projector fills from the log"
+        )

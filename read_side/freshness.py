@@ -93,9 +93,11 @@ class Freshness:
         """Before the checkpoint is read."""
         return Poll(self._clock(), self._seen.stamp, self._applied, self.resets)
 
-    def end_poll(self, poll: Poll, stamp: int) -> None:
-        """With the checkpoint that was read."""
-        if stamp < poll.seen:
+    def end_poll(self, poll: Poll, stamp: int, latest: int = NONE) -> None:
+        """With the checkpoint that was read. ``latest``: if a read may have shown a later one
+        already, the latest possible (ADR 59)."""
+        latest = max(latest, stamp)
+        if latest < poll.seen:
             # The database was set back: by a crash, or a restore.
             self._seen.lower(poll.seen, stamp)
         self._seen.raise_to(stamp)
@@ -103,7 +105,7 @@ class Freshness:
             return  # A notice was faster: the next poll decides.
         is_other = epoch_of(stamp) != epoch_of(self._applied)
         is_missed = self._applied < self._ahead
-        if is_other or is_missed or stamp < max(poll.seen, poll.applied):
+        if is_other or is_missed or latest < max(poll.seen, poll.applied):
             self.reset(stamp)
         self._ahead = stamp if stamp > self._applied else NONE
         self._agreed_at = poll.started

@@ -22,8 +22,8 @@ from read_side.freshness import NONE, Freshness
 from read_side.notices import Dependency
 from read_side.pool import Pool
 from read_side.refusals import ReadModelUnavailable
-from read_side.seen import position_of, stamp_of
-from write_side.postgres.connection import Connection, connect
+from read_side.seen import position_of
+from write_side.postgres.connection import connect
 
 TIMEOUT = 1.0
 """Seconds for a statement or a connection; then the primary is asked."""
@@ -106,11 +106,11 @@ class Replica:
         connection = await connect(self._url, timeout=TIMEOUT, command_timeout=TIMEOUT)
         try:
             # A replica that was restored may be at an earlier checkpoint than before.
-            self.latest = await _stamp(connection)
+            self.latest = (await fetch_checkpoint(connection)).stamp
             self.is_up = True
             _log.info("a read replica is used", replica=self.name)
             while self.is_up:
-                self._learn(await _stamp(connection))
+                self._learn((await fetch_checkpoint(connection)).stamp)
                 await self._pause()
         finally:
             connection.terminate()
@@ -203,10 +203,6 @@ class Replicas:
         self._replicas.remove(chosen)
         self._replicas.append(chosen)
         return chosen
-
-
-async def _stamp(connection: Connection) -> int:
-    return stamp_of(*await fetch_checkpoint(connection))
 
 
 @asynccontextmanager

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import asyncpg
 
-from read_side.engine import is_distributed
+from read_side.engine import Engine, check_engine, check_extension, is_distributed
 from write_side.postgres.connection import Connection
 
 LIVE = "read_model"
@@ -24,6 +24,7 @@ _DIGESTS = (_folder / "digests.sql").read_text("utf-8")
 _INDEXES = (_folder / "indexes.sql").read_text("utf-8")
 _CITUS = (_folder / "citus.sql").read_text("utf-8")
 _PROJECTORS = (_folder / "projectors.sql").read_text("utf-8")
+_ANNOUNCED = (_folder / "announced.sql").read_text("utf-8")
 
 _ALL = _TABLES + _DIGESTS + _INDEXES + _CITUS
 SHAPE = hashlib.sha256(_ALL.encode()).hexdigest()[:16]
@@ -35,6 +36,7 @@ Workspaces: TypeAlias = tuple[str, ...] | None
 # All columns, because a different shape may have other ones.
 _CHECKPOINT = "SELECT * FROM read_model.checkpoint"
 _EXISTS = "SELECT to_regclass('read_model.checkpoint') IS NOT NULL"
+_FORGET_ANNOUNCED = "DROP TABLE IF EXISTS projector.announced"
 _BEGIN = "INSERT INTO checkpoint (position, epoch, shape, workspaces) VALUES (0, $1, $2, $3)"
 
 
@@ -79,11 +81,15 @@ def check_identity(checkpoint: asyncpg.Record, workspaces: Workspaces) -> None:
         raise WorkspacesMismatch(held, workspaces)
 
 
-async def create(connection: Connection, workspaces: Workspaces = None) -> bool:
+async def create(
+    connection: Connection, workspaces: Workspaces = None, engine: Engine = "postgresql"
+) -> bool:
     """Creates an empty live read model if there is none. Returns whether it was created.
 
-    Raises ShapeMismatch, WorkspacesMismatch.
+    Raises ShapeMismatch, WorkspacesMismatch, EngineRefused.
     """
+    if engine == "citus":
+        await check_extension(connection)
     # In a separate transaction, because a rebuild that replaces a different shape needs these
     # tables too.
     async with connection.transaction():
@@ -95,7 +101,11 @@ async def create(connection: Connection, workspaces: Workspaces = None) -> bool:
             checkpoint = await connection.fetchrow(_CHECKPOINT)
             assert checkpoint is not None
             check_identity(checkpoint, workspaces)
+            await check_engine(connection, engine)
             return False
+        await connection.execute(_FORGET_ANNOUNCED)
+        if engine == "citus":
+            await connection.execute(_ANNOUNCED)
         await connection.execute("CREATE SCHEMA IF NOT EXISTS read_model")
         await connection.execute("SET LOCAL search_path = read_model")
         await create_tables(connection, epoch=0, workspaces=workspaces)

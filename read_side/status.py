@@ -6,12 +6,11 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from read_side.schema import LIVE, Workspaces, workspaces_of
+from read_side.checkpoint import fetch_checkpoint
+from read_side.schema import LIVE, Workspaces
 from write_side.postgres.connection import Connection
 from write_side.postgres.statements import statement
 
-# All columns, because a different shape may have other ones.
-_CHECKPOINT = "SELECT * FROM read_model.checkpoint"
 _PROJECTORS = """
 SELECT id, role, halted, extract(epoch FROM now() - heartbeat_at)::float8 AS age
 FROM projector.process WHERE heartbeat_at > now() - interval '10 seconds' ORDER BY id"""
@@ -51,19 +50,18 @@ class ReadModelStatus(Struct, frozen=True):
 
 
 async def read_status(connection: Connection) -> ReadModelStatus:
-    checkpoint = await connection.fetchrow(_CHECKPOINT)
-    assert checkpoint is not None
+    checkpoint = await fetch_checkpoint(connection)
     projectors = await connection.fetch(_PROJECTORS)
     work = await connection.fetchrow(_WORK)
     return ReadModelStatus(
-        position=checkpoint["position"],
-        epoch=checkpoint["epoch"],
-        moved_at=checkpoint["moved_at"],
+        position=checkpoint.position,
+        epoch=checkpoint.epoch,
+        moved_at=checkpoint.moved_at,
         projectors=[
             ProjectorStatus(row["id"], row["role"], row["age"], row["halted"]) for row in projectors
         ],
         work=WorkStatus(**work) if work else None,
-        workspaces=workspaces_of(checkpoint),
+        workspaces=checkpoint.workspaces,
     )
 
 

@@ -82,7 +82,13 @@ def databases(run_folder: Path) -> Iterator[Databases]:
     with (
         engine().cluster(run_folder) as cluster,
         closing(
-            Databases(cluster, run_folder, engine().nodes(cluster), engine().set_up)
+            Databases(
+                cluster,
+                run_folder,
+                engine().nodes(cluster),
+                engine().set_up,
+                engine().model_engine,
+            )
         ) as databases,
     ):
         yield databases

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit, urlunsplit
 import asyncpg
 
 from deploy.embedded.sockets import OWNER
+from deploy.settings import ModelEngine
 from read_side import schema
 from tests.cluster import OUTSIDE
 from write_side.store.migrations import grant_runtime, migrate
@@ -61,14 +62,16 @@ class Databases:
         folder: Path,
         nodes: list[str] | None = None,
         set_up_nodes: Callable[[list[str]], Awaitable[None]] | None = None,
+        model_engine: ModelEngine = "postgresql",
     ) -> None:
         """``nodes``: all servers of the cluster. ``set_up_nodes`` gets the URLs of a new database
-        on each of them."""
+        on each of them. ``model_engine``: of read models."""
         self._cluster = cluster
         self._template = f"template_{folder.name}".replace("-", "_").lower()
         self._loop = asyncio.new_event_loop()
         self._nodes = nodes or [cluster]
         self._set_up_nodes = set_up_nodes
+        self._model_engine = model_engine
         self._connections: dict[str, asyncpg.Connection[asyncpg.Record]] = {}
         server = hashlib.sha256(cluster.encode()).hexdigest()[:12]
         with _exclusive(folder / f"template-{server}.lock") as first:
@@ -99,14 +102,17 @@ class Databases:
         nodes = [with_database(node, self._template) for node in self._nodes]
         if self._set_up_nodes is not None:
             self._loop.run_until_complete(self._set_up_nodes(nodes))
-        self._loop.run_until_complete(set_up(with_database(self._cluster, self._template)))
+        template = with_database(self._cluster, self._template)
+        self._loop.run_until_complete(set_up(template, self._model_engine))
         # Nothing may be connected to a template, nor a server's own processes.
         self._execute(f'ALTER DATABASE "{self._template}" ALLOW_CONNECTIONS false')
         self._execute(_DISCONNECT.format(self._template))
 
     def _execute(self, statement: str) -> None:
-        for node in self._nodes:
-            self._loop.run_until_complete(self._executed(node, statement))
+        async def on_all() -> None:
+            await asyncio.gather(*(self._executed(node, statement) for node in self._nodes))
+
+        self._loop.run_until_complete(on_all())
 
     async def _executed(self, node: str, statement: str) -> None:
         connection = self._connections.get(node)
@@ -121,7 +127,7 @@ class Databases:
         await self._connections[node].execute(statement)
 
 
-async def set_up(url: str) -> None:
+async def set_up(url: str, model_engine: ModelEngine = "postgresql") -> None:
     """The event store and the read model in an empty database, as two roles make them."""
     owner = await asyncpg.connect(owner_of(url))
     await migrate(owner)
@@ -129,7 +135,7 @@ async def set_up(url: str) -> None:
     await owner.execute(f'GRANT CREATE ON DATABASE "{urlsplit(url).path[1:]}" TO {RUNTIME}')
     await owner.close()
     connection = await asyncpg.connect(runtime_url(url))
-    await schema.create(connection)
+    await schema.create(connection, engine=model_engine)
     await connection.close()
 
 

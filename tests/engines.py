@@ -16,6 +16,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
 
+from deploy.settings import ModelEngine
 from tests.cluster import OUTSIDE, SETTINGS, use_cluster
 from tests.databases import RUNTIME
 from tests.default_server import default_server
@@ -32,8 +33,7 @@ DO $$ BEGIN
     END IF;
 END $$;
 ALTER ROLE contentlog SET citus.shard_count = 4;
-ALTER ROLE contentlog SET citus.override_table_visibility = off;
-ALTER ROLE contentlog SET contentlog.read_model_engine = 'citus';"""
+ALTER ROLE contentlog SET citus.override_table_visibility = off;"""
 _ADD_COORDINATOR = "SELECT citus_set_coordinator_host($1, $2)"
 _ADD_WORKER = "SELECT citus_add_node($1, $2)"
 
@@ -47,6 +47,7 @@ class Engine:
 
     left_out: ClassVar[Mapping[str, str]] = {}
     """The reasons by test: its id, or how it begins, such as ``tests/conformance/test_x.py::``."""
+    model_engine: ClassVar[ModelEngine] = "postgresql"
 
     @contextmanager
     def cluster(self, folder: Path) -> Iterator[str]:
@@ -103,6 +104,7 @@ class Citus(Engine):
     """A Citus cluster of the tester's own: event store and read model are in one database."""
 
     left_out: ClassVar[Mapping[str, str]] = {}
+    model_engine: ClassVar[ModelEngine] = "citus"
 
     @contextmanager
     def cluster(self, folder: Path) -> Iterator[str]:  # noqa: ARG002

@@ -57,7 +57,8 @@ class Arrivals:
 
     async def _read_checkpoint(self) -> None:
         known = self._known
-        checkpoint = await fetch_checkpoint(self._connection)
+        live = await fetch_checkpoint(self._connection)
+        checkpoint = (live.epoch, live.position)
         # Otherwise a notice has arrived meanwhile.
         if known == self._known and checkpoint != known:
             self._known = checkpoint

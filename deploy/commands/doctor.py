@@ -60,7 +60,8 @@ async def _examine(
             facts = await server.read_facts(connection)
             pooled = found.model.pool_url is not None
             findings += server.check_server("read model", facts, settings.workers, pooled=pooled)
-        shape = await installation.check_shape(connection, found.model.workspaces)
+        model = found.model
+        shape = await installation.check_shape(connection, model.workspaces, model.engine)
         findings.append(shape)
         status = await read_status(connection)
     for name, setting, direct, pool in (

@@ -36,6 +36,7 @@ def migrate_command() -> None:
 async def migrate_databases(found: Databases) -> list[str]:
     """Migrates; returns a description of what was done."""
     from read_side import schema
+    from read_side.engine import CITUS_DEFAULTS
     from write_side.postgres.connection import set_defaults
     from write_side.store.migrations import check_owner, grant_runtime, migrate
 
@@ -50,8 +51,9 @@ async def migrate_databases(found: Databases) -> list[str]:
     async with open_connection("CONTENTLOG_EVENT_STORE_URL", found.event_store_url) as connection:
         await set_defaults(connection)
     async with open_connection(found.model.setting, found.read_model_url) as connection:
-        created = await schema.create(connection, found.model.workspaces)
-        await set_defaults(connection)
+        model = found.model
+        created = await schema.create(connection, model.workspaces, model.engine)
+        await set_defaults(connection, CITUS_DEFAULTS if model.engine == "citus" else None)
     return [
         *(f"event store: {step}" for step in steps or ["up to date"]),
         f"read model: {'created' if created else 'already exists'}",

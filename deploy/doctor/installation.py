@@ -13,6 +13,7 @@ import asyncpg
 from deploy.doctor.findings import Finding, ok, problem, warning
 from deploy.environment import unknown_names
 from deploy.settings import Settings, without_password
+from read_side.engine import Engine, EngineRefused, check_engine
 from read_side.schema import ShapeMismatch, Workspaces, WorkspacesMismatch, check_identity
 from read_side.status import ReadModelStatus
 from write_side.postgres.connection import Connection, connect
@@ -102,17 +103,22 @@ async def check_store(connection: Connection) -> list[Finding]:
     return findings
 
 
-async def check_shape(connection: Connection, workspaces: Workspaces) -> Finding:
-    """``workspaces``: those that it must hold."""
+async def check_shape(
+    connection: Connection, workspaces: Workspaces, engine: Engine = "postgresql"
+) -> Finding:
+    """``workspaces``: those that it must hold. ``engine``: of the settings."""
     row = await connection.fetchrow(_CHECKPOINT)
     assert row is not None
     rebuild = "contentlog rebuild --accept-differences"
     try:
         check_identity(row, workspaces)
+        await check_engine(connection, engine)
     except ShapeMismatch:
         return problem("read model", "the read model was made by another version", rebuild)
     except WorkspacesMismatch as error:
         return problem("read model", str(error), rebuild)
+    except EngineRefused as error:
+        return problem("read model", str(error), "operations.md, The read model on Citus")
     return ok("read model", "its tables are those of this version")
 
 

@@ -252,7 +252,7 @@ async def clients(
     headers, timeout = {"Authorization": f"Bearer {SECRET}"}, aiohttp.ClientTimeout(total=20)
     async with AsyncExitStack() as stack:
         for each in world.processes:
-            await each.caught_up()
+            await each.caught_up(120)
             session = aiohttp.ClientSession(each.url, headers=headers, timeout=timeout)
             world.sessions.append(await stack.enter_async_context(session))
         work = [write(world, client) for client in range(WRITERS)]

@@ -16,6 +16,7 @@ from projector.checkpoint import begin_epoch
 from projector.log import BATCH, Log
 from projector.process import ProjectorSettings, connect_model, run_sessions
 from projector.writer import Writer
+from read_side.checkpoint import fetch_checkpoint
 from read_side.schema import Workspaces
 from read_side.status import ReadModelStatus, read_status
 from tests.databases import owner_of
@@ -26,8 +27,8 @@ _TABLES = """
 SELECT relname FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace
 WHERE nspname = 'read_model' AND relkind IN ('r', 'p') AND NOT relispartition
   AND relname <> 'checkpoint' ORDER BY 1"""
-_CHECKPOINT = "SELECT position FROM read_model.checkpoint"
-_BEHIND = "SELECT FROM read_model.rendering UNION ALL SELECT FROM read_model.indexing"
+_BEHIND = """
+SELECT EXISTS (SELECT 1 FROM read_model.rendering) OR EXISTS (SELECT 1 FROM read_model.indexing)"""
 _HEAD = "SELECT position FROM write_side.head"
 
 
@@ -67,7 +68,7 @@ async def projecting(
 
 async def checkpoint_of(model_url: str) -> int:
     async with connected(model_url) as connection:
-        return int(await connection.fetchval(_CHECKPOINT))
+        return (await fetch_checkpoint(connection)).position
 
 
 async def head_of(store_url: str) -> int:
@@ -84,7 +85,7 @@ async def caught_up(store_url: str, model_url: str | None = None, seconds: float
             head = await head_of(store_url)
 
         async def passed() -> bool:
-            return int(await connection.fetchval(_CHECKPOINT)) >= head
+            return (await fetch_checkpoint(connection)).position >= head
 
         await until(passed, seconds)
 
@@ -94,9 +95,7 @@ async def rendered(model_url: str) -> None:
     async with connected(model_url) as connection:
 
         async def none_left() -> bool:
-            return not await connection.fetch(
-                "SELECT FROM read_model.rendering UNION ALL SELECT FROM read_model.indexing"
-            )
+            return not await connection.fetchval(_BEHIND)
 
         await until(none_left)
 

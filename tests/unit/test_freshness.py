@@ -275,3 +275,27 @@ def test_a_notice_names_the_libraries_that_changed() -> None:
 
 def test_a_notice_without_libraries_is_that_of_an_older_projector() -> None:
     assert decode_notice(b'{"epoch":1,"from":2,"to":3,"changed":[]}').media == ()
+
+
+def test_a_read_that_was_ahead_of_what_was_announced_is_no_database_that_was_set_back() -> None:
+    """On Citus, a worker may show a commit before it is announced (ADR 59)."""
+    seen = Seen()
+    freshness = Freshness(seen)
+    poll(freshness, 5)
+    seen.raise_to(stamp_of(EPOCH, 6))
+    resets = freshness.resets
+    freshness.end_poll(freshness.begin_poll(), stamp_of(EPOCH, 5), stamp_of(EPOCH, 6))
+    assert seen.stamp == stamp_of(EPOCH, 6)
+    assert freshness.resets == resets
+    assert not freshness.is_current(stamp_of(EPOCH, 5), ()), "until the notice arrives"
+    freshness.on_notice(Notice(epoch=EPOCH, after=5, position=6, changed=()))
+    assert freshness.is_current(stamp_of(EPOCH, 5), ())
+
+
+def test_a_coordinator_that_was_set_back_is_noticed() -> None:
+    seen = Seen()
+    freshness = Freshness(seen)
+    poll(freshness, 5)
+    seen.raise_to(stamp_of(EPOCH, 8))
+    freshness.end_poll(freshness.begin_poll(), stamp_of(EPOCH, 5), stamp_of(EPOCH, 7))
+    assert seen.stamp == stamp_of(EPOCH, 5)

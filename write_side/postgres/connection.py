@@ -166,12 +166,12 @@ async def catalog_transaction(connection: Connection, **options: Any) -> AsyncIt
         yield
 
 
-async def set_defaults(connection: Connection) -> None:
-    """Makes SETTINGS the defaults of this connection's role in this database."""
+async def set_defaults(connection: Connection, more: Mapping[str, str] | None = None) -> None:
+    """Makes SETTINGS, and ``more``, the defaults of this connection's role in this database."""
     async with catalog_transaction(connection):
         # Two simultaneous changes of one role fail.
         await connection.execute(_WAIT, _LOCK)
-        for name, value in SETTINGS.items():
+        for name, value in {**SETTINGS, **(more or {})}.items():
             await connection.execute(await connection.fetchval(_DEFAULT, name, value))
 
 

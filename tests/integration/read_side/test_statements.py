@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Iterator
+from importlib import resources
 from itertools import pairwise
 from typing import Any
 
@@ -211,6 +212,9 @@ async def model(filled_url: str) -> AsyncIterator[Connection]:
 async def test_statements_prepare_and_list_their_parameters_on_their_first_line(
     model: Connection,
 ) -> None:
+    creating = model.transaction()
+    await creating.start()
+    await model.execute((resources.files("read_side") / "announced.sql").read_text("utf-8"))
     for name, sql in STATEMENTS.items():
         prepared = await model.prepare(sql)
         first, _, body = sql.partition("\n")
@@ -219,6 +223,7 @@ async def test_statements_prepare_and_list_their_parameters_on_their_first_line(
         assert named == expected, f"{name}: each of $1 … $n is named, in order"
         assert set(re.findall(r"\$(\d+)", body)) == set(expected), f"{name}: and used"
         assert first.startswith("-- $1 ") or first == "-- no parameters", name
+    await creating.rollback()
 
 
 def test_reads_name_the_schema_and_writes_use_the_search_path() -> None:

@@ -1,0 +1,122 @@
+"""The engine of a read model, and when a checkpoint of a distributed one is announced (ADR 59).
+
+A read model with ``announced.sql`` is a distributed one for all processes, here without Citus.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from importlib import resources
+
+import pytest
+
+from projector.checkpoint import announce, begin_epoch, committed_everywhere
+from projector.process import connect_model
+from read_side import schema
+from read_side.checkpoint import POLL_WAITING, CheckpointWatch, fetch_checkpoint
+from read_side.engine import EngineRefused, is_distributed
+from read_side.notices import CHANNEL, Notice, decode_notice
+from read_side.status import read_status
+from tests.engines import engine
+from tests.integration.live_projector import caught_up, connected, head_of, projecting
+from tests.integration.projector.random_log import Story
+from write_side.repository import Repository
+
+ANNOUNCED = (resources.files("read_side") / "announced.sql").read_text("utf-8")
+MOVE = "UPDATE read_model.checkpoint SET position = $1"
+ANNOUNCE = "UPDATE projector.announced SET position = $1"
+WARN = "DO $$ BEGIN RAISE WARNING 'failed to commit transaction on worker:5432'; END $$"
+DURABLE = "SHOW synchronous_commit"
+pytestmark = pytest.mark.skipif(
+    engine().model_engine == "citus", reason="the read model has the table already"
+)
+
+
+async def spread(url: str) -> None:
+    async with connected(url) as connection:
+        await connection.execute(ANNOUNCED)
+        await connection.execute("ALTER TABLE projector.announced OWNER TO contentlog")
+
+
+async def test_a_database_without_citus_is_refused(empty_database_url: str) -> None:
+    async with connected(empty_database_url) as connection:
+        with pytest.raises(EngineRefused, match="CREATE EXTENSION citus"):
+            await schema.create(connection, engine="citus")
+
+
+async def test_a_read_model_of_another_engine_is_refused(database_url: str) -> None:
+    await spread(database_url)
+    async with connected(database_url) as connection:
+        with pytest.raises(EngineRefused, match="engine is 'citus', but its settings say 'postg"):
+            await schema.create(connection)
+
+
+async def test_a_read_model_that_was_dropped_may_have_another_engine(database_url: str) -> None:
+    await spread(database_url)
+    async with connected(database_url) as connection:
+        await connection.execute("DROP SCHEMA read_model CASCADE")
+        assert await schema.create(connection)
+    async with connected(database_url) as connection:
+        assert not await is_distributed(connection)
+
+
+async def test_what_is_projected_is_announced(repository: Repository, database_url: str) -> None:
+    await spread(database_url)
+    async with projecting(database_url):
+        await Story(repository, 59).tell(40)
+        await caught_up(database_url)
+    async with connected(database_url) as connection:
+        live = await fetch_checkpoint(connection)
+    assert live.position == await head_of(database_url)
+    assert live.stamp == live.latest
+
+
+async def test_a_position_is_waited_for_until_it_is_announced(database_url: str) -> None:
+    """The coordinator commits before the workers. No notice is sent here, as if it was missed."""
+    await spread(database_url)
+    async with CheckpointWatch(database_url) as watch, connected(database_url) as connection:
+        await connection.execute(MOVE, 5)
+        assert not await watch.wait(5, 3 * POLL_WAITING)
+        assert (await read_status(connection)).position == 0
+        await connection.execute(ANNOUNCE, 5)
+        assert await watch.wait(5, 10)
+        assert (await read_status(connection)).position == 5
+
+
+async def test_a_projector_that_comes_too_late_announces_nothing(database_url: str) -> None:
+    await spread(database_url)
+    heard: asyncio.Queue[Notice] = asyncio.Queue()
+    model = await connect_model(database_url)
+    async with connected(database_url) as reader:
+        await reader.add_listener(CHANNEL, lambda *told: heard.put_nowait(decode_notice(told[-1])))
+        older, _ = await begin_epoch(model)
+        newer, _ = await begin_epoch(model)
+        await announce(model, Notice(epoch=older, after=0, position=7))
+        await announce(model, Notice(epoch=newer, after=0, position=3))
+        assert [(await heard.get()).epoch for _ in range(3)] == [older, newer, newer]
+        live = await fetch_checkpoint(reader)
+    await model.close()
+    assert (live.epoch, live.position) == (newer, 3)
+
+
+async def test_a_commit_that_a_worker_did_not_confirm_is_not_announced(database_url: str) -> None:
+    await spread(database_url)
+    model = await connect_model(database_url)
+    with pytest.raises(ConnectionError, match="failed to commit transaction on worker:5432"):
+        async with committed_everywhere(model), model.transaction():
+            await model.execute(WARN)
+    async with committed_everywhere(model):
+        pass
+    await model.close()
+
+
+async def test_commits_of_a_distributed_read_model_wait_for_the_disk(database_url: str) -> None:
+    model = await connect_model(database_url)
+    assert await model.fetchval(DURABLE) == "off"
+    await model.close()
+    await spread(database_url)
+    model = await connect_model(database_url)
+    assert await model.fetchval(DURABLE) == "on"
+    await begin_epoch(model)
+    assert await model.fetchval(DURABLE) == "on"
+    await model.close()
