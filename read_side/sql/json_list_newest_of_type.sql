@@ -1,5 +1,5 @@
 -- $1 workspace, $2 environment, $3 limit, $4 offset, $5 type_slug, $6 locale, $7 inline
-WITH shown AS NOT MATERIALIZED (SELECT :locale::text AS locale),
+WITH shown AS MATERIALIZED (SELECT to_json(:locale::text)::text AS locale),
 listed AS NOT MATERIALIZED (
 \ir list_newest_of_type.sql
 )

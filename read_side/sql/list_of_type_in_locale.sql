@@ -1,12 +1,13 @@
 -- $1 workspace, $2 environment, $3 limit, $4 offset, $5 type_slug, $6 status, $7 language, $8 locale, $9 inline
-WITH e AS (
+WITH t AS (
 \ir pages/of_status.sql
 )
-SELECT e.total,
+SELECT t.total,
 \ir rows/served_columns.sql
-FROM e
-JOIN read_model.content_type t
-    ON t.workspace = :workspace AND t.environment = :environment AND t.slug = :type_slug
+FROM t
+LEFT JOIN LATERAL (
+\ir rows/of_status.sql
+) e ON true
 \ir rows/translation.sql
 \ir rows/size.sql
-ORDER BY e.position DESC
+ORDER BY e.place

@@ -1,27 +1,24 @@
--- A page of one type's entries in one status and language, with all columns. The index alone tells where
--- the page begins; from there on it has the page's rows one after another.
+-- Where a page of one type's entries in one status and language begins: the index alone tells it. Within its
+-- block of positions, the nearer end is searched from; greatest, because PostgreSQL checks the offset of the
+-- other search too.
 WITH list AS NOT MATERIALIZED (
-    SELECT 3 AS filters, id AS content_type_id, :status::text AS status, :language::text AS language
-    FROM read_model.content_type
-    WHERE workspace = :workspace AND environment = :environment AND slug = :type_slug
+\ir list_of_status.sql
 )
 \ir counted_list.sql
 LEFT JOIN LATERAL (
-    SELECT position FROM read_model.entry
-    WHERE workspace = :workspace AND environment = :environment
-      AND content_type_id = list.content_type_id AND status = list.status
-      AND language = list.language
-      AND ~position > ~start.below
-    ORDER BY ~position LIMIT 1 OFFSET :offset - start.skipped
-) first ON true
-LEFT JOIN LATERAL (
-    SELECT * FROM (
-        SELECT * FROM read_model.entry
+    (
+        SELECT position FROM read_model.entry
         WHERE workspace = :workspace AND environment = :environment
           AND content_type_id = list.content_type_id AND status = list.status
           AND language = list.language
-          AND ~position >= ~first.position
-        ORDER BY ~position LIMIT :limit
-    ) page
-\ir ../rows/page_size.sql
+          AND ~position > ~start.below AND :offset - start.skipped < start.through - :offset
+        ORDER BY ~position LIMIT 1 OFFSET greatest(:offset - start.skipped, 0)
+    ) UNION ALL (
+        SELECT position FROM read_model.entry
+        WHERE workspace = :workspace AND environment = :environment
+          AND content_type_id = list.content_type_id AND status = list.status
+          AND language = list.language
+          AND ~position <= ~start.block AND :offset - start.skipped >= start.through - :offset
+        ORDER BY ~position DESC LIMIT 1 OFFSET greatest(start.through - 1 - :offset, 0)
+    )
 ) newest ON true

@@ -17,7 +17,7 @@ WITH types AS (
     WHERE :offset::bigint < 10 * :limit::bigint
     UNION ALL
     SELECT below, skipped FROM (
-\ir start.sql
+\ir merged_start.sql
     ) skipping
     WHERE :offset::bigint >= 10 * :limit::bigint
 ), merged AS (

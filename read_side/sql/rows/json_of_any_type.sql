@@ -1,5 +1,9 @@
--- Entries of any type: wire.AnyEntry.
+-- One row: the number of entries, and a page of them as JSON: wire.AnyEntry. No row if there is no page.
+SELECT min(e.total) AS total, min(e.stamp) AS stamp,
 \ir json_begin.sql
 \ir json_times.sql
-',"contentType":{"id":"', e.type_id, '","name":', to_json(e.type_name), ',"slug":', to_json(e.type_slug), '}',
+|| ',"contentType":{"id":"' || e.type_id || '","name":' || to_json(e.type_name)::text || ',"slug":'
+|| to_json(e.type_slug)::text || '}'
 \ir json_end.sql
+FROM listed e CROSS JOIN shown
+HAVING count(*) > 0

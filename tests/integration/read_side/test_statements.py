@@ -296,6 +296,23 @@ async def test_a_page_as_json_reads_what_the_page_reads(
     )
     assert json == rows
     assert plans[0]["Actual Rows"] == 1
+    if name.removeprefix("json_") in BY_INDEX:
+        sorts = [node["Sort Key"] for node in of_type(plans[0], "Sort", "Incremental Sort")]
+        assert sorts in ([], [["descent.level DESC"]]), "entries come in their order"
+
+
+@pytest.mark.parametrize("mode", PLANS)
+async def test_the_entry_that_begins_a_page_is_searched_from_the_nearer_end_of_its_block(
+    mode: str, filled: Connection
+) -> None:
+    visited: list[float] = []
+    for offset in range(5_000, 5_100, 9):
+        deep = [*LISTS["list_of_type_deep"]]
+        deep[OFFSET] = offset
+        plan = await explained(filled, mode, READ_SIDE["list_of_type_deep"], deep)
+        visited += [s["Actual Rows"] for s in scans(plan) if s["Node Type"] == "Index Only Scan"]
+    in_a_block = BLOCKS[-1] / 3
+    assert in_a_block / 4 < max(visited) <= in_a_block / 2
 
 
 @pytest.mark.parametrize("mode", PLANS)

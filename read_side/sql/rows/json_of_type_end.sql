@@ -1,0 +1,4 @@
+\ir size.sql
+ORDER BY e.place
+) e
+) listed
