@@ -97,7 +97,7 @@ async def test_everything_that_is_written_can_be_read(service: Processes, client
     assert [e["slug"] for e in await read(client, f"{drafts}&q=later")] == ["later"]
     past = await read(client, f"{drafts}&asOf={quote(before)}")
     assert [e["slug"] for e in past] == ["entry-2", "entry-1", "entry-0"]
-    query = '{ contentEntries(type: "posts", status: DRAFT) { pagination { total } } }'
+    query = '{ contentEntries(type: "posts", status: draft) { pagination { total } } }'
     async with client.post("/graphql", json={"query": query}) as response:
         answer = await response.json()
     assert answer == {"data": {"contentEntries": {"pagination": {"total": 4}}}}
