@@ -107,6 +107,9 @@ class Candidate:
         async with self.model.transaction():
             await self.model.execute(DURABLE)
             await self.model.execute(IDLE_TIMEOUT)
+            if distributed:
+                # First: a batch that waits for the checkpoint has locks that this waits for.
+                await lock_out_readers(self.model, {old for old, _ in renamings}, attempt)
             live = await self.model.fetchrow(_STOP_LIVE)
             assert live is not None
             # Not beyond the log's head, because the log may have been restored to an earlier point.
@@ -114,8 +117,6 @@ class Candidate:
             epoch = await self.model.fetchval(_TAKE_OVER, self.writer.epoch, live["epoch"])
             if epoch is None:
                 raise CheckpointConflict
-            if distributed:
-                await lock_out_readers(self.model, {old for old, _ in renamings}, attempt)
             for old, new in renamings:
                 rename = await self.model.fetchval(_RENAME, old, new)
                 if rename is not None:
