@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 import asyncpg
 from msgspec import Struct
 
+from read_side.engine import EngineRefused
 from read_side.schema import ShapeMismatch, Workspaces, WorkspacesMismatch, create
 from write_side.postgres.connection import Connection, connect
 
@@ -98,7 +99,7 @@ async def exclusive_operation(
     connection = await connect(read_model_url, timeout=20, server_settings=_KEEPALIVE)
     heartbeat: asyncio.Task[None] | None = None
     try:
-        with contextlib.suppress(ShapeMismatch, WorkspacesMismatch):
+        with contextlib.suppress(ShapeMismatch, WorkspacesMismatch, EngineRefused):
             await create(connection, workspaces)
         if not await connection.fetchval(_TRY_LOCK, LOCK):
             raise OperationInProgress
