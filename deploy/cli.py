@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 
-from deploy.failures import Failed, explanation
+from deploy.failures import explained
 
 COMMANDS = {
     "dev": "dev",
@@ -66,17 +66,8 @@ class Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Runs the command; an expected failure ends with one line and exit status 1."""
-        try:
+        with explained():
             return super().invoke(ctx)
-        except KeyboardInterrupt:
-            raise click.exceptions.Exit(1) from None
-        except (click.ClickException, click.exceptions.Exit, BrokenPipeError):
-            raise
-        except Exception as error:
-            reason = explanation(error)
-            if reason is None:
-                raise
-            raise Failed(reason, getattr(error, "details", ())) from error
 
 
 @click.command(cls=Commands, epilog="Settings come from the environment: contentlog settings")

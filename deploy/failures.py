@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 import click
 
@@ -19,6 +20,22 @@ class Failed(click.ClickException):
     def show(self, file: object = None) -> None:  # noqa: ARG002 - click's signature
         for line in (f"contentlog: {self.message}", *self._details):
             click.echo(line, err=True)
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """Turns an expected exception into Failed, and Ctrl-C into an exit with status 1."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise click.exceptions.Exit(1) from None
+    except (click.ClickException, click.exceptions.Exit, BrokenPipeError):
+        raise
+    except Exception as error:
+        reason = explanation(error)
+        if reason is None:
+            raise
+        raise Failed(reason, getattr(error, "details", ())) from error
 
 
 def explanation(error: Exception) -> str | None:

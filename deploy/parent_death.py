@@ -15,13 +15,18 @@ PR_SET_PDEATHSIG = 1
 
 
 def main(parent: int, command: list[str]) -> None:
-    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it was killed before the request
-        sys.exit(1)
+    end_with(parent)
     try:
         os.execvp(command[0], command)  # noqa: S606 - no shell is wanted
     except OSError as error:
         sys.exit(f"{command[0]}: {error.strerror}")
+
+
+def end_with(parent: int) -> None:
+    """Requests that this process is killed with its parent. Exits if that has already ended."""
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -16,21 +16,23 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from deploy.forked_process import STOPPING, ForkedProcess
+
 SHORTEST_PAUSE = 0.1  # seconds before a child is started again; doubles with every early end
 LONGEST_PAUSE = 5.0
 LONG_LIFE = 10.0  # seconds after which the pause is short again
 GRACE = 10.0  # seconds between SIGTERM and SIGKILL
-STOPPING = (signal.SIGINT, signal.SIGTERM)
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Child:
-    """A command to keep running. Its output goes where the parent's goes."""
+    """A command to keep running, or a function that runs in a copy of the parent: then all children
+    are functions. Their output goes where the parent's goes."""
 
     name: str
-    command: tuple[str, ...]
+    work: tuple[str, ...] | Callable[[], None]
 
 
 def contentlog(*arguments: str) -> tuple[str, ...]:
@@ -100,9 +102,7 @@ async def _keep(child: Child, stop: asyncio.Event, ended: Callable[[Child], None
 async def _run(child: Child, stop: asyncio.Event) -> str:
     """Runs the child until it ends or is to stop. Returns how it ended."""
     try:
-        process = await asyncio.create_subprocess_exec(
-            *bound_to_parent(child.command), stdin=DEVNULL, start_new_session=True
-        )
+        process = await _start(child)
     except OSError as error:
         return f"could not be started ({error.strerror})"
     try:
@@ -112,6 +112,15 @@ async def _run(child: Child, stop: asyncio.Event) -> str:
     return f"(process {process.pid}) ended with status {process.returncode}"
 
 
+async def _start(child: Child) -> Process | ForkedProcess:
+    """Raises OSError."""
+    if callable(child.work):
+        return ForkedProcess(child.name, child.work)
+    return await asyncio.create_subprocess_exec(
+        *bound_to_parent(child.work), stdin=DEVNULL, start_new_session=True
+    )
+
+
 def bound_to_parent(command: tuple[str, ...]) -> tuple[str, ...]:
     if sys.platform != "linux":
         return command
@@ -119,7 +128,7 @@ def bound_to_parent(command: tuple[str, ...]) -> tuple[str, ...]:
     return (sys.executable, "-I", "-S", script, str(os.getpid()), *command)
 
 
-async def _end(process: Process) -> None:
+async def _end(process: Process | ForkedProcess) -> None:
     if process.returncode is not None:
         return
     with contextlib.suppress(ProcessLookupError):

@@ -14,7 +14,7 @@ from api.context import SERVICE
 from api.dashboard.dashboard_request import DashboardRequest, NoSession, check, link
 from api.dashboard.layout import layout_of
 from api.dashboard.security import ROOT, check_csrf_token, cookie_token, referring_page
-from api.dashboard.templates import render
+from api.dashboard.templates import render, until_compiled
 from api.errors import (
     RETRY_AFTER,
     BadRequest,
@@ -48,6 +48,7 @@ def public(handler: Page) -> Handler:
 
     async def handle(http_request: web.Request) -> web.StreamResponse:
         request = DashboardRequest(http_request, http_request.app[SERVICE])
+        await until_compiled()
         try:
             return await handler(request)
         except Exception as error:

@@ -28,7 +28,7 @@ from api.dashboard.page_handlers import (
     stream,
 )
 from api.dashboard.security import ROOT, SESSIONS
-from api.dashboard.templates import compiling, static_file
+from api.dashboard.templates import static_file
 from api.dashboard.wizard import columns_step, preview_step, result_step, upload_step
 from api.dashboard.wizard.wizard_steps import redirect_to, upload_form, upload_page
 from api.operations.health import STATUS
@@ -45,7 +45,7 @@ def add_dashboard(app: web.Application, recorder: Recorder) -> None:
     app[SESSIONS] = Sessions(recorder)
     app[HISTORY] = LagHistory()
     app[webhook_pages.TESTS] = asyncio.Semaphore(webhook_pages.MOST_TESTS)
-    app.cleanup_ctx.extend((sampling, compiling))
+    app.cleanup_ctx.append(sampling)
     app.add_routes(_routes())
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -24,8 +24,6 @@ from write_side.domain.workspace import EDIT, OPERATE, VIEW
 _HERE = Path(__file__).parent
 _DAY = len("2026-01-31")
 _STATIC = StaticFiles("dashboard", "static")
-COMPILE_AFTER = 1.0
-"""Seconds after the start; by then, a process has answered its first requests."""
 
 
 def day(at: datetime) -> str:
@@ -118,19 +116,18 @@ ENVIRONMENT.filters.update(
 ENVIRONMENT.globals.update(static=static_address, link=link, EDIT=EDIT, OPERATE=OPERATE, VIEW=VIEW)
 
 
-async def compiling(_app: web.Application) -> AsyncIterator[None]:
-    """For ``cleanup_ctx``: compiles the templates, each of which takes up to 60 ms, before a page
-    is opened. Runs in a thread, so that the event loop continues."""
-    task = asyncio.create_task(_compile(), name="dashboard templates")
-    yield
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
+async def until_compiled() -> None:
+    """Compiles all templates when a process gets its first request for a page: a process that
+    serves only the API does not need the memory. Takes up to 60 ms for each template, in a thread,
+    so that the event loop continues."""
+    if not _compile.cache_info().currsize:
+        await asyncio.to_thread(_compile)
 
 
-async def _compile() -> None:
-    await asyncio.sleep(COMPILE_AFTER)
+@cache
+def _compile() -> None:
     for name in ENVIRONMENT.list_templates():
-        await asyncio.to_thread(ENVIRONMENT.get_template, name)
+        ENVIRONMENT.get_template(name)
 
 
 def render(template: str, **context: Any) -> str:

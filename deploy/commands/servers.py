@@ -1,19 +1,22 @@
 """`contentlog api`, `projector` and `webhooks`: the processes that run until they are stopped.
 
-The workers of one `contentlog api` share a port and their metrics. prometheus_client keeps the
-counts of each worker in files of a folder, whose name it reads from the environment when it is
-imported. The files are named by the worker's number, not by its process id, so that its successor
-continues its counts.
+The workers of one `contentlog api` share a port, memory and their metrics. They are forked from a
+parent that has imported everything (ADR 61). prometheus_client keeps the counts of each worker in
+files of a folder, whose name it reads from the environment when it is imported. The files are named
+by the worker's number, not by its process id, so that its successor continues its counts.
 """
 
 from __future__ import annotations
 
 import asyncio
 import errno
+import gc
 import logging
 import os
 import socket
 from collections.abc import Awaitable, Callable
+from functools import partial
+from importlib import import_module
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
@@ -26,8 +29,8 @@ from deploy.failures import Failed
 from deploy.logs import configure_logs
 from deploy.runner import read_model_option, warn_of_unknown_settings
 from deploy.settings import PREFIX, Settings
-from deploy.supervisor import Child, contentlog, supervise
-from deploy.tracing import exported_traces, trace_settings
+from deploy.supervisor import Child, supervise
+from deploy.tracing import TraceSettings, exported_traces, trace_settings
 
 if TYPE_CHECKING:
     from write_side.process_state import ProcessState
@@ -47,10 +50,7 @@ port_option = click.option(
 @port_option
 @read_model_option
 @click.option("--workers", type=click.IntRange(1, 256), help="Processes (CONTENTLOG_WORKERS).")
-@click.option("--worker", type=int, hidden=True, help="The number of a worker, for its parent.")
-def api_command(
-    host: str | None, port: int | None, workers: int | None, worker: int | None
-) -> None:
+def api_command(host: str | None, port: int | None, workers: int | None) -> None:
     """Serve the API until SIGTERM or Ctrl-C.
 
     With several workers, a parent process keeps them running on the same port.
@@ -60,14 +60,12 @@ def api_command(
     traces = trace_settings(os.environ)
     configure_logs(settings)
     warn_of_unknown_settings(log.warning)
-    if worker is None:
-        check_port(settings)
+    check_port(settings)
     with databases(settings) as found:
-        if settings.workers > 1 and worker is None:
-            _run_workers(settings, found)
+        if settings.workers > 1:
+            _run_workers(settings, traces, found)
         else:
-            with exported_traces(traces, "contentlog-api"):
-                _serve(settings, found, worker)
+            _serve(settings, traces, found)
 
 
 def at_address(settings: Settings, host: str | None, port: int | None) -> Settings:
@@ -114,32 +112,39 @@ def _check_address(host: str, port: int, host_name: str, port_name: str, options
         raise Failed(reason) from None
 
 
-def _run_workers(settings: Settings, found: Databases) -> None:
-    from prometheus_client.multiprocess import mark_process_dead
+def _run_workers(settings: Settings, traces: TraceSettings | None, found: Databases) -> None:
+    number = 0  # of the worker that this process is
 
-    workers = {_worker(settings, number): number for number in range(1, settings.workers + 1)}
+    def serve(own_number: int) -> None:
+        nonlocal number
+        number = own_number
+        _serve(settings, traces, found)
 
     def ended(worker: Child) -> None:
-        mark_process_dead(workers[worker])  # type: ignore[no-untyped-call]
+        mark_process_dead(workers.index(worker) + 1)  # type: ignore[no-untyped-call]
 
+    workers = [Child(f"api worker {n}", partial(serve, n)) for n in range(1, settings.workers + 1)]
     with TemporaryDirectory(prefix="contentlog-metrics-") as folder:
-        os.environ.update({**found.environment(), METRICS: folder})
-        asyncio.run(supervise(list(workers), ended=ended))
-
-
-def _worker(settings: Settings, number: int) -> Child:
-    address = ("--host", settings.host, "--port", str(settings.port))
-    return Child(f"api worker {number}", contentlog("api", *address, "--worker", str(number)))
-
-
-def _serve(settings: Settings, found: Databases, worker: int | None) -> None:
-    if worker is not None:
-        # Before any module with metrics is imported.
+        os.environ[METRICS] = folder
         from prometheus_client import values
+        from prometheus_client.multiprocess import mark_process_dead
 
-        values.ValueClass = values.MultiProcessValue(  # type: ignore[no-untyped-call]
-            lambda: worker
-        )
+        # Before any module with metrics is imported.
+        values.ValueClass = values.MultiProcessValue(lambda: number)  # type: ignore[no-untyped-call]
+        _import_shared()
+        asyncio.run(supervise(workers, ended=ended))
+
+
+def _import_shared() -> None:
+    """Imports what the workers share. The garbage collector of a worker would write to all of it,
+    and new objects to the pages of collected ones."""
+    gc.disable()
+    import_module("api.server")
+    gc.freeze()
+    gc.enable()
+
+
+def _serve(settings: Settings, traces: TraceSettings | None, found: Databases) -> None:
     from api.server import serve
     from api.settings import ApiSettings
 
@@ -154,7 +159,7 @@ def _serve(settings: Settings, found: Databases, worker: int | None) -> None:
         port=settings.port,
         admin_host=settings.admin_host,
         admin_port=settings.admin_port,
-        reuse_port=worker is not None,
+        reuse_port=settings.workers > 1,
         max_body_bytes=settings.max_body_bytes,
         client_timeout=settings.client_timeout_ms / 1000,
         read_your_writes=settings.read_your_writes_ms / 1000,
@@ -171,7 +176,8 @@ def _serve(settings: Settings, found: Databases, worker: int | None) -> None:
         streams_per_workspace=settings.streams_per_workspace,
         metrics_folder=os.environ.get(METRICS),
     )
-    asyncio.run(serve(api_settings))
+    with exported_traces(traces, "contentlog-api"):
+        asyncio.run(serve(api_settings))
 
 
 @click.command("projector", epilog="\b\nExample:\n  contentlog projector")
@@ -182,11 +188,11 @@ def projector_command() -> None:
     Runs until SIGTERM or Ctrl-C. One projector is active for each read model; others stand by and
     take over.
     """
+    settings, traces = load_settings(os.environ), trace_settings(os.environ)
+    configure_logs(settings)
     from projector.process import ProjectorSettings
     from projector.process import run as project
 
-    settings, traces = load_settings(os.environ), trace_settings(os.environ)
-    configure_logs(settings)
     warn_of_unknown_settings(log.warning)
     _check_probe_port(settings)
     with databases(settings) as found, exported_traces(traces, "contentlog-projector"):

@@ -38,6 +38,7 @@ BENCHMARKS = (
     "queries",
     "fairness",
     "workspaces",
+    "footprint",
     "memory",
     "changes",
     "webhooks",

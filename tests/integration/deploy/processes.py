@@ -118,6 +118,17 @@ def children_of(parent: int) -> list[int]:
     return found
 
 
+def seen(pid: int, what: str) -> str:
+    """What ps says of it; nothing once it is gone."""
+    asked = ["ps", "-o", f"{what}=", "-p", str(pid)]
+    return subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
+
+
+def alive(pid: int) -> bool:
+    """A zombie that its parent has not waited for is not alive."""
+    return seen(pid, "stat")[:1] not in {"", "Z"}
+
+
 def listens(pid: int, port: int) -> bool:
     """Whether it has a socket of its own that accepts connections on the TCP port."""
     rows = (line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:])

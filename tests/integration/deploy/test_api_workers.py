@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import re
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -55,9 +56,9 @@ class Workers:
         return self.pids()
 
     def metrics_folder(self) -> Path:
-        environment = Path(f"/proc/{self.pids()[0]}/environ").read_bytes().split(b"\0")
-        [folder] = [one for one in environment if one.startswith(b"PROMETHEUS_MULTIPROC_DIR=")]
-        return Path(folder.partition(b"=")[2].decode())
+        maps = Path(f"/proc/{self.pids()[0]}/maps").read_text()
+        [folder] = set(re.findall(r"(/\S+/contentlog-metrics-[^/]+)/", maps))
+        return Path(folder)
 
 
 @contextmanager

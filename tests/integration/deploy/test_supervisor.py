@@ -13,7 +13,7 @@ import pytest
 
 from deploy import supervisor
 from deploy.supervisor import Child, supervise
-from tests.integration.deploy.processes import eventually, start, until
+from tests.integration.deploy.processes import alive, eventually, seen, start, until
 
 PARENT = """
 import asyncio, sys
@@ -38,17 +38,6 @@ def notes(tmp_path: Path) -> Path:
 def noted(notes: Path) -> list[int]:
     """The process ids that children have written down."""
     return [int(line) for line in notes.read_text().split()] if notes.exists() else []
-
-
-def seen(pid: int, what: str) -> str:
-    """What ps says of it; nothing once it is gone."""
-    asked = ["ps", "-o", f"{what}=", "-p", str(pid)]
-    return subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
-
-
-def alive(pid: int) -> bool:
-    """A zombie that its parent has not waited for is not alive."""
-    return seen(pid, "stat")[:1] not in {"", "Z"}
 
 
 @pytest.fixture

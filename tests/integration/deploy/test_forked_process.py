@@ -1,0 +1,209 @@
+"""Functions in processes that are copies of a real parent: kept alive, ended with it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.integration.deploy.processes import alive, children_of, has_proc, seen, start, until
+
+pytestmark = has_proc
+# Each child writes its process id into the file `notes` once it works.
+PARENT = """
+import asyncio, logging, os, signal, sys, time
+from pathlib import Path
+from deploy import supervisor
+from deploy.failures import Failed
+from deploy.log_lines import LogLines
+from write_side.domain.identity import new_id
+
+notes = Path(sys.argv[1])
+supervisor.GRACE = 0.5 if "deaf" in sys.argv else 60
+
+def note(text):
+    with notes.open("a") as file:
+        print(text, file=file)
+
+def calm():
+    note(os.getpid())
+    time.sleep(600)
+
+def deaf():
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    calm()
+
+def fail():
+    note("failing")
+    raise Failed("there is no such thing")
+
+def crash():
+    note("failing")
+    raise ValueError("a bug")
+
+def name():
+    note(new_id())
+    time.sleep(600)
+
+async def serve():
+    stopped = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopped.set)
+    note(os.getpid())
+    await stopped.wait()
+    note("stopped")
+
+def loop():
+    asyncio.run(serve())
+
+async def stop():
+    os.kill(os.getpid(), signal.SIGTERM)
+
+if "stop" in sys.argv:  # then the signal arrives before a child has handlers of its own
+    os.register_at_fork(after_in_child=lambda: time.sleep(0.3))
+
+new_id()
+lines = LogLines(sys.stderr.buffer)
+logging.basicConfig(handlers=[lines], format="%(message)s")
+
+async def main():
+    children = [supervisor.Child(work, globals()[work]) for work in sys.argv[2:] if work != "stop"]
+    lines.add(b"waits to be written")
+    return await supervisor.supervise(children, stop if "stop" in sys.argv else None)
+
+sys.exit(asyncio.run(main()))
+"""
+
+Run = Callable[..., subprocess.Popen[str]]
+linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux kills them with the parent")
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    return tmp_path / "notes"
+
+
+def noted(notes: Path, number: int) -> list[str]:
+    """What so many children have written."""
+    until(lambda: notes.exists() and len(notes.read_text().split()) >= number)
+    return notes.read_text().split()
+
+
+@pytest.fixture
+def run(notes: Path) -> Iterator[Run]:
+    """Starts a parent of these functions; it and its children are killed at the end."""
+    parents: list[subprocess.Popen[str]] = []
+
+    def run_parent(*works: str) -> subprocess.Popen[str]:
+        parents.append(start(sys.executable, "-c", PARENT, str(notes), *works))
+        return parents[-1]
+
+    yield run_parent
+    for parent in parents:
+        children = children_of(parent.pid)
+        parent.kill()
+        for child in children:
+            os.kill(child, signal.SIGKILL)
+        parent.communicate()
+
+
+def end(parent: subprocess.Popen[str]) -> str:
+    """What it wrote to standard error."""
+    parent.send_signal(signal.SIGTERM)
+    assert parent.wait(20) == 0
+    return parent.communicate()[1]
+
+
+def test_children_are_direct_and_in_separate_groups_and_end_with_the_parent(
+    run: Run, notes: Path
+) -> None:
+    parent = run("calm", "calm")
+    pids = [int(pid) for pid in noted(notes, 2)]
+    for pid in pids:
+        assert seen(pid, "ppid") == str(parent.pid)
+        assert seen(pid, "pgid") == str(pid)
+    end(parent)
+    assert not any(map(alive, pids))
+
+
+def test_a_signal_in_the_moment_of_the_start_is_not_lost(run: Run) -> None:
+    assert run("calm", "calm", "calm", "stop").wait(20) == 0
+
+
+def test_a_child_runs_an_event_loop_that_is_not_its_parents(run: Run, notes: Path) -> None:
+    parent = run("loop", "calm")
+    first, second = (int(pid) for pid in noted(notes, 2))
+    for pid in (first, second):
+        os.kill(pid, signal.SIGTERM)
+    assert noted(notes, 5).count("stopped") == 1, "both are started again, and the parent goes on"
+    end(parent)
+
+
+def test_a_child_that_does_not_end_is_eventually_killed(run: Run, notes: Path) -> None:
+    parent = run("deaf")
+    [pid] = noted(notes, 1)
+    assert "did not end within" in end(parent)
+    assert not alive(int(pid))
+
+
+@linux
+def test_children_do_not_survive_a_killed_parent(run: Run, notes: Path) -> None:
+    parent = run("deaf", "calm")
+    pids = [int(pid) for pid in noted(notes, 2)]
+    parent.kill()
+    until(lambda: not any(map(alive, pids)))
+
+
+def test_a_killed_child_is_started_again_and_the_others_continue(run: Run, notes: Path) -> None:
+    parent = run("calm", "calm")
+    killed, stays = (int(pid) for pid in noted(notes, 2))
+    os.kill(killed, signal.SIGKILL)
+    new = int(noted(notes, 3)[2])
+    assert [alive(pid) for pid in (killed, stays, new)] == [False, True, True]
+    assert "ended with status -9; starting it again in 0.1 s" in end(parent)
+
+
+def test_failures_are_shown_as_those_of_commands(run: Run, notes: Path) -> None:
+    parent = run("fail", "crash")
+    noted(notes, 4)
+    lines = end(parent)
+    assert "contentlog: there is no such thing\n" in lines
+    assert "ValueError: a bug\n" in lines
+    assert lines.count("ended with status 1") >= 2
+
+
+def test_a_line_that_waits_at_the_start_is_written_once(run: Run, notes: Path) -> None:
+    parent = run("calm", "calm")
+    noted(notes, 2)
+    assert end(parent).count("waits to be written") == 1
+
+
+def test_copies_do_not_make_the_same_ids(run: Run, notes: Path) -> None:
+    parent = run("name", "name")
+    first, second = noted(notes, 2)
+    assert first[-12:] != second[-12:], "the random part"
+    end(parent)
+
+
+async def test_the_end_is_waited_for_without_blocking_the_loop() -> None:
+    """In a process of its own, because pytest may have threads."""
+    script = (
+        "import asyncio, time\n"
+        "from deploy.forked_process import ForkedProcess\n"
+        "async def main():\n"
+        "    process = ForkedProcess('work', lambda: time.sleep(0.3))\n"
+        "    turns = 0\n"
+        "    waiting = asyncio.create_task(process.wait())\n"
+        "    while not waiting.done():\n"
+        "        turns += 1\n"
+        "        await asyncio.sleep(0.01)\n"
+        "    print(turns > 1, process.returncode)\n"
+        "asyncio.run(main())\n"
+    )
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", script, stdout=-1)
+    assert (await process.communicate())[0] == b"True 0\n"
