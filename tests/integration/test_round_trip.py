@@ -291,7 +291,7 @@ class Magazine:
 _SLUGS = "SELECT id::text, slug FROM entry WHERE workspace = $1 AND environment = $2"
 _POSTS = """
 SELECT e.title, e.slug, e.status, e.language, e.fields
-FROM entry e JOIN content_type t ON t.id = e.content_type_id
+FROM entry e JOIN content_type t ON t.workspace = e.workspace AND t.id = e.content_type_id
 WHERE e.workspace = $1 AND e.environment = $2 AND t.slug = 'posts'"""
 
 
