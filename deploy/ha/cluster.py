@@ -277,15 +277,16 @@ def _home(nodes: list[Node]) -> Iterator[None]:
     HOME.mkdir(exist_ok=True)
     lock = os.open(HOME, os.O_RDONLY)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise TrialImpossible("another trial is running") from error
         _remove(nodes)
         try:
             yield
         finally:
             _remove(nodes)
             HOME.rmdir()
-    except BlockingIOError as error:
-        raise TrialImpossible("another trial is running") from error
     finally:
         os.close(lock)
 
