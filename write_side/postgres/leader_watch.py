@@ -124,8 +124,8 @@ class LeaderWatch:
 
     def _end_others(self, leader: str) -> None:
         for connecting, host in self._connecting.items():
-            if host != leader:
-                connecting.cancel()
+            if host != leader and not connecting.cancel():
+                _end(connecting)  # it is open, but ``connect`` has not got it yet
         useless = [connection for connection, host in self._open.items() if host != leader]
         for connection in useless:
             connection.terminate()

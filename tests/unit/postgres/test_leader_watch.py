@@ -110,6 +110,17 @@ async def test_a_connection_is_not_awaited_from_a_host_that_was_replaced(hosts: 
     assert hosts.asked == [A, B]
 
 
+async def test_a_connection_that_opens_while_another_host_takes_over_is_ended(hosts: Hosts) -> None:
+    watch = watch_of(URL, hosts.find)
+
+    async def connect_to(_host: str) -> Any:
+        # After the task of this function is done, and before ``connect`` continues.
+        asyncio.get_running_loop().call_soon(watch._end_others, B)
+        return Connection()
+
+    assert (await watch.connect(connect_to)).is_closed()
+
+
 async def test_the_watch_ends_with_its_last_connection(hosts: Hosts) -> None:
     opened = [await hosts.open(), await hosts.open()]
     await until(lambda: len(hosts.probes) == 1)
