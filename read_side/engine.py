@@ -21,6 +21,10 @@ class EngineRefused(Exception):
     """The database does not fit the engine that the settings name; the message says what to do."""
 
 
+class EngineMismatch(EngineRefused):
+    """The live read model is of another engine."""
+
+
 async def is_distributed(connection: Connection) -> bool:
     """Whether the live read model is made of distributed tables. Asked once for each connection."""
     if connection not in _known:
@@ -39,10 +43,10 @@ async def check_extension(connection: Connection) -> None:
 
 
 async def check_engine(connection: Connection, engine: Engine) -> None:
-    """Raises EngineRefused if the live read model is of another engine."""
+    """Raises EngineMismatch."""
     found: Engine = "citus" if await is_distributed(connection) else "postgresql"
     if found != engine:
-        raise EngineRefused(
+        raise EngineMismatch(
             f"the read model's engine is '{found}', but its settings say '{engine}': change the "
             "settings back, or name an empty database, which the projector fills from the log"
         )

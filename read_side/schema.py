@@ -88,8 +88,6 @@ async def create(
 
     Raises ShapeMismatch, WorkspacesMismatch, EngineRefused.
     """
-    if engine == "citus":
-        await check_extension(connection)
     # In a separate transaction, because a rebuild that replaces a different shape needs these
     # tables too.
     async with connection.transaction():
@@ -105,6 +103,7 @@ async def create(
             return False
         await connection.execute(_FORGET_ANNOUNCED)
         if engine == "citus":
+            await check_extension(connection)
             await connection.execute(_ANNOUNCED)
         await connection.execute("CREATE SCHEMA IF NOT EXISTS read_model")
         await connection.execute("SET LOCAL search_path = read_model")

@@ -153,6 +153,7 @@ def _build_settings(found: Databases, settings: Settings) -> BuildSettings:
         event_store_url=found.event_store_url,
         read_model_url=found.read_model_url,
         workspaces=found.model.workspaces,
+        engine=found.model.engine,
         workers=settings.rebuild_workers or os.cpu_count() or 1,
         memory=settings.rebuild_memory,
     )

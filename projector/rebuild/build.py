@@ -19,6 +19,7 @@ from projector.rows import BLOCKS, LocaleKey, columns
 from projector.write_transaction import write_transaction
 from projector.writer import Writer
 from read_side import schema
+from read_side.engine import Engine
 from read_side.schema import Workspaces
 from write_side.postgres.connection import Connection
 from write_side.postgres.statements import statement
@@ -39,11 +40,13 @@ _SORT_MEMORY = "SELECT set_config('maintenance_work_mem', $1, false)"
 
 
 class BuildSettings(Struct, frozen=True, kw_only=True):
-    """``memory`` in bytes: half of it for the workers together, half for PostgreSQL to sort in."""
+    """``engine``: of a read model that is created because there is none. ``memory`` in bytes: half
+    of it for the workers together, half for PostgreSQL to sort in."""
 
     event_store_url: str
     read_model_url: str
     workspaces: Workspaces = None
+    engine: Engine = "postgresql"
     workers: int = os.cpu_count() or 1
     memory: int = MEMORY
 

@@ -158,7 +158,7 @@ async def _prepared(
 ) -> AsyncIterator[tuple[Connection, Connection, Operation]]:
     async with (
         exclusive_operation(
-            settings.read_model_url, name, report, settings.workspaces
+            settings.read_model_url, name, report, settings.workspaces, settings.engine
         ) as operation,
         connections(settings, schema) as (store, model),
     ):

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 import asyncpg
 from msgspec import Struct
 
-from read_side.engine import EngineRefused
+from read_side.engine import Engine, EngineMismatch
 from read_side.schema import ShapeMismatch, Workspaces, WorkspacesMismatch, create
 from write_side.postgres.connection import Connection, connect
 
@@ -92,15 +92,19 @@ class Operation:
 
 @asynccontextmanager
 async def exclusive_operation(
-    read_model_url: str, name: str, report: Report, workspaces: Workspaces = None
+    read_model_url: str,
+    name: str,
+    report: Report,
+    workspaces: Workspaces = None,
+    engine: Engine = "postgresql",
 ) -> AsyncIterator[Operation]:
     """Runs an operation while no other runs; ``projector.work`` shows its progress. Creates the
-    read model if there is none. Raises OperationInProgress."""
+    read model if there is none. Raises OperationInProgress, EngineRefused."""
     connection = await connect(read_model_url, timeout=20, server_settings=_KEEPALIVE)
     heartbeat: asyncio.Task[None] | None = None
     try:
-        with contextlib.suppress(ShapeMismatch, WorkspacesMismatch, EngineRefused):
-            await create(connection, workspaces)
+        with contextlib.suppress(ShapeMismatch, WorkspacesMismatch, EngineMismatch):
+            await create(connection, workspaces, engine)
         if not await connection.fetchval(_TRY_LOCK, LOCK):
             raise OperationInProgress
         await connection.execute(_BEGIN, name)

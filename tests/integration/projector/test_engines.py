@@ -12,6 +12,7 @@ import pytest
 
 from projector.checkpoint import announce, begin_epoch, committed_everywhere
 from projector.process import connect_model
+from projector.rebuild.operations import verify
 from read_side import schema
 from read_side.checkpoint import POLL_WAITING, CheckpointWatch, fetch_checkpoint
 from read_side.engine import EngineRefused, is_distributed
@@ -20,6 +21,7 @@ from read_side.status import read_status
 from tests.engines import engine
 from tests.integration.live_projector import caught_up, connected, head_of, projecting
 from tests.integration.projector.random_log import Story
+from tests.integration.projector.rebuilds import build_settings, schemas, silent
 from write_side.repository import Repository
 
 ANNOUNCED = (resources.files("read_side") / "announced.sql").read_text("utf-8")
@@ -42,6 +44,23 @@ async def test_a_database_without_citus_is_refused(empty_database_url: str) -> N
     async with connected(empty_database_url) as connection:
         with pytest.raises(EngineRefused, match="CREATE EXTENSION citus"):
             await schema.create(connection, engine="citus")
+
+
+async def test_a_rebuild_makes_no_read_model_of_another_engine(
+    database_url: str, empty_database_url: str
+) -> None:
+    """Where there is none, it creates one first, as ``contentlog migrate`` does."""
+    settings = build_settings(database_url, empty_database_url, engine="citus")
+    with pytest.raises(EngineRefused, match="CREATE EXTENSION citus"):
+        await verify(settings, silent)
+    assert await schemas(empty_database_url) == []
+
+
+async def test_a_read_model_of_another_engine_can_be_verified(
+    database_url: str,
+) -> None:
+    verified = await verify(build_settings(database_url, engine="citus", workers=1), silent)
+    assert verified.not_compared is None
 
 
 async def test_a_read_model_of_another_engine_is_refused(database_url: str) -> None:
