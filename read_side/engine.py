@@ -12,7 +12,10 @@ CITUS_DEFAULTS = {"citus.override_table_visibility": "off"}
 """Settings of a role that reads a distributed read model. Otherwise Citus looks at each table that
 a query of the catalog finds, and asyncpg looks up types there."""
 
-_IS_DISTRIBUTED = "SELECT to_regclass('projector.announced') IS NOT NULL"
+# Not by to_regclass, which a role that may only read the tables of the read model cannot use here.
+_IS_DISTRIBUTED = """
+SELECT EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+               WHERE n.nspname = 'projector' AND c.relname = 'announced')"""
 _HAS_EXTENSION = "SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'citus')"
 _known: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
 

@@ -79,6 +79,12 @@ async def test_a_read_model_that_was_dropped_may_have_another_engine(database_ur
         assert not await is_distributed(connection)
 
 
+async def test_a_role_that_may_only_read_entries_can_ask_for_the_engine(database_url: str) -> None:
+    async with connected(database_url) as connection:
+        await connection.execute("SET ROLE pg_signal_backend")  # it may read no schema of ours
+        assert not await is_distributed(connection)
+
+
 async def test_what_is_projected_is_announced(repository: Repository, database_url: str) -> None:
     await spread(database_url)
     async with projecting(database_url):
