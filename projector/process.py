@@ -134,7 +134,7 @@ async def _follow(follower: Follower, heartbeat: Heartbeat) -> None:
 async def connect_store(url: str, patience: float | None = PATIENCE) -> Connection:
     """A connection that reads the log. A statement may take ``patience`` seconds.
 
-    Its statements are planned once. Left to itself, PostgreSQL would plan each read anew, because
+    Its statements are planned once. Left to itself, PostgreSQL would plan each read again, because
     it expects a batch of unknown size to be large; that costs more than reading a few events.
     """
     return await connect(

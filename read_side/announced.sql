@@ -1,4 +1,4 @@
--- The checkpoint that readers have been told of. Only a distributed read model has this table
+-- The last checkpoint that was announced to readers. Only a distributed read model has this table
 -- (deploy/adr/0059). It is on the coordinator, and a rebuild does not replace it.
 CREATE TABLE projector.announced (
     one      boolean PRIMARY KEY DEFAULT true CHECK (one),
