@@ -13,9 +13,9 @@ CITUS_DEFAULTS = {"citus.override_table_visibility": "off"}
 a query of the catalog finds, and asyncpg looks up types there."""
 
 # Not by to_regclass, which a role that may only read the tables of the read model cannot use here.
-_IS_DISTRIBUTED = """
-SELECT EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-               WHERE n.nspname = 'projector' AND c.relname = 'announced')"""
+_LOOK = """
+SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE (n.nspname, c.relname) IN (('projector', 'announced'), ('read_model', 'checkpoint'))"""
 _HAS_EXTENSION = "SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'citus')"
 _known: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
 
@@ -29,10 +29,20 @@ class EngineMismatch(EngineRefused):
 
 
 async def is_distributed(connection: Connection) -> bool:
-    """Whether the live read model is made of distributed tables. Asked once for each connection."""
-    if connection not in _known:
-        _known[connection] = bool(await connection.fetchval(_IS_DISTRIBUTED))
-    return _known[connection]
+    """Whether the live read model is made of distributed tables; false if there is no read model.
+    Asked once for each connection, but again until there is one."""
+    if connection in _known:
+        return _known[connection]
+    found = {row["relname"] for row in await connection.fetch(_LOOK)}
+    distributed = "announced" in found
+    if "checkpoint" in found:
+        _known[connection] = distributed
+    return distributed
+
+
+def is_known(connection: Connection) -> bool:
+    """Whether there was a read model when the connection last asked for its engine."""
+    return connection in _known
 
 
 async def check_extension(connection: Connection) -> None:

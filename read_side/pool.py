@@ -17,7 +17,7 @@ from asyncpg.cursor import Cursor
 from asyncpg.transaction import Transaction
 from msgspec import Struct
 
-from read_side.engine import is_distributed
+from read_side.engine import is_distributed, is_known
 from read_side.refusals import IncompleteIndex, InvalidQuery, NotFound, ReadModelUnavailable
 from read_side.shared_reads import SharedReads
 from write_side import tracing
@@ -149,7 +149,8 @@ class Pool:
         return connection
 
     def _release(self, connection: Connection) -> None:
-        if connection.is_closed():
+        # Opened before there was a read model, it may be set up for the wrong engine.
+        if connection.is_closed() or not is_known(connection):
             self._close(connection)
         else:
             self._idle.append(connection)

@@ -8,7 +8,7 @@ import hashlib
 import itertools
 import os
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
@@ -20,6 +20,8 @@ from read_side import schema
 from tests.cluster import OUTSIDE
 from write_side.store.migrations import grant_runtime, migrate
 
+DROPS = 5
+"""Attempts to drop a database."""
 _numbers = itertools.count()
 _LOCAL = {"citus.enable_ddl_propagation": "off"}
 _DISCONNECT = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{}'"
@@ -89,7 +91,7 @@ class Databases:
         try:
             yield with_database(self._cluster if empty else runtime_url(self._cluster), name)
         finally:
-            self._execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+            self._drop(name)
 
     def close(self) -> None:
         for connection in self._connections.values():
@@ -107,6 +109,13 @@ class Databases:
         # Nothing may be connected to a template, nor a server's own processes.
         self._execute(f'ALTER DATABASE "{self._template}" ALLOW_CONNECTIONS false')
         self._execute(_DISCONNECT.format(self._template))
+
+    def _drop(self, name: str) -> None:
+        """On Citus, a session may begin between the end of the others and the drop."""
+        for attempt in itertools.count(1):
+            with suppress(asyncpg.ObjectInUseError) if attempt < DROPS else nullcontext():
+                self._execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+                return
 
     def _execute(self, statement: str) -> None:
         async def on_all() -> None:

@@ -103,7 +103,11 @@ class PgBouncerEngine(Engine):
 class Citus(Engine):
     """A Citus cluster of the tester's own: event store and read model are in one database."""
 
-    left_out: ClassVar[Mapping[str, str]] = {}
+    left_out: ClassVar[Mapping[str, str]] = {
+        "tests/integration/projector/test_following.py::test_grown_tables_are_analyzed": (
+            "it looks for the statistics on the coordinator; they are where the rows are"
+        ),
+    }
     model_engine: ClassVar[ModelEngine] = "citus"
 
     @contextmanager

@@ -12,7 +12,13 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from projector.checkpoint import DURABLE, Checkpoint, CheckpointConflict, announce
+from projector.checkpoint import (
+    DURABLE,
+    Checkpoint,
+    CheckpointConflict,
+    announce,
+    committed_everywhere,
+)
 from projector.log import BATCH, Log
 from projector.rebuild.distributed import (
     BETWEEN_ATTEMPTS,
@@ -101,10 +107,11 @@ class Candidate:
     async def switch(self, renamings: Sequence[tuple[str, str]], attempt: int = 0) -> None:
         """Makes the candidate the live read model, at least as current as the old one.
 
-        Raises Halted, CheckpointConflict.
+        Raises Halted, CheckpointConflict, and ConnectionError if a worker did not confirm the
+        commit. The projector then announces the switch, once that worker has committed it.
         """
         distributed = await is_distributed(self.model)
-        async with self.model.transaction():
+        async with committed_everywhere(self.model), self.model.transaction():
             await self.model.execute(DURABLE)
             await self.model.execute(IDLE_TIMEOUT)
             if distributed:

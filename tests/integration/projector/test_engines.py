@@ -17,6 +17,7 @@ from read_side import schema
 from read_side.checkpoint import POLL_WAITING, CheckpointWatch, fetch_checkpoint
 from read_side.engine import EngineRefused, is_distributed
 from read_side.notices import CHANNEL, Notice, decode_notice
+from read_side.pool import fetch, open_pool
 from read_side.status import read_status
 from tests.engines import engine
 from tests.integration.live_projector import caught_up, connected, head_of, projecting
@@ -83,6 +84,18 @@ async def test_a_role_that_may_only_read_entries_can_ask_for_the_engine(database
     async with connected(database_url) as connection:
         await connection.execute("SET ROLE pg_signal_backend")  # it may read no schema of ours
         assert not await is_distributed(connection)
+
+
+async def test_a_pool_from_before_the_read_model_learns_its_engine(
+    empty_database_url: str,
+) -> None:
+    """Citus finds the worker by values of parameters, which a generic plan does not have."""
+    async with open_pool(empty_database_url) as pool:
+        async with connected(empty_database_url) as connection:
+            await schema.create(connection)
+        await spread(empty_database_url)
+        [row] = await fetch(pool, "SHOW plan_cache_mode")
+    assert row["plan_cache_mode"] == "force_custom_plan"
 
 
 async def test_what_is_projected_is_announced(repository: Repository, database_url: str) -> None:

@@ -174,7 +174,7 @@ async def cut(url: str) -> int:
     async with connected(url) as connection:
         pids = [row["pid"] for row in await connection.fetch(OTHERS)]
         for pid in pids:
-            await connection.execute("SELECT pg_terminate_backend($1)", pid)
+            await connection.execute("SELECT pg_terminate_backend($1::int)", pid)
     return len(pids)
 
 

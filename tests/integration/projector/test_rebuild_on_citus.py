@@ -175,47 +175,85 @@ WORKERS = """
 SELECT nodeid, nodename, nodeport, get_shard_id_for_distribution_column('read_model.entry', 'acme')
     IN (SELECT shardid FROM pg_dist_placement p WHERE p.groupid = n.groupid) AS is_read
 FROM pg_dist_node n WHERE groupid > 0"""
+ANNOUNCED = "SELECT epoch FROM projector.announced"
 BEHIND_PROXY = "SELECT citus_update_node($1, '127.0.0.1', $2)"
+
+
+@asynccontextmanager
+async def behind_proxy(
+    url: str, coordinator: Connection
+) -> AsyncIterator[tuple[Connection, SlowProxy]]:
+    """The worker that has the workspace of ONE_WORKSPACE, and the coordinator's way to it."""
+    [node] = [row for row in await coordinator.fetch(WORKERS) if row["is_read"]]
+    async with (
+        slow_proxy(node["nodename"], node["nodeport"]) as proxy,
+        connected(on_node(url, node)) as worker,
+    ):
+        await coordinator.execute(BEHIND_PROXY, node["nodeid"], proxy.port)
+        yield worker, proxy
 
 
 async def test_a_worker_cut_off_in_the_midst_of_the_commit_is_repaired(marked: str) -> None:
     """It has prepared the switch, and the process that switched is gone too. What is read
     meanwhile is of one read model, or an error."""
     expected = await dump(marked)
-    async with connected(marked) as coordinator:
-        [node] = [row for row in await coordinator.fetch(WORKERS) if row["is_read"]]
-        async with (
-            slow_proxy(node["nodename"], node["nodeport"]) as proxy,
-            connected(on_node(marked, node)) as worker,
-        ):
-            await coordinator.execute(BEHIND_PROXY, node["nodeid"], proxy.port)
-            async with candidate_with_mark(marked, 1) as candidate:
-                await die_between_prepare_and_commit(candidate, proxy, worker)
-            reader = Reader(coordinator, ONE_WORKSPACE, ENTRIES)
-            for _ in range(20):
-                try:
-                    await reader.read()
-                except asyncpg.PostgresError:
-                    continue
-            # As Citus does by itself once a minute.
-            await until(lambda: recovered(coordinator, worker))
-            await reader.read()
-            await rebuild(marked, accept=True)
-            assert await dump(marked) == {**expected, **await unmarked(marked)}
-            assert await schemas(marked) == [LIVE, PREVIOUS]
+    async with (
+        connected(marked) as coordinator,
+        behind_proxy(marked, coordinator) as (worker, proxy),
+    ):
+        async with candidate_with_mark(marked, 1) as candidate:
+            switching = await cut_off_after_prepare(candidate, proxy, worker)
+            candidate.model.terminate()
+            await asyncio.gather(switching, return_exceptions=True)
+        assert await worker.fetchval(PREPARED) == 1
+        proxy.is_slow = False
+        reader = Reader(coordinator, ONE_WORKSPACE, ENTRIES)
+        for _ in range(20):
+            try:
+                await reader.read()
+            except asyncpg.PostgresError:
+                continue
+        # As Citus does by itself once a minute.
+        await until(lambda: recovered(coordinator, worker))
+        await reader.read()
+        await rebuild(marked, accept=True)
+        assert await dump(marked) == {**expected, **await unmarked(marked)}
+        assert await schemas(marked) == [LIVE, PREVIOUS]
 
 
-async def die_between_prepare_and_commit(
-    candidate: Candidate, proxy: SlowProxy, worker: Connection
+async def test_a_switch_that_a_worker_did_not_confirm_is_announced_by_the_projector(
+    marked: str,
 ) -> None:
+    async with (
+        connected(marked) as coordinator,
+        behind_proxy(marked, coordinator) as (worker, proxy),
+    ):
+        before = await coordinator.fetchval(ANNOUNCED)
+        async with candidate_with_mark(marked, 1) as candidate:
+            switching = await cut_off_after_prepare(candidate, proxy, worker)
+            with pytest.raises(ConnectionError, match="may not have committed"):
+                await switching
+        assert await worker.fetchval(PREPARED) == 1
+        assert await coordinator.fetchval(ANNOUNCED) == before
+        proxy.is_slow = False
+        async with projecting(marked):
+            await until(lambda: recovered(coordinator, worker))
+            await until(lambda: is_announced_after(coordinator, before))
+
+
+async def is_announced_after(coordinator: Connection, epoch: int) -> bool:
+    return bool(await coordinator.fetchval(ANNOUNCED) > epoch)
+
+
+async def cut_off_after_prepare(
+    candidate: Candidate, proxy: SlowProxy, worker: Connection
+) -> asyncio.Task[None]:
+    """The switch whose commit the worker has prepared and will not hear of."""
     proxy.is_slow = True
     switching = asyncio.create_task(candidate.switch(TO_NEXT))
     await until(lambda: worker.fetchval(PREPARED))
     proxy.cut_off()
-    candidate.model.terminate()
-    await asyncio.gather(switching, return_exceptions=True)
-    assert await worker.fetchval(PREPARED) == 1
-    proxy.is_slow = False
+    return switching
 
 
 async def recovered(coordinator: Connection, worker: Connection) -> bool:

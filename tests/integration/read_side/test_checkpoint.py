@@ -10,10 +10,12 @@ import pytest
 
 from read_side import checkpoint as module
 from read_side.checkpoint import CheckpointWatch, wait_until_visible
+from read_side.engine import is_distributed
 from tests.integration.live_projector import connected, until
 from tests.proxy import proxy_to
 
 MOVE = "UPDATE read_model.checkpoint SET position = $1"
+ANNOUNCE = "UPDATE projector.announced SET position = $1"
 TELL = "SELECT pg_notify('contentlog_projected', $1)"
 CUT = """
 SELECT pg_terminate_backend(pid) FROM pg_stat_activity
@@ -25,15 +27,23 @@ async def execute(url: str, sql: str, *parameters: object) -> None:
         await connection.execute(sql, *parameters)
 
 
+async def move(url: str, position: int) -> None:
+    """As a projector does; on Citus, it also announces the position."""
+    async with connected(url) as connection:
+        await connection.execute(MOVE, position)
+        if await is_distributed(connection):
+            await connection.execute(ANNOUNCE, position)
+
+
 async def test_each_request_waits_for_its_own_position(database_url: str) -> None:
     async with CheckpointWatch(database_url) as watch:
         waiting = {n: asyncio.create_task(watch.wait(n, 10)) for n in (1, 5, 9)}
-        await execute(database_url, MOVE, 5)
+        await move(database_url, 5)
         await execute(database_url, TELL, "5")
         assert await waiting[1]
         assert await waiting[5]
         assert not waiting[9].done()
-        await execute(database_url, MOVE, 9)
+        await move(database_url, 9)
         assert await waiting[9], "asked for, where nobody tells"
         assert await watch.wait(7, 0), "passed already"
 
@@ -59,10 +69,10 @@ async def test_a_late_result_never_moves_the_checkpoint_back(database_url: str) 
 
 async def test_after_a_lost_connection_the_checkpoint_is_read_again(database_url: str) -> None:
     """A restored database may stand at an earlier position."""
-    await execute(database_url, MOVE, 9)
+    await move(database_url, 9)
     async with CheckpointWatch(database_url) as watch:
         assert await watch.wait(9, 10)
-        await execute(database_url, MOVE, 3)
+        await move(database_url, 3)
         await execute(database_url, CUT)
 
         async def back() -> bool:
@@ -90,11 +100,11 @@ async def test_the_watch_recovers_from_a_silent_database(
     async with proxy_to(database_url) as proxy, CheckpointWatch(proxy.url) as watch:
         assert not await watch.wait(9, 0.1)
         monkeypatch.setattr(asyncpg, "connect", connect)
-        await execute(database_url, MOVE, 9)
+        await move(database_url, 9)
         assert await watch.wait(9, 20)
         proxy.be_a_black_hole()
         proxy.answers = True
-        await execute(database_url, MOVE, 10)
+        await move(database_url, 10)
         assert await watch.wait(10, 20)
 
 
@@ -102,16 +112,16 @@ async def test_after_a_rebuild_from_a_restored_log_the_checkpoint_is_read_again(
     database_url: str,
 ) -> None:
     """Else who writes at a position that is used again would be told that it can be read."""
-    await execute(database_url, MOVE, 9)
+    await move(database_url, 9)
     async with CheckpointWatch(database_url) as watch:
         assert await watch.wait(9, 10)
-        await execute(database_url, MOVE, 3)
+        await move(database_url, 3)
 
         async def back() -> bool:
             return watch.position == 3
 
         await until(back)
-        await execute(database_url, MOVE, 4)
+        await move(database_url, 4)
         assert await watch.wait(4, 10)
 
 
@@ -126,5 +136,5 @@ async def test_the_watch_ends_even_if_woken_at_the_same_moment(database_url: str
 
 async def test_waiting_without_a_watch(database_url: str) -> None:
     assert not await wait_until_visible(database_url, 1, 0.1)
-    await execute(database_url, MOVE, 1)
+    await move(database_url, 1)
     assert await wait_until_visible(database_url, 1, 10)
