@@ -30,6 +30,7 @@ BENCHMARKS = (
     "steady",
     "rebuild",
     "scale",
+    "citus",
     "switch",
     "export",
     "imports",
