@@ -19,7 +19,7 @@ from projector.rows import BLOCKS, LocaleKey, columns
 from projector.write_transaction import write_transaction
 from projector.writer import Writer
 from read_side import schema
-from read_side.engine import Engine
+from read_side.engine import Engine, is_distributed
 from read_side.schema import Workspaces
 from write_side.postgres.connection import Connection
 from write_side.postgres.statements import statement
@@ -108,8 +108,8 @@ class Build:
     async def _replay_entries(self, through: int) -> list[ReplayResult]:
         ranges = await ranges_of_entries(self._store, through)
         size = min(self._settings.workers, len(ranges))
-        if size == 1:
-            # A further process would cost more than it saves.
+        if size == 1 or await is_distributed(self._model):
+            # A further process would cost more than it saves, or be in the way on Citus (ADR 59).
             replay = Replay(self._log, self._model, self.epoch, through, self._page_bytes)
             return [await replay.replay(streams, self._operation.go_on) for streams in ranges]
         job = Job(
