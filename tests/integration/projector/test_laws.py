@@ -234,7 +234,7 @@ class Laws(RuleBasedStateMachine):
                 return False
             return True
 
-        await until(done)
+        await until(done, 120)
 
     async def _position(self) -> int:
         """Of what is read, announced or not. It never goes back."""
