@@ -47,11 +47,13 @@ def lines(*command: str | Path) -> list[str]:
     return done.stdout.splitlines()
 
 
-def pack_base(file: Path) -> None:
-    """A file system with Python and a shell, and nothing to compile or install with."""
+def pack(file: Path, *names: str) -> None:
+    """A file system with the packages and what they depend on, as this machine has them."""
     without = [f"--no-{relation}" for relation in RELATIONS]
-    found = lines("apt-cache", "depends", "--recurse", "--installed", *without, *PACKAGES)
-    packages = {line for line in found if line[:1].isalnum()}
+    found = lines("apt-cache", "depends", "--recurse", "--installed", *without, *names)
+    # A relation to alternatives names also those that are not installed.
+    installed = set(lines("dpkg-query", "--show", "--showformat=${Package}\\n"))
+    packages = {line for line in found if line[:1].isalnum()} & installed
     with tarfile.open(file, "w") as base:
         for name in MERGED:
             link = tarfile.TarInfo(name)
@@ -70,20 +72,32 @@ class Image:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        pack_base(folder / "base.tar")
-        scratch = self._buildah("from", "scratch")
-        self._buildah("add", "--quiet", scratch, str(folder / "base.tar"), "/")
-        self._buildah("commit", "--quiet", scratch, "base")
-        self._buildah("rm", scratch)
-        volumes = [f"--volume={path}:{path}:ro" for path in PYPI if Path(path).exists()]
-        self._buildah(
-            *("build", "--quiet", "--isolation=chroot", "--network=host", *volumes),
-            *("--build-arg=BASE=localhost/base", "--file=deploy/container/Containerfile"),
-            *("--tag=contentlog", "."),
-        )
+        # Python and a shell, and nothing to compile or install with.
+        self.pack("base", *PACKAGES)
+        self.build("contentlog", ROOT / "deploy/container/Containerfile", ROOT)
         self.root = self._buildah("mount", self._buildah("from", "contentlog"))
         inspected = self._buildah("inspect", "--type=image", "contentlog")
         self.config = json.loads(inspected)["OCIv1"]["config"]
+
+    def pack(self, name: str, *packages: str) -> None:
+        """Makes an image of packages of this machine."""
+        pack(self._folder / "packages.tar", *packages)
+        scratch = self._buildah("from", "scratch")
+        self._buildah("add", "--quiet", scratch, str(self._folder / "packages.tar"), "/")
+        self._buildah("commit", "--quiet", scratch, name)
+        self._buildah("rm", scratch)
+
+    def build(self, name: str, file: Path, context: Path) -> None:
+        """Builds a Containerfile; ``context``: the folder from which it copies."""
+        volumes = [f"--volume={path}:{path}:ro" for path in PYPI if Path(path).exists()]
+        self._buildah(
+            *("build", "--quiet", "--isolation=chroot", "--network=host", *volumes),
+            *("--build-arg=BASE=localhost/base", f"--file={file}", f"--tag={name}", str(context)),
+        )
+
+    def save(self, name: str, file: Path) -> None:
+        """Writes an image for ``docker load``."""
+        self._buildah("push", "--quiet", f"localhost/{name}", f"docker-archive:{file}:{name}")
 
     def _buildah(self, *arguments: str) -> str:
         store = (f"--root={self._folder}/store", f"--runroot={self._folder}/run")

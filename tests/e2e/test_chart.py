@@ -14,7 +14,7 @@ import yaml
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 # Of the Prometheus Operator: not in Kubernetes' own schemas.
-OPERATOR_KINDS = {"ServiceMonitor", "PrometheusRule"}
+OPERATOR_KINDS = {"ServiceMonitor", "PodMonitor", "PrometheusRule"}
 KUBERNETES = ("1.29", "1.37")
 EVERYTHING: dict[str, Any] = {
     "settings": {"CONTENTLOG_WORKERS": "2"},
@@ -42,7 +42,7 @@ def manifests(values: dict[str, Any]) -> Iterator[dict[str, Any]]:
 def test_kubernetes_accepts_every_manifest(values: dict[str, Any], version: str) -> None:
     schemas = pytest.importorskip("kubernetes_validate")
     found = list(manifests(values))
-    assert len(found) == (14 if values else 12)
+    assert len(found) == (15 if values else 12)
     for manifest in found:
         if manifest["kind"] not in OPERATOR_KINDS:
             schemas.validate(manifest, version, strict=True)
@@ -70,3 +70,21 @@ def test_only_the_migration_knows_the_owner() -> None:
 def test_alerts_are_those_of_the_monitoring_folder() -> None:
     [rules] = (m["spec"] for m in manifests(EVERYTHING) if m["kind"] == "PrometheusRule")
     assert rules == yaml.safe_load((DEPLOY / "monitoring/alerts.yaml").read_text())
+
+
+def test_release_of_a_named_read_model_has_its_settings_and_delivers_no_webhooks() -> None:
+    values = {**EVERYTHING, "readModel": {"name": "eu", "workspaces": ["acme", "magazine"]}}
+    found = list(manifests(values))
+    deployments = {m["metadata"]["name"]: m["spec"] for m in found if m["kind"] == "Deployment"}
+    assert deployments.keys() == {"site-api", "site-projector"}
+    jobs = [m["spec"] for m in found if m["kind"] == "Job"]
+    for spec in (*deployments.values(), *jobs):
+        [container] = spec["template"]["spec"]["containers"]
+        settings = {one["name"]: one.get("value") for one in container["env"]}
+        assert settings["CONTENTLOG_READ_MODEL"] == "eu"
+        assert settings["CONTENTLOG_READ_MODEL_EU_WORKSPACES"] == "acme,magazine"
+        assert "CONTENTLOG_READ_MODEL_EU_URL" in settings
+        assert "CONTENTLOG_READ_MODEL_URL" not in settings
+    scraped = [m for m in found if m["kind"] in {"ServiceMonitor", "PodMonitor"}]
+    assert len(scraped) == 2
+    assert all("contentlog-eu" in yaml.dump(m) for m in scraped)

@@ -1,12 +1,11 @@
-"""The image of deploy/container: built, started on a read-only root, asked, and stopped.
-
-It is one test, because each worker of the suite would build an image of its own.
-"""
+"""The image and the Compose file of deploy/container: built, started, asked, and stopped."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import shutil
+import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -14,6 +13,8 @@ import aiohttp
 import pytest
 
 from tests.benchmarks.workload import SECRET, append_entries, prepare
+from tests.e2e.compose import Engine, engine, make_images
+from tests.e2e.compose import missing as missing_compose
 from tests.e2e.container import Image, missing
 from tests.integration.live_projector import until
 from tests.processes import free_port
@@ -27,15 +28,15 @@ HEADERS = {"Authorization": f"Bearer {SECRET}"}
 CREATES = 8
 UNLIMITED = {f"CONTENTLOG_{name}_LIMIT": "0" for name in ("KEY_RATE", "IP_RATE", "COST")}
 
-pytestmark = pytest.mark.slow
+# One worker of the suite builds the image.
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("image")]
 
 
-@pytest.fixture
-def image(tmp_path: Path) -> Iterator[Image]:
+@pytest.fixture(scope="module")
+def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Image]:
     if reason := missing():
         pytest.skip(reason)
-    folder = tmp_path / "image"
-    folder.mkdir()
+    folder = tmp_path_factory.mktemp("image")
     try:
         yield Image(folder)
     finally:
@@ -76,6 +77,39 @@ async def test_image_runs_without_privileges_and_stops_without_losing_a_request(
                 assert await recorder.head() == before + CREATES
                 await asyncio.to_thread(projector.terminate)
                 await asyncio.to_thread(projector.finish)
+
+
+def test_compose_file_starts_a_service_that_survives_its_processes(
+    image: Image, tmp_path: Path
+) -> None:
+    if reason := missing_compose():
+        pytest.skip(reason)
+    make_images(image, tmp_path)
+    with engine(tmp_path) as docker:
+        docker.load(*tmp_path.glob("*.image"))
+        docker.start()
+        for number, victim in enumerate((None, "projector_1", "projector_2", "api-1_1")):
+            if victim is not None:
+                docker.kill(f"contentlog_{victim}")
+            body = json.dumps({"contentTypeSlug": "posts", "title": f"Post {number}"})
+            created = docker.ask("/v1/content", "--json", body)
+            assert created[0] == 200, created
+            wait_until_listed(docker, number + 1)
+        assert docker.ask("/metrics")[0] == 404
+        docker.compose("stop")
+        codes = docker.exit_codes()
+        assert len(codes) == 9
+        assert {name: code for name, code in codes.items() if code != 0} == {}
+
+
+def wait_until_listed(docker: Engine, entries: int) -> None:
+    """A projector that was killed is replaced only after the create has been answered."""
+    end = time.monotonic() + PATIENCE
+    found = -1
+    while found != entries:
+        assert time.monotonic() < end, f"{found} entries are listed, not {entries}"
+        status, body = docker.ask("/v1/content/posts?status=draft")
+        found = json.loads(body)["pagination"]["total"] if status == 200 else -1
 
 
 def check_has_no_compiler_and_no_database(image: Image) -> None:

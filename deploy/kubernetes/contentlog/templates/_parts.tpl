@@ -27,8 +27,14 @@ volumeMounts:
 env:
   - name: CONTENTLOG_EVENT_STORE_URL
     valueFrom: {secretKeyRef: {name: {{ .Values.databaseSecret }}, key: event-store-url}}
-  - name: CONTENTLOG_READ_MODEL_URL
+  - name: CONTENTLOG_READ_MODEL{{ with .Values.readModel.name }}_{{ upper . }}{{ end }}_URL
     valueFrom: {secretKeyRef: {name: {{ .Values.databaseSecret }}, key: read-model-url}}
+  {{- with .Values.readModel.name }}
+  - {name: CONTENTLOG_READ_MODEL, value: {{ . | quote }}}
+  {{- with $.Values.readModel.workspaces }}
+  - {name: CONTENTLOG_READ_MODEL{{ print "_" (upper $.Values.readModel.name) }}_WORKSPACES, value: {{ join "," . | quote }}}
+  {{- end }}
+  {{- end }}
   {{- range $name, $value := .Values.settings }}
   - {name: {{ $name }}, value: {{ $value | quote }}}
   {{- end }}
