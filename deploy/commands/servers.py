@@ -15,10 +15,11 @@ import logging
 import os
 import socket
 from collections.abc import Awaitable, Callable
-from functools import partial
+from contextlib import suppress
+from functools import partial, wraps
 from importlib import import_module
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ParamSpec
 
 import click
 from msgspec.structs import replace
@@ -35,6 +36,8 @@ from deploy.tracing import TraceSettings, exported_traces, trace_settings
 if TYPE_CHECKING:
     from write_side.process_state import ProcessState
 
+P = ParamSpec("P")
+
 log = logging.getLogger(__name__)
 
 METRICS = "PROMETHEUS_MULTIPROC_DIR"
@@ -45,11 +48,23 @@ port_option = click.option(
 )
 
 
+def _until_stopped(command: Callable[P, None]) -> Callable[P, None]:
+    """A server that is told to stop while it starts ends with status 0, as it does later."""
+
+    @wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        with suppress(KeyboardInterrupt):
+            command(*args, **kwargs)
+
+    return run
+
+
 @click.command("api", epilog="\b\nExample:\n  contentlog api --host 0.0.0.0 --port 80 --workers 4")
 @host_option
 @port_option
 @read_model_option
 @click.option("--workers", type=click.IntRange(1, 256), help="Processes (CONTENTLOG_WORKERS).")
+@_until_stopped
 def api_command(host: str | None, port: int | None, workers: int | None) -> None:
     """Serve the API until SIGTERM or Ctrl-C.
 
@@ -182,6 +197,7 @@ def _serve(settings: Settings, traces: TraceSettings | None, found: Databases) -
 
 @click.command("projector", epilog="\b\nExample:\n  contentlog projector")
 @read_model_option
+@_until_stopped
 def projector_command() -> None:
     """Keep the read model up to date with the log.
 
@@ -204,6 +220,7 @@ def projector_command() -> None:
 
 @click.command("webhooks", epilog="\b\nExample:\n  contentlog webhooks")
 @read_model_option
+@_until_stopped
 def webhooks_command() -> None:
     """Deliver changes to the webhooks of all workspaces.
 
