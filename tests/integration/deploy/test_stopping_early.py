@@ -16,11 +16,8 @@ from tests.processes import free_port
 SILENT = "127.0.0.1"
 
 
-@pytest.mark.parametrize("command", ["api", "api --workers 2", "projector", "webhooks"])
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_server_that_is_stopped_while_it_starts_ends_with_status_0(
-    command: str, number: signal.Signals
-) -> None:
+@pytest.mark.parametrize("command", ["api", "projector", "webhooks"])
+def test_a_server_that_is_stopped_while_it_starts_ends_with_status_0(command: str) -> None:
     with socket.create_server((SILENT, 0)) as database:
         url = f"postgresql://user@{SILENT}:{database.getsockname()[1]}/content"
         database.settimeout(60)
@@ -31,7 +28,7 @@ def test_a_server_that_is_stopped_while_it_starts_ends_with_status_0(
             "CONTENTLOG_PORT": str(free_port()),
         }
         process = subprocess.Popen(
-            [sys.executable, "-m", "deploy.cli", *command.split()],
+            [sys.executable, "-m", "deploy.cli", command],
             env=environment,
             cwd=Path(__file__).parents[3],
             stdin=subprocess.DEVNULL,
@@ -39,7 +36,7 @@ def test_a_server_that_is_stopped_while_it_starts_ends_with_status_0(
         try:
             connection, _ = database.accept()
             with connection:
-                process.send_signal(number)
+                process.send_signal(signal.SIGTERM)
                 assert process.wait(60) == 0
         finally:
             process.kill()
