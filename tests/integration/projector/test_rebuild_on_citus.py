@@ -177,8 +177,6 @@ SELECT nodeid, nodename, nodeport, get_shard_id_for_distribution_column('read_mo
 FROM pg_dist_node n WHERE groupid > 0"""
 ANNOUNCED = "SELECT epoch FROM projector.announced"
 BEHIND_PROXY = "SELECT citus_update_node($1, '127.0.0.1', $2)"
-# Otherwise Citus refuses DDL until it has told the other nodes of the new address, a minute later.
-IN_SYNC = "SELECT start_metadata_sync_to_node('127.0.0.1', $1)"
 
 
 @asynccontextmanager
@@ -192,7 +190,6 @@ async def behind_proxy(
         connected(on_node(url, node)) as worker,
     ):
         await coordinator.execute(BEHIND_PROXY, node["nodeid"], proxy.port)
-        await coordinator.execute(IN_SYNC, proxy.port)
         yield worker, proxy
 
 
