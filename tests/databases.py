@@ -129,7 +129,12 @@ class Databases:
             try:
                 await connection.execute(statement)
                 return
-            except (asyncpg.InterfaceError, asyncpg.PostgresConnectionError, OSError):
+            except (
+                asyncpg.InterfaceError,
+                asyncpg.InternalClientError,
+                asyncpg.PostgresConnectionError,
+                OSError,
+            ):
                 # The test has stopped its server, and started it again.
                 connection.terminate()
         self._connections[node] = await asyncpg.connect(node, server_settings=_LOCAL)

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import mkdtemp
 
 from deploy.embedded.programs import LIBRARIES, PACKAGE
 from tests.e2e.container import Image
@@ -146,8 +147,10 @@ def without_name(file: str) -> str:
 @contextmanager
 def engine(folder: Path) -> Iterator[Engine]:
     """Starts an engine whose files are in ``folder``, and ends it with all that it runs."""
+    # The path of a socket has at most 107 bytes.
+    execution = mkdtemp(prefix="engine-")
     options = (
-        f"--data-root={folder}/data --exec-root={folder}/exec --pidfile={folder}/pid "
+        f"--data-root={folder}/data --exec-root={execution} --pidfile={folder}/pid "
         f"--host=unix://{folder}/socket --bridge=none "
         "--exec-opt=native.cgroupdriver=cgroupfs"
     )
@@ -166,6 +169,7 @@ def engine(folder: Path) -> Iterator[Engine]:
     finally:
         process.kill()
         process.wait()
+        shutil.rmtree(execution, ignore_errors=True)
 
 
 def _wait_until_it_answers(folder: Path, process: subprocess.Popen[bytes]) -> None:
