@@ -199,5 +199,7 @@ async def refused(port: int) -> None:
                 _, writer = await asyncio.open_connection("127.0.0.1", port)
             except ConnectionRefusedError:
                 return
+            except ConnectionResetError:
+                continue  # the listener was closed before it accepted
             writer.close()
             await asyncio.sleep(0.01)
