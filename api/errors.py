@@ -7,12 +7,12 @@ ApiError
 ├── Unauthorized            401
 ├── Forbidden, OtherEnvironment, ForgedRequest  403
 ├── SlowClient              408
-├── StillInFlight, NothingToRevert  409
+├── RequestInProgress, NothingToRevert  409
 ├── Gone                    410
 ├── FileTooLarge            413
 ├── UnsupportedMedia        415
 ├── RateLimitExceeded ── CostLimitExceeded, TooManyImports, TooManyStreams  429
-└── NotVisibleYet, Busy, KeysUnchecked, NoTemporarySpace  503
+└── NotVisibleYet, Busy, KeysUnavailable, NoTemporarySpace  503
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from api.rest.wire import ErrorBody, encode
 from read_side.refusals import IncompleteIndex, InvalidQuery, NotFound, ReadModelUnavailable
 from write_side.domain import refusals as r
 from write_side.domain.text import NotJSON
-from write_side.fair_queue import NoTurn
+from write_side.fair_queue import Overloaded
 from write_side.store.conflicts import StoreUnavailable
 
 RETRY_IMPORT = 5
@@ -76,7 +76,7 @@ class SlowClient(ApiError):
         super().__init__("The request body did not arrive in time")
 
 
-class StillInFlight(ApiError):
+class RequestInProgress(ApiError):
     def __init__(self) -> None:
         super().__init__("A request with this Idempotency-Key is still in progress")
 
@@ -143,7 +143,7 @@ class NotVisibleYet(ApiError):
     """The read model has not reached the position that the request names."""
 
 
-class KeysUnchecked(ApiError):
+class KeysUnavailable(ApiError):
     """The keys that this process knows may include revoked ones."""
 
     def __init__(self) -> None:
@@ -184,7 +184,7 @@ STATUS: dict[type[Exception], int] = {
     r.UnknownWebhook: 404,
     r.EnvironmentNotSetUp: 404,
     SlowClient: 408,
-    StillInFlight: 409,
+    RequestInProgress: 409,
     NothingToRevert: 409,
     Gone: 410,
     FileTooLarge: 413,
@@ -193,17 +193,17 @@ STATUS: dict[type[Exception], int] = {
     r.VersionConflict: 409,
     r.ContentTypeInUse: 409,
     r.CommandKeyReused: 422,
-    r.OtherFile: 422,
+    r.FileMismatch: 422,
     RateLimitExceeded: 429,
     NotVisibleYet: 503,
     Busy: 503,
     NoTemporarySpace: 503,
-    KeysUnchecked: 503,
+    KeysUnavailable: 503,
     ReadModelUnavailable: 503,
     IncompleteIndex: 503,
     r.StaleDecision: 503,
     StoreUnavailable: 503,
-    NoTurn: 503,
+    Overloaded: 503,
     # A full disk, too little memory, too many connections (SQLSTATE class 53).
     asyncpg.InsufficientResourcesError: 503,
 }
@@ -212,6 +212,7 @@ ROUTER = {
     404: "Not found",
     405: "Method not allowed",
     413: "Request body is too large",
+    417: "Unsupported Expect header: use 100-continue, or leave it out",
     414: f"Request target is too long: the limit is {MAX_TARGET:,} bytes",
     431: f"Request headers are too large: the limit is 128 headers of {MAX_HEADER:,} bytes each",
     501: "Unknown method: use GET, HEAD, POST or OPTIONS",
@@ -234,7 +235,7 @@ def message_of(error: Exception) -> str:
         return ROUTER.get(error.status, error.reason)
     if isinstance(error, NotJSON):
         return "Request body must be valid JSON"
-    if isinstance(error, KeysUnchecked | IncompleteIndex):
+    if isinstance(error, KeysUnavailable | IncompleteIndex):
         return str(error)
     match status_of(error):
         case 500:

@@ -23,13 +23,14 @@ from write_side.domain.identity import new_id
 from write_side.domain.refusals import Refused, UnknownImport
 from write_side.imports import jobs
 from write_side.imports.check import check
-from write_side.imports.column_names import mapped
+from write_side.imports.columns import mapped
 from write_side.imports.file_reader import read_file
 from write_side.imports.importer import PreviewOutdated, RepeatsUndecided, RowsRefused, run_import
 from write_side.imports.jobs import ClaimedJob, JobState
 from write_side.imports.report import import_report
 from write_side.imports.table import FileRefused, Table
 from write_side.repository import Repository
+from write_side.waiting import wait_until_set
 
 AT_ONCE = 2
 ATTEMPTS = 5
@@ -94,9 +95,7 @@ class ImportWorker:
             if worked:
                 self.wake()
                 continue
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(POLL):
-                    await self._wake.wait()
+            await wait_until_set(self._wake, POLL)
 
     async def work(self) -> bool:
         """Claims one import and runs it; False if there is none."""

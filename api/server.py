@@ -5,8 +5,12 @@ from __future__ import annotations
 import asyncio
 import gc
 import signal
-from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+)
 
 from aiohttp import web
 
@@ -151,22 +155,40 @@ async def serve(settings: ApiSettings) -> None:
     """Serves until SIGTERM or SIGINT; then lets requests in progress finish."""
     raise_open_files()
     stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
-    async with open_service(settings) as service:
-        public = _listener(settings, application(service), settings.host, settings.port)
-        operators = _listener(
-            settings,
-            operator_application(service),
-            settings.admin_host,
-            settings.admin_port,
-            OPERATORS,
-        )
-        async with closed_together(public, operators):
-            freeze_objects()
-            await stop.wait()
+    starting = asyncio.current_task()
+    assert starting is not None
+    async with AsyncExitStack() as opened:
+        # A database that does not respond would delay the end by up to a minute.
+        _on_stop(starting.cancel)
+        try:
+            service = await opened.enter_async_context(open_service(settings))
+        except asyncio.CancelledError:
+            if starting.cancelling():
+                return
+            raise
+        _on_stop(stop.set)
+        await _listen(service, stop)
     COUNTS.flush()
+
+
+async def _listen(service: Service, stop: asyncio.Event) -> None:
+    settings = service.settings
+    public = _listener(settings, application(service), settings.host, settings.port)
+    operators = _listener(
+        settings,
+        operator_application(service),
+        settings.admin_host,
+        settings.admin_port,
+        OPERATORS,
+    )
+    async with closed_together(public, operators):
+        freeze_objects()
+        await stop.wait()
+
+
+def _on_stop(act: Callable[[], object]) -> None:
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, act)
 
 
 @asynccontextmanager

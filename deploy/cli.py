@@ -57,6 +57,9 @@ class Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Raises NoSuchCommand with the names that are similar to the mistyped one."""
+        # `invoke` needs it if the import of the command is interrupted.
+        ctx.invoked_subcommand = args[0]
+        _block_stops(signal.SIG_UNBLOCK)
         try:
             return super().resolve_command(ctx, args)
         except click.exceptions.NoSuchCommand as error:
@@ -65,9 +68,18 @@ class Commands(click.Group):
             ) from None
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Runs the command; an expected failure ends with one line and exit status 1."""
-        with explained():
-            return super().invoke(ctx)
+        """Runs the command; an expected failure ends with one line and exit status 1.
+
+        Ctrl-C or SIGTERM also ends it with status 1, but a server that is told to stop while it
+        starts ends with status 0, as it does later.
+        """
+        try:
+            with explained():
+                return super().invoke(ctx)
+        except KeyboardInterrupt:
+            _block_stops(signal.SIG_BLOCK)
+            is_server = COMMANDS.get(ctx.invoked_subcommand or "") == "servers"
+            raise click.exceptions.Exit(0 if is_server else 1) from None
 
 
 @click.command(cls=Commands, epilog="Settings come from the environment: contentlog settings")
@@ -83,10 +95,21 @@ def cli() -> None:
 
 def main() -> None:
     """The entry point. SIGTERM acts like Ctrl-C, so that started processes are stopped."""
+    # Until the name of the command is known: an interrupted command's status depends on it.
+    _block_stops(signal.SIG_BLOCK)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with contextlib.suppress(AttributeError):
         signal.signal(signal.SIGHUP, _as_sigterm)
-    cli(prog_name="contentlog")
+    try:
+        cli(prog_name="contentlog")
+    finally:
+        # While Python ends, another SIGTERM would kill it and change the exit status.
+        _block_stops(signal.SIG_BLOCK)
+
+
+def _block_stops(how: int) -> None:
+    with contextlib.suppress(AttributeError):  # not on Windows
+        signal.pthread_sigmask(how, (signal.SIGINT, signal.SIGTERM))
 
 
 def _as_sigterm(_number: int, _frame: FrameType | None) -> None:

@@ -70,7 +70,7 @@ def databases(settings: Settings, *, create: bool = True) -> Iterator[Databases]
 
     Raises SettingsError if there is no such read model. With ``create=False`` raises
     EmbeddedPostgresError if there is no database yet. Raises MigrationError if the event store is
-    of an unreleased version, and PoolerInTheWay.
+    of an unreleased version, and UnexpectedPooler.
     """
     with _located(settings, create=create) as found:
         asyncio.run(_check(found))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, get_type_hints
+from urllib.parse import parse_qsl
 
 import msgspec
 from msgspec import Meta, Struct
@@ -23,6 +24,7 @@ from deploy.settings import (
     NamedReadModel,
     Settings,
     SettingsError,
+    urls_of,
     without_password,
 )
 from write_side.domain.identity import is_slug
@@ -30,6 +32,20 @@ from write_side.domain.suggestion import nearest
 
 NAME = "<NAME>"
 """Stands for the name of a read model in the documentation."""
+SPECIAL_CHARACTERS = "; write special characters of a password as %XX, such as %2F for '/'"
+_OPTIONS = {
+    "sslmode": ("disable", "allow", "prefer", "require", "verify-ca", "verify-full"),
+    "target_session_attrs": (
+        "any",
+        "primary",
+        "standby",
+        "prefer-standby",
+        "read-write",
+        "read-only",
+    ),
+}
+"""What asyncpg takes; its own refusal does not name the setting."""
+_KINDS = "|".join(field.encode_name for field in msgspec.structs.fields(NamedReadModel))
 
 
 class Setting(Struct, frozen=True):
@@ -57,6 +73,7 @@ def load_settings(environment: Mapping[str, str]) -> Settings:
             networks(getattr(settings, name))
         except ValueError as error:
             raise SettingsError(f"{PREFIX}{name.upper()} takes {PROXIES}: {error}") from None
+    named = replace(settings, named_models=dict(_named_models(environment)))
     for name in ("event_store_url", "read_model_url"):
         pool = name.replace("url", "pool_url")
         if getattr(settings, pool) and not getattr(settings, name):
@@ -64,7 +81,9 @@ def load_settings(environment: Mapping[str, str]) -> Settings:
                 f"{PREFIX}{pool.upper()} is set, but {PREFIX}{name.upper()} is not: set it to the "
                 "PostgreSQL behind the pooler"
             )
-    named = replace(settings, named_models=dict(_named_models(environment)))
+    for variable, value in environment.items():
+        if variable in given or _named(variable):
+            _check_options(variable, value)
     _check_databases(named)
     return named
 
@@ -76,6 +95,7 @@ def _named_models(environment: Mapping[str, str]) -> Iterator[tuple[str, NamedRe
         if value and (named := _named(variable)):
             found.setdefault(named[1], {})[named[2]] = value
     for name, given in sorted(found.items()):
+        check_model_name(name.lower())
         prefix = _prefix(name)
         if "URL" not in given:
             raise SettingsError(f"{prefix}{min(given)} is set, but {prefix}URL is not")
@@ -93,10 +113,19 @@ def _named_models(environment: Mapping[str, str]) -> Iterator[tuple[str, NamedRe
 
 def _named(variable: str) -> re.Match[str] | None:
     """The name and the kind of a named read model's setting; None for another variable."""
-    kinds = "|".join(field.encode_name for field in msgspec.structs.fields(NamedReadModel))
-    found = re.fullmatch(rf"{_prefix('([A-Z][A-Z0-9]{0,30})')}({kinds})", variable)
+    found = re.fullmatch(rf"{_prefix('([A-Z][A-Z0-9]{0,30})')}({_KINDS})", variable)
     is_reserved = variable in _variables() or (found and found[1] == DEFAULT_MODEL.upper())
     return None if is_reserved else found
+
+
+def check_model_name(name: str) -> None:
+    """Raises SettingsError if a setting of the read model would be one of another meaning."""
+    fixed = [one for one in _variables() if re.fullmatch(f"{_prefix(name.upper())}({_KINDS})", one)]
+    if fixed:
+        raise SettingsError(
+            f"a read model cannot have the name '{name}', because {fixed[0]} is a setting of the "
+            f"read model '{DEFAULT_MODEL}': choose another name"
+        )
 
 
 def _prefix(name: str) -> str:
@@ -107,6 +136,17 @@ def _variables() -> set[str]:
     """The names of all settings but those of named read models."""
     fields = msgspec.structs.fields(Settings)
     return {field.encode_name for field in fields if field.name != "named_models"}
+
+
+def _check_options(variable: str, value: str) -> None:
+    """Raises SettingsError if an option of a URL has a value that asyncpg does not know."""
+    if not variable.endswith(("_URL", "_URLS")):
+        return
+    for url in urls_of(value):
+        for option, given in parse_qsl(url.partition("?")[2]):
+            takes = _OPTIONS.get(option)
+            if takes and given not in takes:  # It is not shown: it may be a part of a password.
+                raise SettingsError(f"{variable}: {option} takes {' | '.join(takes)}")
 
 
 def _check_databases(settings: Settings) -> None:
@@ -169,7 +209,7 @@ def unknown_names(environment: Mapping[str, str]) -> dict[str, str]:
 
 def _unknown(name: str, known: Iterable[str]) -> str:
     """Compares names without the prefix, because the prefix makes any two of them similar."""
-    if re.fullmatch(r"READ_MODEL_\w+_(URL|WORKSPACES)", name):
+    if re.fullmatch(rf"READ_MODEL_\w+_({_KINDS})", name):
         return (
             f"'{PREFIX}{name}' is set, but the name of a read model takes {NAMES}, and not "
             f"'{DEFAULT_MODEL}'"
@@ -183,9 +223,12 @@ def _refusal(error: str, given: Mapping[str, str], settings: list[Setting]) -> S
     found = re.search(rf"\$\.({PREFIX}\w+)", error)
     assert found is not None, error
     takes = {setting.name: setting.takes for setting in settings}[found[1]]
-    # A mistyped URL may still contain a password.
-    shown = "" if found[1].endswith(("_URL", "_URLS")) else f", not {given[found[1]]!r}"
-    return SettingsError(f"{found[1]} takes {takes}{shown}")
+    value = given[found[1]]
+    if not found[1].endswith(("_URL", "_URLS")):
+        hint = f", not {value!r}"
+    else:  # A mistyped URL may still contain a password.
+        hint = SPECIAL_CHARACTERS if re.match(r"\s*postgres(ql)?://", value) else ""
+    return SettingsError(f"{found[1]} takes {takes}{hint}")
 
 
 def _described(field: Any, hint: Any, value: object) -> Setting:

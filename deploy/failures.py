@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import click
 
-MIGRATE = "the database is not set up for this version: run `contentlog migrate`"
+DOCTOR = ": run `contentlog doctor`"
 
 
 class Failed(click.ClickException):
@@ -24,11 +24,9 @@ class Failed(click.ClickException):
 
 @contextmanager
 def explained() -> Iterator[None]:
-    """Turns an expected exception into Failed, and Ctrl-C into an exit with status 1."""
+    """Turns an expected exception into Failed."""
     try:
         yield
-    except KeyboardInterrupt:
-        raise click.exceptions.Exit(1) from None
     except (click.ClickException, click.exceptions.Exit, BrokenPipeError):
         raise
     except Exception as error:
@@ -42,21 +40,27 @@ def explanation(error: Exception) -> str | None:
     """The error in one line; None for an unexpected one."""
     import asyncpg
 
+    from write_side.domain.refusals import Refused
+    from write_side.postgres.connection import MIGRATE, NOT_MIGRATED, is_transient
+
+    if isinstance(error, Refused):
+        return _in_lower_case(str(error))
     if isinstance(error, _expected()):
         return str(error)
-    if isinstance(
-        error,
-        asyncpg.UndefinedTableError
-        | asyncpg.InvalidSchemaNameError
-        | asyncpg.UndefinedFunctionError
-        | asyncpg.UndefinedColumnError,
-    ):
+    if not is_transient(error) and isinstance(error, NOT_MIGRATED):
         return MIGRATE
     if isinstance(error, asyncpg.InsufficientPrivilegeError):
         return f"{error}: if another role owns the event store's tables, set CONTENTLOG_OWNER_URL"
     if isinstance(error, asyncpg.PostgresError | asyncpg.InterfaceError | OSError):
-        return f"PostgreSQL or the operating system refused: {str(error) or type(error).__name__}"
+        reason = str(error).removesuffix(".") or type(error).__name__
+        return f"PostgreSQL or the operating system refused: {reason}{DOCTOR}"
     return None
+
+
+def _in_lower_case(text: str) -> str:
+    """The sentence as it continues a line. In the API and the dashboard it begins the message."""
+    begins_with_word = text[1:2] == " " or text[1:2].islower()
+    return text[:1].lower() + text[1:] if begins_with_word else text
 
 
 def _expected() -> tuple[type[Exception], ...]:
@@ -68,16 +72,16 @@ def _expected() -> tuple[type[Exception], ...]:
     from projector.checkpoint import CheckpointConflict
     from projector.log import Halted
     from projector.projection import Inconsistent
-    from projector.rebuild.distributed import ReadersInTheWay
+    from projector.rebuild.distributed import ReadLockTimeout
     from projector.rebuild.operations import NoPreviousReadModel
     from projector.rebuild.progress import OperationInProgress
     from projector.rebuild.worker_pool import WorkerDied
     from read_side.engine import EngineRefused
     from read_side.schema import ShapeMismatch, WorkspacesMismatch
-    from write_side.domain.refusals import Refused, StaleDecision
+    from write_side.domain.refusals import StaleDecision
     from write_side.imports.table import FileRefused
     from write_side.manifest.source import ManifestError
-    from write_side.postgres.pooler import PoolerInTheWay
+    from write_side.postgres.pooler import UnexpectedPooler
     from write_side.store.conflicts import StoreError
     from write_side.store.mapper import UndecodableEvent, UnknownTopic
     from write_side.store.migrations import MigrationError
@@ -87,7 +91,6 @@ def _expected() -> tuple[type[Exception], ...]:
         DatabaseUnreachable,
         EmbeddedPostgresError,
         SettingsError,
-        Refused,
         StaleDecision,
         FileRefused,
         ManifestError,
@@ -95,12 +98,12 @@ def _expected() -> tuple[type[Exception], ...]:
         UndecodableEvent,
         UnknownTopic,
         MigrationError,
-        PoolerInTheWay,
+        UnexpectedPooler,
         ShapeMismatch,
         WorkspacesMismatch,
         EngineRefused,
         OperationInProgress,
-        ReadersInTheWay,
+        ReadLockTimeout,
         CheckpointConflict,
         Halted,
         Inconsistent,

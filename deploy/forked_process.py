@@ -68,13 +68,15 @@ def _run(parent: int, work: Callable[[], None]) -> None:
     signal.set_wakeup_fd(-1)  # it wakes the parent's event loop
     for number in STOPPING:
         signal.signal(number, signal.default_int_handler)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
     os.setsid()
     if sys.platform == "linux":
         end_with(parent)
     try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
         with explained():
             work()
+    except KeyboardInterrupt:
+        sys.exit(1)
     except click.ClickException as failure:
         failure.show()
         sys.exit(failure.exit_code)

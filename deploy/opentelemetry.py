@@ -43,7 +43,7 @@ def provider(exporter: str, ratio: float, process: str) -> TracerProvider:
     if str(given.attributes["service.name"]).startswith("unknown_service"):
         given = given.merge(Resource({"service.name": process}))
     made = TracerProvider(
-        sampler=OwnSampler(ratio),
+        sampler=RatioSampler(ratio),
         resource=Resource({"service.version": version("contentlog")}).merge(given),
         shutdown_on_exit=False,
     )
@@ -51,7 +51,7 @@ def provider(exporter: str, ratio: float, process: str) -> TracerProvider:
     return made
 
 
-class OwnSampler(Sampler):
+class RatioSampler(Sampler):
     """Follows our own spans. A client decides nothing: it could have every request recorded, or
     choose trace ids that a ratio of trace ids selects."""
 
@@ -78,7 +78,7 @@ class OwnSampler(Sampler):
         return SamplingResult(Decision.DROP)
 
     def get_description(self) -> str:
-        return f"OwnSampler{{{self._ratio}}}"
+        return f"RatioSampler{{{self._ratio}}}"
 
 
 class OpenTelemetry:

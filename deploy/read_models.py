@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from deploy.environment import check_model_name
 from deploy.settings import DEFAULT_MODEL, PREFIX, ModelEngine, Settings, SettingsError
 from write_side.postgres.pooler import PoolerUrl
 
@@ -58,6 +59,7 @@ def selected(settings: Settings) -> ReadModel:
     """The one that ``CONTENTLOG_READ_MODEL`` or ``--read-model`` names. Raises SettingsError."""
     known = {model.name: model for model in read_models(settings)}
     if settings.read_model not in known:
+        check_model_name(settings.read_model)
         names = ", ".join(f"'{name}'" for name in known)
         raise SettingsError(
             f"there is no read model '{settings.read_model}': choose from {names}, or set "

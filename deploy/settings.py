@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import re
 from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit, urlunsplit
 
 from msgspec import Meta, Struct
 
 from api.http.client_address import Network, networks
+from read_side.engine import Engine
 from write_side.postgres.pooler import PoolerUrl
 
 PREFIX = "CONTENTLOG_"
 DEFAULT_MODEL = "default"
 NAMES = "1 to 31 letters and digits, beginning with a letter"
+"""Of a read model: in upper case in the names of variables, in lower case everywhere else."""
 SLUGS = "slugs of workspaces, separated by commas"
 PROXIES = "addresses and CIDR networks, separated by commas"
 
@@ -27,7 +28,14 @@ def _takes(text: str, default: str | None = None, **bounds: Any) -> Meta:
     return Meta(**bounds, extra={"takes": text, **({"default": default} if default else {})})
 
 
-POSTGRESQL = r"^postgres(ql)?://"
+# A password has no character that ends the host's name. asyncpg would take what follows for the
+# host, and show it in an error.
+_HOST = r"(\[[^\]@]*\]|[^\[\]:,/?#@\s]*)(:\d*)?"
+_ONE = (
+    rf"postgres(ql)?://([^/?#\[\]]*@)?{_HOST}(,{_HOST})*"
+    r"(/[^?#@]*)?(\?([\w.]+=[^#]*)?)?"
+)
+POSTGRESQL = f"^{_ONE}$"
 A_URL = "a PostgreSQL URL, such as postgresql://user:password@host"
 Url = Annotated[
     str, _takes(f"{A_URL}:5432/database", "the embedded PostgreSQL", pattern=POSTGRESQL)
@@ -37,10 +45,14 @@ ModelUrl = Annotated[str, _takes("a PostgreSQL URL", "none", pattern=POSTGRESQL)
 Urls = Annotated[
     str,
     _takes(
-        "PostgreSQL URLs, separated by commas", "none", pattern=r"^(\s*postgres(ql)?://[^\s]*)?$"
+        "PostgreSQL URLs, separated by commas",
+        "none",
+        pattern=rf"^\s*({_ONE}(,\s*{_ONE})*)?\s*$",
     ),
 ]
-ModelName = Annotated[str, _takes(f"a name: {NAMES}", pattern=r"^[a-z][a-z0-9]{0,30}$")]
+ModelName = Annotated[
+    str, _takes(f"a name in lower case: {NAMES}", pattern=r"^[a-z][a-z0-9]{0,30}$")
+]
 Slugs = Annotated[str, _takes(SLUGS, "all")]
 Text = Annotated[str, _takes("text", min_length=1)]
 Port = Annotated[int, _takes("a whole number from 1 to 65535", ge=1, le=65535)]
@@ -57,7 +69,7 @@ Streams = Annotated[int, _takes("a whole number of streams", ge=0, le=100_000)]
 Flag = Annotated[bool, _takes("true or false", "true")]
 Switch = Annotated[bool, _takes("true or false", "false")]
 Proxies = Annotated[str, _takes(PROXIES, "none")]
-ModelEngine = Annotated[Literal["postgresql", "citus"], _takes("postgresql or citus")]
+ModelEngine = Annotated[Engine, _takes("postgresql or citus")]
 LogFormat = Annotated[
     Literal["json", "text"],
     _takes("json or text", "text on a terminal and for commands that end, else json"),
@@ -311,7 +323,7 @@ class Settings(
 
 def urls_of(text: str) -> tuple[str, ...]:
     """The URLs of a list. One that names several hosts has commas too."""
-    return tuple(re.split(r",(?=postgres(?:ql)?://)", text)) if text else ()
+    return tuple(re.split(r",\s*(?=postgres(?:ql)?://)", text.strip())) if text.strip() else ()
 
 
 def without_password(text: str) -> str:
@@ -320,12 +332,12 @@ def without_password(text: str) -> str:
 
 
 def _without_password(text: str) -> str:
-    if "://" not in text:
+    """Hides all up to the last "@" as well if the password has characters that end a host."""
+    scheme, mark, rest = text.partition("://")
+    if not mark:
         return text
-    try:
-        parts = urlsplit(text)
-    except ValueError:
-        return f"{text.partition('://')[0]}://…"
-    name, at, host = parts.netloc.rpartition("@")
+    address, *query = re.split(r"(?=\?[\w.]+=)", rest, maxsplit=1)
+    name, at, host = address.rpartition("@")
     shown = f"{name.partition(':')[0]}{':…' if ':' in name else ''}{at}{host}"
-    return urlunsplit(parts._replace(netloc=shown))
+    hidden = (re.sub(r"(password=)[^&]*", r"\1…", one) for one in query)
+    return f"{scheme}://{shown}{''.join(hidden)}"

@@ -12,8 +12,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec import Struct
+
 from projector.checkpoint import hold
-from projector.entry_rows import Renderers, entry_rows, locale_rows, put_entries, put_locales
+from projector.entry_rows import entry_rows, locale_rows, put_entries, put_locales
 from projector.entry_search import EntrySearch
 from projector.entry_values import TypeValues, add_values
 from projector.rows import EntryState, columns
@@ -24,6 +26,18 @@ from write_side.domain.entry_keys import SEARCH
 from write_side.postgres.connection import Connection
 from write_side.postgres.statements import statement
 
+CHUNK = 500
+"""Entries in one transaction, unless they have more than CHUNK_BYTES."""
+CHUNK_BYTES = 16 * 1024 * 1024
+
+
+class _Chunk(Struct, frozen=True):
+    """``paths``: those to be filled; none if the entries are to be rendered."""
+
+    type_: ContentType
+    states: list[EntryState]
+    paths: list[str]
+
 
 async def update_chunk(connection: Connection, epoch: int) -> bool:
     """Brings one chunk of entries up to date with the newest version of their type; first those
@@ -31,67 +45,52 @@ async def update_chunk(connection: Connection, epoch: int) -> bool:
     async with write_transaction(connection) as transaction:
         # Holding the checkpoint prevents this projector's batches and a switch meanwhile.
         await hold(await transaction.connection(), epoch)
-        for name, update in (
-            ("incomplete_type", fill),
-            ("stale_type", rerender),
+        for outdated, update, move, end in (
+            ("incomplete_type", _fill, "move_indexing", "end_indexing"),
+            ("stale_type", _render, "move_rendering", "end_rendering"),
         ):
-            outdated = await connection.fetchrow(statement("projector", name))
-            if outdated is not None:
-                await update(connection, transaction, outdated)
-                return True
+            row = await connection.fetchrow(statement("projector", outdated))
+            if row is None:
+                continue
+            chunk = await _next_chunk(connection, row)
+            done = [chunk.type_.workspace, chunk.type_.id]
+            if chunk.states:
+                await update(connection, transaction, chunk)
+                await transaction.add(move, [*done, chunk.states[-1].position])
+            else:
+                await transaction.add(end, done)
+            return True
         return False
 
 
-CHUNK = 500
-CHUNK_BYTES = 16 * 1024 * 1024
-
-
-async def rerender(connection: Connection, transaction: WriteTransaction, stale: Any) -> None:
-    """Renders the next chunk of the type's entries under its newest version. ``stale``: a row of
+async def _next_chunk(connection: Connection, outdated: Any) -> _Chunk:
+    """The type's next entries, newest first. ``outdated``: a row of ``incomplete_type`` or
     ``stale_type``."""
-    type_ = type_row(stale)
-    rows = await _next_entries(connection, type_, stale["seen"])
-    if not rows:
-        await transaction.add("end_rendering", [type_.workspace, type_.id])
-        return
-    states = [entry_state(row) for row in rows]
-    types, renderers = {type_.id: type_}, Renderers()
-    await put_entries(transaction, entry_rows(states, types, renderers))
-    await put_locales(transaction, locale_rows((s.entry for s in states), types, renderers))
-    await transaction.add("move_rendering", [type_.workspace, type_.id, states[-1].position])
-
-
-async def _next_entries(connection: Connection, type_: ContentType, seen: int | None) -> list[Any]:
-    """The next chunk of the type's entries after the position ``seen``, newest first."""
+    type_ = type_row(outdated)
     of_type = (type_.workspace, type_.environment, type_.id)
-    return await connection.fetch(
-        statement("projector", "next_entries"), *of_type, seen, CHUNK, CHUNK_BYTES
+    rows = await connection.fetch(
+        statement("projector", "next_entries"), *of_type, outdated["seen"], CHUNK, CHUNK_BYTES
     )
+    return _Chunk(type_, [entry_state(row) for row in rows], outdated.get("paths", []))
 
 
-async def fill(connection: Connection, transaction: WriteTransaction, incomplete: Any) -> None:
-    """Brings the rows of the type's next chunk of entries up to date. ``incomplete``: a row of
-    ``incomplete_type``."""
-    type_ = type_row(incomplete)
-    rows = await _next_entries(connection, type_, incomplete["seen"])
-    if not rows:
-        await transaction.add("end_indexing", [type_.workspace, type_.id])
-        return
-    states = [entry_state(row) for row in rows]
-    await _replace(transaction, TypeValues(type_), states, incomplete["paths"])
-    if SEARCH in incomplete["paths"]:
-        await EntrySearch(connection).replace(transaction, states, {type_.id: type_})
-    await transaction.add("move_indexing", [type_.workspace, type_.id, states[-1].position])
+async def _render(_connection: Connection, transaction: WriteTransaction, chunk: _Chunk) -> None:
+    types = {chunk.type_.id: chunk.type_}
+    await put_entries(transaction, entry_rows(chunk.states, types))
+    entries = (state.entry for state in chunk.states)
+    await put_locales(transaction, locale_rows(entries, types))
 
 
-async def _replace(
-    transaction: WriteTransaction, values: TypeValues, states: list[EntryState], paths: list[str]
-) -> None:
+async def _fill(connection: Connection, transaction: WriteTransaction, chunk: _Chunk) -> None:
+    values = TypeValues(chunk.type_)
     gone = [
         (state.entry.workspace, state.entry.environment, state.position, list_)
-        for state in states
-        for list_ in values.lists(state.entry, paths)
+        for state in chunk.states
+        for list_ in values.lists(state.entry, chunk.paths)
     ]
     await transaction.add("drop_lists", columns(gone))
-    added = [row for state in states for row in values.at(state, paths)]
+    added = [row for state in chunk.states for row in values.at(state, chunk.paths)]
     await add_values(transaction, added)
+    if SEARCH in chunk.paths:
+        types = {chunk.type_.id: chunk.type_}
+        await EntrySearch(connection).replace(transaction, chunk.states, types)

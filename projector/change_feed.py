@@ -15,7 +15,6 @@ from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry
 from write_side.domain.entry_changes import actor_name
 from write_side.domain.events import STATUSES, ContentTypeRemoved, EntryCreated, EntryDeleted
-from write_side.postgres.connection import Connection
 
 CHANGE_COLUMNS = ChangeRow.__struct_fields__
 """The columns of ``change``, in the order of ``put_changes``."""
@@ -94,12 +93,6 @@ def fed_changes(changes: Sequence[ChangeRow]) -> tuple[FedChange, ...] | None:
     return tuple(
         FedChange(workspace, environment, ChangeRecord(*change))
         for workspace, environment, *change in change_rows(changes)
-    )
-
-
-async def copy_changes(connection: Connection, changes: Iterable[ChangeRow]) -> None:
-    await connection.copy_records_to_table(
-        "change", records=change_rows(changes), columns=CHANGE_COLUMNS
     )
 
 

@@ -18,6 +18,7 @@ from write_side.postgres.connection import Connection
 from write_side.postgres.statements import statement
 
 DURABLE = "SET LOCAL synchronous_commit = on"
+DURABLE_COMMITS = "SET synchronous_commit = on"
 
 
 class CheckpointConflict(Exception):
@@ -65,6 +66,8 @@ async def begin_epoch(
     # Checked first, because a row of a different shape may have other columns.
     check_identity(row, workspaces)
     if await is_distributed(connection):
+        # The connection may have been opened before there was a read model.
+        await connection.execute(DURABLE_COMMITS)
         position = row["position"]
         await announce(connection, Notice(epoch=row["epoch"], after=position, position=position))
     return row["epoch"], Checkpoint.of(row)

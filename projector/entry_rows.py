@@ -8,29 +8,15 @@ from typing import Any
 
 import msgspec
 
-from projector.rows import EntryState, portions
+from projector.rows import EntryState, Types, columns, portions
 from projector.write_transaction import WriteTransaction
-from write_side.domain.content_type import ContentType
 from write_side.domain.entry import MAX_RENDERED, Entry, rendered_bytes
 from write_side.domain.events import Translation
 from write_side.domain.identity import slug_hash
-from write_side.domain.rendering import Renderer
 
+PORTION = 16 * 1024 * 1024
+"""Characters of rendered fields in one statement; PostgreSQL does not accept a message of 1 GB."""
 _json = msgspec.json.Encoder()
-
-
-class Renderers:
-    """One renderer for each content type at its newest version."""
-
-    def __init__(self) -> None:
-        self._made: dict[str, tuple[int, Renderer]] = {}
-
-    def of(self, row: ContentType) -> Renderer:
-        version, renderer = self._made.get(row.id, (0, None))
-        if renderer is None or version != row.version:
-            renderer = Renderer(row.fields, row.stages)
-            self._made[row.id] = (row.version, renderer)
-        return renderer
 
 
 ENTRY_COLUMNS = (
@@ -66,15 +52,14 @@ Known = Mapping[str, EntryState | None]
 
 def entry_rows(
     states: Iterable[EntryState],
-    types: Mapping[str, ContentType],
-    renderers: Renderers,
+    types: Types,
     known: Known = MappingProxyType({}),
 ) -> Iterator[tuple[Any, ...]]:
     """The rows of ``entry``, rendered one after another."""
     for state in states:
         entry = state.entry
         type_ = types[entry.content_type_id]
-        renderer = renderers.of(type_)
+        renderer = type_.renderer
         stage = renderer.stage(entry.status, entry.stage_id)
         yield (
             entry.workspace,
@@ -118,15 +103,14 @@ def _are_the_same(some: Mapping[str, Translation], others: Mapping[str, Translat
 
 def locale_rows(
     entries: Iterable[Entry],
-    types: Mapping[str, ContentType],
-    renderers: Renderers,
+    types: Types,
     known: Known = MappingProxyType({}),
 ) -> Iterator[tuple[Any, ...]]:
     """The rows of ``entry_locale``, in the order of ``put_locales``: one for each locale into which
     an entry is translated. If it has only a title, the fields are those of the entry; if all of
     them would be large, they are rendered from their texts on reading."""
     for entry in entries:
-        renderer = renderers.of(types[entry.content_type_id])
+        renderer = types[entry.content_type_id].renderer
         is_large = rendered_bytes(entry) > MAX_RENDERED
         same = _same_rows(entry, known.get(entry.id)) if is_large else frozenset()
         for locale, translation in entry.translations.items():
@@ -154,20 +138,22 @@ def _same_rows(entry: Entry, known: EntryState | None) -> frozenset[str]:
     )
 
 
-async def add_entries(transaction: WriteTransaction, rows: Iterable[tuple[Any, ...]]) -> None:
-    """Writes rows of ``entry_rows`` that are new."""
-    for parameters in portions(rows):
-        await transaction.add("add_entries", parameters)
-
-
-async def put_entries(transaction: WriteTransaction, rows: Iterable[tuple[Any, ...]]) -> None:
-    """Writes rows of ``entry_rows``, new or changed."""
-    for parameters in portions(rows):
-        await transaction.add("put_entries", parameters)
+async def put_entries(
+    transaction: WriteTransaction, rows: Iterable[tuple[Any, ...]], *, are_new: bool = False
+) -> None:
+    """Writes rows of ``entry_rows``."""
+    for portion in portions(rows, _size, PORTION):
+        await transaction.add("add_entries" if are_new else "put_entries", columns(portion))
 
 
 async def put_locales(transaction: WriteTransaction, rows: Iterable[tuple[Any, ...]]) -> None:
     """Writes rows of ``locale_rows``."""
-    for parameters in portions(rows):
+    for portion in portions(rows, _size, PORTION):
+        parameters = columns(portion)
         await transaction.add("drop_shared_locales", parameters[:4])
         await transaction.add("put_locales", parameters)
+
+
+def _size(row: tuple[Any, ...]) -> int:
+    """That of the last two columns, the texts and rendered fields."""
+    return sum(len(text) for text in row[-2:] if text)

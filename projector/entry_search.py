@@ -7,17 +7,16 @@ translated, of the merged text: the title, and the fields that are ``searchable`
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct
 
-from projector.rows import EntryState, Rows, columns
+from projector.rows import EntryState, Rows, Types, columns, portions
 from projector.write_transaction import WriteTransaction
 from read_side.stems import Lexemes, Stems
-from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry
 from write_side.domain.words import (
     BLOCK,
@@ -37,7 +36,6 @@ MOST_POSITIONS = 8
 """Of a lexeme in a text, for its rank. With both limits, no text exceeds the 1 MB of a tsvector."""
 PORTION = 1_000_000
 """Characters whose words are in memory at the same time, unless a single text has more."""
-Types: TypeAlias = Mapping[str, ContentType]
 _decode = msgspec.json.Decoder().decode
 
 
@@ -100,7 +98,7 @@ class EntrySearch:
     async def _put(
         self, transaction: WriteTransaction, name: str, rows: Iterable[SearchRow], types: Types
     ) -> None:
-        for portion in _portions(rows):
+        for portion in portions(rows, lambda row: row.text.longest, PORTION):
             await transaction.add(name, columns(await self._values(portion, types)))
 
     async def _values(self, rows: list[SearchRow], types: Types) -> list[tuple[Any, ...]]:
@@ -198,19 +196,6 @@ def _texts(entry: Entry, types: Types) -> Iterator[tuple[str, SearchText]]:
 def _limited(title: str, values: tuple[Raw | None, ...], longest: int) -> SearchText:
     size = len(title) + sum(memoryview(value).nbytes for value in values if value)
     return SearchText(title, values, min(size, longest))
-
-
-def _portions(rows: Iterable[SearchRow]) -> Iterator[list[SearchRow]]:
-    gathered: list[SearchRow] = []
-    size = 0
-    for row in rows:
-        gathered.append(row)
-        size += row.text.longest
-        if size >= PORTION:
-            yield gathered
-            gathered, size = [], 0
-    if gathered:
-        yield gathered
 
 
 def _words(row: SearchRow, types: Types) -> tuple[list[str], list[str]]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 from uuid import UUID
 
 from msgspec import Struct
 
-from projector.rows import EntryState, Rows, columns
+from projector.rows import EntryState, Rows, Types, columns
 from projector.write_transaction import WriteTransaction
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry
@@ -87,9 +87,6 @@ class ValuesOfTypes:
         if made is None or made.version != type_.version:
             made = self._made[type_.id] = TypeValues(type_)
         return made
-
-
-Types: TypeAlias = Mapping[str, ContentType]
 
 
 def value_rows(

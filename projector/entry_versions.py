@@ -6,12 +6,9 @@ next event of the entry ends it; such rows never change.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from projector.rows import EntryState, PastVersion
 from read_side.lifetimes import class_of
 from write_side.domain.keys import LONGEST
-from write_side.postgres.connection import Connection
 
 VERSION_COLUMNS = (
     "workspace",
@@ -65,8 +62,3 @@ def ended_version(before: EntryState | None, after: EntryState) -> PastVersion |
 def comparable(text: str) -> str | None:
     """None for a text that filters do not compare."""
     return text if 4 * len(text) <= LONGEST or len(text.encode()) <= LONGEST else None
-
-
-async def copy_versions(connection: Connection, ended: Sequence[PastVersion]) -> None:
-    """Adds many rows, or the rows of a table that has no indexes yet."""
-    await connection.copy_records_to_table("past_version", records=ended, columns=VERSION_COLUMNS)

@@ -7,7 +7,6 @@ and the epoch it began fences off the one that was active before. The others sta
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -26,6 +25,7 @@ from read_side.schema import ShapeMismatch, Workspaces, WorkspacesMismatch
 from write_side.postgres.connection import Connection
 from write_side.postgres.session_lock import end_paused, try_lock
 from write_side.process_state import ProcessState
+from write_side.waiting import wait_until_set
 
 LOCK = 0x636C_6F67_0003
 STANDBY = 0.25
@@ -77,7 +77,7 @@ class Heartbeat:
         if self._state.role != "halted":
             self._state.report("active")
 
-    async def go_on(self) -> None:
+    async def resume(self) -> None:
         await self._connection.execute(_REPORT, self._id, None)
         await self._connection.execute(_CLEAR_HALTED)
         self._state.report("active")
@@ -144,7 +144,7 @@ class Follower:
         has_work = True
         while True:
             checkpoint = await self._catch_up(writer, growth, checkpoint)
-            await self._beat(self._heartbeat.go_on)
+            await self._beat(self._heartbeat.resume)
             if has_work or self._is_work_due():
                 has_work = await self._work(epoch, growth)
             if not has_work:
@@ -175,7 +175,7 @@ class Follower:
             ) from error
         except WorkspacesMismatch as error:
             raise Halted(str(error)) from error
-        _log.info("active", epoch=epoch, position=checkpoint.position)
+        _log.info("the projector is active", epoch=epoch, position=checkpoint.position)
         return epoch, checkpoint
 
     async def _catch_up(self, writer: Writer, growth: Growth, checkpoint: Checkpoint) -> Checkpoint:
@@ -195,7 +195,7 @@ class Follower:
                 following = await self._next(writer.epoch, growth, checkpoint)
             await self._analyze(len(batch))
             batch = following
-            await self._beat(self._heartbeat.go_on)
+            await self._beat(self._heartbeat.resume)
         return checkpoint
 
     async def _next(
@@ -244,10 +244,7 @@ class Follower:
 
     async def _wait(self, seconds: float) -> None:
         """Until an event arrives, at most."""
-        with contextlib.suppress(TimeoutError):
-            # Never wait_for: in Python 3.11 it may swallow a cancellation.
-            async with asyncio.timeout(seconds):
-                await self._arrived.wait()
+        await wait_until_set(self._arrived, seconds)
         if self._store.is_closed():
             raise ConnectionError("the connection to the event store is lost")
 

@@ -51,7 +51,7 @@ class Log:
         self.exhausted = len(rows) < limit and fits(rows)
         if not rows:
             return []
-        prove_contiguous(
+        check_contiguous(
             after, [rows[0]["notification_id"], rows[-1]["notification_id"]], len(rows)
         )
         batch: list[RecordedEvent] = []
@@ -120,7 +120,7 @@ def fits(rows: Iterable[Any]) -> bool:
     return 4 * sum(len(row["state"] or "") for row in rows) < BATCH_BYTES
 
 
-def prove_contiguous(after: int, ends: list[int], count: int) -> None:
+def check_contiguous(after: int, ends: list[int], count: int) -> None:
     """Positions have no gaps, so first, last and count show whether an event is missing."""
     first, last = ends
     if first != after + 1 or count != last - first + 1:
@@ -130,7 +130,7 @@ def prove_contiguous(after: int, ends: list[int], count: int) -> None:
         )
 
 
-def prove_whole(read: int, through: int) -> None:
+def check_complete(read: int, through: int) -> None:
     """Positions have no gaps, so the number of events up to a position equals it. Raises Gap."""
     if read != through:
         raise Gap(f"the log up to position {through} gave {read} events: events are missing")

@@ -13,12 +13,19 @@ import time
 import structlog
 from msgspec import Struct
 
+from projector.checkpoint import DURABLE_COMMITS
 from projector.follower import Follower, Heartbeat
 from projector.log import Halted
 from read_side.engine import is_distributed
 from read_side.schema import LIVE, Workspaces
 from write_side.domain.identity import new_id
-from write_side.postgres.connection import Connection, connect, is_transient
+from write_side.postgres.connection import (
+    MIGRATE,
+    NOT_MIGRATED,
+    Connection,
+    connect,
+    is_transient,
+)
 from write_side.process_state import ProcessState
 
 # Seconds.
@@ -28,13 +35,14 @@ PATIENCE = 10.0
 MOST_PATIENCE = 160.0
 LONG_SESSION = 300.0
 SHORTEST_PAUSE = 0.05
+COLLECT_AFTER = 20_000
+"""New objects until a garbage collection."""
 ONE_CONNECTION_TO_EACH_WORKER = {
     "citus.multi_shard_modify_mode": "sequential",
     "citus.max_adaptive_executor_pool_size": "1",
 }
 """On Citus, all that a transaction changes on a worker is then committed there at once (ADR 59).
 PostgreSQL ignores settings of extensions that it does not have."""
-_DURABLE_COMMITS = "SET synchronous_commit = on"
 _log = structlog.get_logger("projector")
 
 
@@ -46,14 +54,22 @@ class ProjectorSettings(Struct, frozen=True):
 
 async def run(settings: ProjectorSettings, state: ProcessState) -> None:
     """Projects until SIGTERM or SIGINT. It may be stopped at any point without loss."""
-    # A full garbage collection takes 20 to 30 ms, in which no write becomes visible. It skips what
-    # exists now.
-    gc.freeze()
+    collect_less()
     working = asyncio.create_task(run_sessions(settings, state))
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, working.cancel)
     with contextlib.suppress(asyncio.CancelledError):
         await working
+
+
+def collect_less() -> None:
+    """Spends less time on garbage collections, in which no write becomes visible.
+
+    They skip what exists now, which takes 20 to 30 ms to visit, and begin after more new objects
+    than by default: a batch has thousands, without cycles.
+    """
+    gc.freeze()
+    gc.set_threshold(COLLECT_AFTER)
 
 
 class Backoff:
@@ -123,8 +139,12 @@ async def _follow(follower: Follower, heartbeat: Heartbeat) -> None:
     except Exception as error:
         if is_transient(error):
             raise
-        _log.error("halted", exc_info=error)
-        reason = f"unexpected error: {type(error).__name__}; see the log of the projector"
+        if isinstance(error, NOT_MIGRATED):
+            _log.error("halted", reason=MIGRATE, fault=repr(error))
+            reason = MIGRATE
+        else:
+            _log.error("halted", exc_info=error)
+            reason = f"unexpected error: {type(error).__name__}; see the log of the projector"
     # Then try again, because the cause may have been fixed.
     for _ in range(RETRY_HALTED):
         await heartbeat.halt(reason)
@@ -169,7 +189,7 @@ async def connect_model(
     )
     try:
         if await is_distributed(connection):
-            await connection.execute(_DURABLE_COMMITS)
+            await connection.execute(DURABLE_COMMITS)
     except BaseException:
         connection.terminate()
         raise

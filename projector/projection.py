@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from projector.change_feed import entry_change, type_change
 from projector.entry_versions import ended_version
@@ -26,6 +26,7 @@ from write_side.domain.content_type import evolve as evolve_content_type
 from write_side.domain.entry import evolve
 from write_side.domain.entry_changes import actor_name
 from write_side.domain.identity import PRODUCTION, Actor
+from write_side.domain.webhook import evolve_webhook
 
 
 class RecordedEvent(Struct, frozen=True):
@@ -137,19 +138,30 @@ def former_slug(before: EntryState | None, after: EntryState, position: int) -> 
     )
 
 
+def add_history(
+    rows: Rows,
+    recorded: RecordedEvent,
+    before: EntryState | None,
+    after: EntryState,
+    type_slug: str,
+) -> None:
+    """Adds what the entry's event has ended, and the change that it made. ``type_slug``: of the
+    entry's content type."""
+    past = former_slug(before, after, recorded.position)
+    if past is not None:
+        rows.past_slugs.append(past)
+    ended = ended_version(before, after)
+    if ended is not None:
+        rows.past_versions.append(ended)
+    rows.changes.append(entry_change(recorded.event, recorded.position, before, after, type_slug))
+
+
 def _entry(recorded: RecordedEvent, event: Any, before: Rows, after: Rows) -> None:
     known = _known(after.entries, before.entries, event.entry_id)
     content_type = _required(after.types, before.types, event.content_type_id, recorded)
     state = next_state(known, recorded)
     after.entries[event.entry_id] = None if state.entry.deleted else state
-    past = former_slug(known, state, recorded.position)
-    if past is not None:
-        after.past_slugs.append(past)
-    ended = ended_version(known, state)
-    if ended is not None:
-        after.past_versions.append(ended)
-    position = recorded.position
-    after.changes.append(entry_change(event, position, known, state, content_type.slug))
+    add_history(after, recorded, known, state, content_type.slug)
 
 
 def _type(recorded: RecordedEvent, event: e.ContentTypeEvent, before: Rows, after: Rows) -> None:
@@ -235,43 +247,17 @@ def _media(_r: RecordedEvent, event: Any, _b: Rows, after: Rows) -> None:
     )
 
 
-def _webhook(
-    recorded: RecordedEvent,
-    event: e.WebhookDefined,
-    before: Rows,
-    after: Rows,
-) -> None:
+def _webhook(recorded: RecordedEvent, event: Any, before: Rows, after: Rows) -> None:
     key = (event.workspace, event.name)
     known = None
-    if isinstance(event, e.WebhookChanged):
+    if not isinstance(event, e.WebhookCreated | e.WebhookRemoved):
         known = _required(after.webhooks, before.webhooks, key, recorded)
-    after.webhooks[key] = WebhookRow(
-        workspace=event.workspace,
-        name=event.name,
-        url=event.url,
-        environment=event.webhook_environment,
-        types=event.types,
-        events=event.events,
-        include_entry=event.include_entry,
-        created=known.created if known else recorded.version,
-        position=recorded.position,
-        off=known.off if known else None,
-        changed_at=event.at,
+    webhook = evolve_webhook(known, event, recorded.version)
+    after.webhooks[key] = (
+        None
+        if webhook is None
+        else WebhookRow(**{**asdict(webhook), "position": recorded.position})
     )
-
-
-def _webhook_removed(
-    _r: RecordedEvent, event: e.WebhookRemoved, _before: Rows, after: Rows
-) -> None:
-    after.webhooks[(event.workspace, event.name)] = None
-
-
-def _webhook_switched(recorded: RecordedEvent, event: Any, before: Rows, after: Rows) -> None:
-    key = (event.workspace, event.name)
-    known = _required(after.webhooks, before.webhooks, key, recorded)
-    off = event.reason if isinstance(event, e.WebhookSwitchedOff) else None
-    position = recorded.position
-    after.webhooks[key] = replace(known, off=off, position=position, changed_at=event.at)
 
 
 def _import(_r: RecordedEvent, event: e.ImportRecorded, _b: Rows, after: Rows) -> None:
@@ -320,9 +306,9 @@ _STEPS: dict[type[e.Event], Callable[[RecordedEvent, Any, Rows, Rows], None]] = 
     e.MediaRemoved: _media,
     e.WebhookCreated: _webhook,
     e.WebhookChanged: _webhook,
-    e.WebhookRemoved: _webhook_removed,
-    e.WebhookSwitchedOff: _webhook_switched,
-    e.WebhookSwitchedOn: _webhook_switched,
+    e.WebhookRemoved: _webhook,
+    e.WebhookSwitchedOff: _webhook,
+    e.WebhookSwitchedOn: _webhook,
     e.WebhookSecretRotated: _ignore,
     e.ImportRecorded: _import,
     e.ImportReverted: _reverted,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -13,11 +13,16 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from read_side.changes import Kind
+from read_side.lookups import ImportRun
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry
 from write_side.domain.events import Plan
 from write_side.domain.identity import slug_hash
+from write_side.domain.webhook import Webhook
 
+T = TypeVar("T")
+Types: TypeAlias = Mapping[str, ContentType]
+"""Content types by id."""
 _json = msgspec.json.Encoder()
 
 
@@ -106,37 +111,16 @@ class MediaRow(Struct, frozen=True, kw_only=True):
     content_type: str
 
 
-class WebhookRow(Struct, frozen=True, kw_only=True):
-    """``position``: of its last event; ``created``: the version of the one that created it.
-    ``off``: why it is switched off."""
+class WebhookRow(Webhook, frozen=True, kw_only=True):
+    """``position``: of its last event."""
 
-    workspace: str
-    name: str
-    url: str
-    environment: str
-    types: tuple[str, ...]
-    events: tuple[str, ...]
-    include_entry: bool
-    created: int
     position: int
-    off: str | None
-    changed_at: datetime
 
 
-class ImportRow(Struct, frozen=True, kw_only=True):
-    id: str
+class ImportRow(ImportRun, frozen=True, kw_only=True):
     workspace: str
     environment: str
     content_type_id: str
-    file_name: str
-    created: int
-    updated: int
-    unchanged: int
-    skipped: int
-    failed: int
-    imported_by: str
-    imported_at: datetime
-    reverted_at: datetime | None = None
 
 
 BLOCKS = (2**62, 2**18, 2**13, 2**8)
@@ -236,23 +220,18 @@ def locale_keys(entry: Entry) -> Iterator[LocaleKey]:
     return ((*of_entry, locale, entry.status) for locale in entry.translations)
 
 
-PORTION = 16 * 1024 * 1024
-"""Characters of rendered fields in one statement; PostgreSQL does not accept a message of 1 GB."""
-
-
-def portions(rows: Iterable[tuple[Any, ...]]) -> Iterator[list[list[Any]]]:
-    """The parameters of as many set-based statements as the rows need, of about PORTION each. The
-    size of a row is that of its last two columns, its texts and rendered fields."""
-    gathered: list[tuple[Any, ...]] = []
-    size = 0
-    for row in rows:
-        gathered.append(row)
-        size += sum(len(text) for text in row[-2:] if text)
-        if size >= PORTION:
-            yield columns(gathered)
-            gathered, size = [], 0
+def portions(items: Iterable[T], size_of: Callable[[T], int], size: int) -> Iterator[list[T]]:
+    """The items in groups of about this size; a single item may be larger."""
+    gathered: list[T] = []
+    left = size
+    for item in items:
+        gathered.append(item)
+        left -= size_of(item)
+        if left <= 0:
+            yield gathered
+            gathered, left = [], size
     if gathered:
-        yield columns(gathered)
+        yield gathered
 
 
 def columns(rows: Iterable[tuple[Any, ...]]) -> list[list[Any]]:

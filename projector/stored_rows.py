@@ -20,7 +20,7 @@ from projector.rows import (
     columns,
 )
 from write_side.domain.content_type import ContentType
-from write_side.domain.definition import Field, Stage
+from write_side.domain.definition import decode_fields, decode_stages
 from write_side.domain.entry import Entry
 from write_side.domain.events import Plan, Translation
 from write_side.postgres.connection import Connection
@@ -28,8 +28,6 @@ from write_side.postgres.statements import statement
 
 _VALUES = msgspec.json.Decoder(dict[str, Raw])
 _TRANSLATIONS = msgspec.json.Decoder(dict[str, Translation])
-_FIELDS = msgspec.json.Decoder(tuple[Field, ...])
-_STAGES = msgspec.json.Decoder(tuple[Stage, ...])
 _PLAN = msgspec.json.Decoder(Plan)
 
 FEW = 16
@@ -124,7 +122,7 @@ def entry_state(row: Any) -> EntryState:
 def type_row(row: Any) -> ContentType:
     """``row`` may have further columns."""
     values = {name: row[name] for name in TYPE_COLUMNS}
-    values |= {"fields": _FIELDS.decode(row["fields"]), "stages": _STAGES.decode(row["stages"])}
+    values |= {"fields": decode_fields(row["fields"]), "stages": decode_stages(row["stages"])}
     return ContentType(**values)
 
 

@@ -19,8 +19,6 @@ from projector.change_feed import (
 from projector.checkpoint import Checkpoint, hold
 from projector.entry_rows import (
     ENTRY_COLUMNS,
-    Renderers,
-    add_entries,
     entry_rows,
     locale_rows,
     put_entries,
@@ -65,7 +63,6 @@ class Writer:
         self.connection = connection
         self.epoch = epoch
         self._types: dict[str, ContentType] = {}
-        self._renderers = Renderers()
         self._search = EntrySearch(connection)
         self._values = ValuesOfTypes()
 
@@ -97,7 +94,11 @@ class Writer:
                     media_changes(after),
                     fed_changes(after.changes),
                 )
-        except (Inconsistent, asyncpg.IntegrityConstraintViolationError):
+        except (
+            Inconsistent,
+            asyncpg.IntegrityConstraintViolationError,
+            asyncpg.InternalServerError,  # of Citus, for a violation by COPY
+        ):
             # If another process has moved or replaced the read model, there is no error.
             await hold(self.connection, self.epoch, checkpoint.position)
             raise
@@ -157,7 +158,7 @@ class Writer:
         known = before.entries
         new = [state for i, state in living.items() if known.get(i) is None]
         changed = [state for i, state in living.items() if known.get(i) is not None]
-        new_rows = entry_rows(new, types, self._renderers)
+        new_rows = entry_rows(new, types)
         is_copied = len(new) >= COPY_FROM
         if is_copied:
             # COPY costs half as much as a set-based insert, and sends rows while they are rendered.
@@ -165,10 +166,10 @@ class Writer:
             await connection.copy_records_to_table("entry", records=new_rows, columns=ENTRY_COLUMNS)
             await copy_values(connection, new, types, self._values)
         else:
-            await add_entries(transaction, new_rows)
-        await put_entries(transaction, entry_rows(changed, types, self._renderers, known))
+            await put_entries(transaction, new_rows, are_new=True)
+        await put_entries(transaction, entry_rows(changed, types, known))
         entries = (state.entry for state in living.values())
-        await put_locales(transaction, locale_rows(entries, types, self._renderers, known))
+        await put_locales(transaction, locale_rows(entries, types, known))
         return {state.entry.id for state in new} if is_copied else set()
 
 

@@ -8,7 +8,6 @@ the same selection.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from typing import Any, Protocol
 
 import structlog
@@ -18,6 +17,7 @@ from read_side.changes import END, ChangeRecord, Selection, changes_after
 from read_side.checkpoint import Arrived, CheckpointWatch
 from read_side.pool import Pool
 from write_side.domain.identity import Scope
+from write_side.waiting import cancel
 
 AT_ONCE = 100
 """Changes that are read at a time."""
@@ -75,9 +75,7 @@ class ChangeTail:
 
     async def __aexit__(self, *_: object) -> None:
         assert self._task is not None
-        self._task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await self._task
+        await cancel(self._task)
 
     async def join(self, scope: Scope, selection: Selection, listener: Listener) -> int:
         """Returns the position from which on changes are delivered. Raises ReadModelUnavailable."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
@@ -21,6 +20,7 @@ from read_side.seen import Seen, open_seen, position_of, stamp_of
 from write_side import tracing
 from write_side.domain.identity import Scope
 from write_side.postgres.connection import Connection, connect
+from write_side.waiting import cancel, wait_until_set
 
 POLL = 0.5
 """Seconds between two reads of the checkpoint."""
@@ -83,9 +83,7 @@ class CheckpointWatch:
 
     async def __aexit__(self, *_: object) -> None:
         assert self._watching is not None
-        self._watching.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await self._watching
+        await cancel(self._watching)
 
     def holds(self, workspace: str) -> bool:
         """Whether the read model has this workspace."""
@@ -93,9 +91,7 @@ class CheckpointWatch:
 
     async def first_read(self, patience: float) -> None:
         """Waits until the checkpoint was read once, at most this many seconds."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(patience):
-                await self._first_read.wait()
+        await wait_until_set(self._first_read, patience)
 
     async def wait(self, position: int, patience: float) -> bool:
         """Returns whether the read model has passed the position within ``patience`` seconds."""
@@ -167,9 +163,7 @@ class CheckpointWatch:
         """Waits for the next read: half a second, or less while a request waits."""
         if not self._waiting:
             self._wanted.clear()
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(POLL):
-                    await self._wanted.wait()
+            await wait_until_set(self._wanted, POLL)
         await asyncio.sleep(POLL_WAITING)
 
     def _on_notification(self, *notification: Any) -> None:

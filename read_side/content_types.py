@@ -1,41 +1,32 @@
-"""Content types, as the read model stores them."""
+"""Content types and their fields, as the read model stores them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from read_side.pool import Pool, fetch
+from read_side.pool import Pool, fetch, learn
 from read_side.refusals import TypeNotFound
-from write_side.domain.definition import Field, Stage
+from write_side.domain.content_type import ContentTypeDefinition
+from write_side.domain.definition import Field, decode_fields, decode_stages
 from write_side.domain.identity import Scope
 from write_side.postgres.statements import statement
 
 _ALL = statement("read_side", "content_types")
 _ONE = statement("read_side", "content_type")
 _BY_ID = statement("read_side", "content_types_by_id")
+_NAMED = statement("read_side", "fields_named")
+_SLUGS = statement("read_side", "field_slugs")
+_FIELD = msgspec.json.Decoder(Field)
 
 
-class ContentTypeRow(Struct, frozen=True):
-    """The fields include sections; without a workflow there are no stages. ``stamp``: of the
-    checkpoint at which it was read."""
+class ContentTypeRow(ContentTypeDefinition, frozen=True):
+    """``stamp``: of the checkpoint at which it was read."""
 
-    id: str
-    slug: str
-    name: str
-    fields: tuple[Field, ...]
-    stages: tuple[Stage, ...]
-    created_at: datetime
-    updated_at: datetime
     stamp: int | None = None
-
-
-_FIELDS = msgspec.json.Decoder(tuple[Field, ...])
-_STAGES = msgspec.json.Decoder(tuple[Stage, ...])
 
 
 async def content_types(pool: Pool, scope: Scope) -> list[ContentTypeRow]:
@@ -62,9 +53,53 @@ def _row(record: Any) -> ContentTypeRow:
         id=record["id"],
         slug=record["slug"],
         name=record["name"],
-        fields=_FIELDS.decode(record["fields"]),
-        stages=_STAGES.decode(record["stages"]),
+        fields=decode_fields(record["fields"]),
+        stages=decode_stages(record["stages"]),
         created_at=record["created_at"],
         updated_at=record["updated_at"],
         stamp=record["stamp"],
     )
+
+
+class NamedFields(Struct, frozen=True):
+    """``fields``: by the slugs of content type and field. ``stamp``: of the checkpoint at which
+    they were read; None if no type has any of them."""
+
+    fields: Mapping[tuple[str, str], Field]
+    stamp: int | None
+
+
+async def named_fields(
+    pool: Pool, scope: Scope, slugs: Collection[str], type_slug: str | None
+) -> NamedFields:
+    """The fields with these slugs of all content types. ``type_slug``: a type that must exist.
+    Raises TypeNotFound."""
+    records = await fetch(
+        pool, _NAMED, scope.workspace, scope.environment, sorted(slugs), type_slug
+    )
+    if not records:
+        await learn(pool)
+    if type_slug is not None and type_slug not in {record["type_slug"] for record in records}:
+        raise TypeNotFound
+    found = [(record["type_slug"], record["field"]) for record in records if record["field"]]
+    fields = [(slug, _FIELD.decode(field)) for slug, field in found]
+    return NamedFields(
+        {(slug, field.slug): field for slug, field in fields},
+        records[0]["stamp"] if records else None,
+    )
+
+
+async def field_slugs(
+    pool: Pool,
+    scope: Scope,
+    types: Collection[str] | None,
+    field_types: Collection[str],
+    limit: int,
+) -> list[str]:
+    """The first slugs of the fields of these content types, or of all for None, that have one of
+    the field types."""
+    named = None if types is None else sorted(types)
+    records = await fetch(
+        pool, _SLUGS, scope.workspace, scope.environment, named, sorted(field_types), limit
+    )
+    return [record["slug"] for record in records]

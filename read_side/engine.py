@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from weakref import WeakKeyDictionary
 
-from write_side.postgres.connection import Connection
+if TYPE_CHECKING:
+    from write_side.postgres.connection import Connection
 
 Engine = Literal["postgresql", "citus"]
 CITUS_DEFAULTS = {"citus.override_table_visibility": "off"}
@@ -29,8 +30,8 @@ class EngineMismatch(EngineRefused):
 
 
 async def is_distributed(connection: Connection) -> bool:
-    """Whether the live read model is made of distributed tables; false if there is no read model.
-    Asked once for each connection, but again until there is one."""
+    """Whether the live read model is made of distributed tables. False if there is no read model;
+    the connection then asks again at the next call, otherwise only once."""
     if connection in _known:
         return _known[connection]
     found = {row["relname"] for row in await connection.fetch(_LOOK)}

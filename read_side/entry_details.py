@@ -11,7 +11,7 @@ from msgspec import Raw, Struct
 from read_side.paging import EntrySummary, entry_summary
 from read_side.pool import Pool, fetch
 from read_side.refusals import EntryNotFound
-from write_side.domain.definition import Field
+from write_side.domain.definition import Field, decode_fields
 from write_side.domain.events import Translation
 from write_side.domain.identity import Scope
 from write_side.domain.rendering import Renderer, stored_values
@@ -19,7 +19,6 @@ from write_side.postgres.statements import statement
 
 _BY_ID = statement("read_side", "entry_by_id")
 _TITLES = statement("read_side", "titles")
-_FIELDS = msgspec.json.Decoder(tuple[Field, ...])
 _TRANSLATIONS = msgspec.json.Decoder(dict[str, Translation])
 
 
@@ -53,7 +52,7 @@ async def entry_details(pool: Pool, scope: Scope, *, entry_id: str, locale: str)
         raise EntryNotFound
     record = records[0]
     translations = _TRANSLATIONS.decode(record["translations"] or b"{}")
-    definition = _FIELDS.decode(record["type_fields"])
+    definition = decode_fields(record["type_fields"])
     renderer = Renderer(definition)
     stored = stored_values(record["stored"])
     if locale in translations:

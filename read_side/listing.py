@@ -9,7 +9,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from msgspec import Struct
 
 from read_side.entries import INLINE, PIECE, WHOLE, EntryRow, NotInline
-from read_side.pool import Pool, snapshot, stamp_of_records
+from read_side.pool import Pool, moment, stamp_of_records
 from read_side.refusals import TypeNotFound
 from write_side.postgres.statements import statement
 
@@ -82,7 +82,8 @@ class Listing(Struct, frozen=True):
         """The total, and the entries of the page in portions; all as they were at one moment.
         Raises TypeNotFound, ReadModelUnavailable."""
         found = statement("read_side", self.name)
-        async with snapshot(self.pool, found, *self.parameters, WHOLE) as cursor:
+        async with moment(self.pool) as connection:
+            cursor = await connection.cursor(found, *self.parameters, WHOLE)
             records = await cursor.fetch(step)
             stamp_of_records(self.pool, records)
             first = page_of(records, self.row, self.type_slug)

@@ -54,10 +54,9 @@ class MediaPage(Struct, frozen=True):
     total: int
 
 
-class ImportRun(Struct, frozen=True):
+class ImportRun(Struct, frozen=True, kw_only=True):
     id: str
     file_name: str
-    type_name: str
     created: int
     updated: int
     unchanged: int
@@ -65,7 +64,11 @@ class ImportRun(Struct, frozen=True):
     failed: int
     imported_by: str
     imported_at: datetime
-    reverted_at: datetime | None
+    reverted_at: datetime | None = None
+
+
+class ListedImport(ImportRun, frozen=True, kw_only=True):
+    type_name: str
 
 
 async def media_files(pool: Pool, workspace: str, ids: Collection[str]) -> dict[str, MediaFile]:
@@ -104,10 +107,10 @@ async def media_file(pool: Pool, workspace: str, media_id: str) -> MediaFile:
     return found[media_id]
 
 
-async def import_runs(pool: Pool, scope: Scope, *, limit: int, offset: int) -> list[ImportRun]:
+async def import_runs(pool: Pool, scope: Scope, *, limit: int, offset: int) -> list[ListedImport]:
     """Past imports, the latest first."""
     records = await fetch(pool, _IMPORTS, scope.workspace, scope.environment, limit, offset)
-    return [ImportRun(**record) for record in records]
+    return [ListedImport(**record) for record in records]
 
 
 async def languages(pool: Pool, scope: Scope, status: str | None = None) -> dict[str, int]:

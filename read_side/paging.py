@@ -138,11 +138,7 @@ def _filtered(columns: str, filters: Filters) -> tuple[str, Sequence[str | None]
     A single statement would have a single plan, and no index serves every filter.
     """
     if filters.status is not None or filters.language is not None:
-        return f"{columns}_selected", _any(filters)
+        return f"{columns}_selected", (filters.type_slug, filters.status, filters.language)
     if filters.type_slug is not None:
         return f"{columns}_newest_of_type", (filters.type_slug,)
     return f"{columns}_newest", ()
-
-
-def _any(filters: Filters) -> Sequence[str | None]:
-    return [filters.type_slug, filters.status, filters.language]

@@ -15,12 +15,11 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from read_side.lifetimes import beginnings
 from read_side.past_versions import EndedVersions, Found, Kind
 from read_side.pool import Pool, at_one_moment
 from read_side.queries.budget import ROWS, alternative, either
 from read_side.queries.comparison import ATTRIBUTES, Selection, selection
-from read_side.queries.finder import Wanted
+from read_side.queries.finder import PageQuery
 from read_side.queries.lists import Lists, catalogue
 from read_side.queries.pages import finder_of
 from read_side.queries.ranks import rank
@@ -100,14 +99,7 @@ class _PastList:
         query = self._query
         kinds = await self._kinds()
         total, living = await self._living()
-        versions = EndedVersions(
-            self._connection,
-            self._scope,
-            kinds,
-            self._moment.at,
-            beginnings(self._moment.at),
-            CHECKED,
-        )
+        versions = EndedVersions(self._connection, self._scope, kinds, self._moment.at, CHECKED)
         ended_total, ended = await self._ended(versions)
         found = sorted([*living, *ended], key=self._place)
         self._check_known(found, versions.horizon)
@@ -179,7 +171,7 @@ class _PastList:
         after = query.after
         if after is None and not query.sort:
             after = Boundary((), self._moment.position + 1)
-        asked = Wanted(wanted.conditions, wanted.sort, after, self._most)
+        asked = PageQuery(wanted.conditions, wanted.sort, after, self._most)
         try:
             total, matches = await finder.page(asked, 0, counted=query.counted)
         except TooBroad as error:

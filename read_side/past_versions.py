@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 
+from read_side.lifetimes import beginnings
 from read_side.queries.comparison import Condition, Selection
 from read_side.refusals import TooBroad
-from write_side.domain.definition import Stage
+from write_side.domain.definition import decode_stages
 from write_side.domain.identity import Scope
 from write_side.domain.keys import INCOMPARABLE, MISSING, text_key, time_key
 from write_side.domain.rendering import stage_of
@@ -27,7 +27,6 @@ KINDS = 500
 _PAGE = statement("read_side", "past_page")
 _TOTAL = statement("read_side", "past_total")
 _ENDED = statement("read_side", "past_ended")
-_STAGES = msgspec.json.Decoder(tuple[Stage, ...])
 
 
 class Kind(Struct, frozen=True):
@@ -42,7 +41,7 @@ class Kind(Struct, frozen=True):
     @classmethod
     def of(cls, record: Any) -> Kind:
         """From a record of ``past_kinds.sql``."""
-        stages = _STAGES.decode(record["stages"]) if record["stages"] else ()
+        stages = decode_stages(record["stages"]) if record["stages"] else ()
         return cls(
             record["type_id"],
             record["slug"],
@@ -62,8 +61,7 @@ class Found(Struct, frozen=True):
 
 
 class EndedVersions:
-    """Those of the kinds. ``beginnings``: see ``lifetimes``. ``checked``: the most versions that a
-    page is made of.
+    """Those of the kinds. ``checked``: the most versions that a page is made of.
 
     ``horizon``: the last position down to which ``newest`` knows the list; 0 if it knows all of it.
     """
@@ -74,7 +72,6 @@ class EndedVersions:
         scope: Scope,
         kinds: Sequence[Kind],
         at: datetime,
-        beginnings: Sequence[datetime],
         checked: int,
     ) -> None:
         if len(kinds) > KINDS:
@@ -90,7 +87,7 @@ class EndedVersions:
             [kind.type_id for kind in kinds],
             [kind.status for kind in kinds],
             [kind.language for kind in kinds],
-            list(beginnings),
+            beginnings(at),
         ]
         self.horizon = 0
 

@@ -13,7 +13,6 @@ from functools import partial
 from typing import Any, TypeVar
 
 import asyncpg
-from asyncpg.cursor import Cursor
 from asyncpg.transaction import Transaction
 from msgspec import Struct
 
@@ -191,20 +190,13 @@ def _moment(connection: Connection) -> Transaction:
     return connection.transaction(isolation="repeatable_read", readonly=True)
 
 
-@asynccontextmanager
-async def snapshot(pool: Pool, statement: str, *parameters: Any) -> AsyncIterator[Cursor]:
-    """A cursor over the rows as they were at one moment. Raises ReadModelUnavailable."""
-    async with moment(pool) as connection:
-        yield await connection.cursor(statement, *parameters)
-
-
 async def at_one_moment(
     pool: Pool, workspace: str, read: Callable[[Connection], Awaitable[T]]
 ) -> T:
     """What several statements read at one moment, in a turn of the workspace; after a transient
     fault they are tried again.
 
-    Raises ReadModelUnavailable, NoTurn, and what ``read`` refuses.
+    Raises ReadModelUnavailable, Overloaded, and what ``read`` refuses.
     """
 
     async def attempt() -> T | _Refusal:
@@ -218,7 +210,10 @@ async def at_one_moment(
 
     with tracing.span("queries read_model", "client", _DATABASE):
         async with pool.queries.turn(workspace):
-            return _unless_refused(await _attempts(pool, attempt))
+            result = await _attempts(pool, attempt)
+            if isinstance(result, _Refusal):
+                raise result.error
+            return result
 
 
 def _read_span(statement: str) -> tracing.Span:
@@ -233,15 +228,9 @@ class _Refusal(Struct, frozen=True):
     error: Exception
 
 
-def _unless_refused(result: T | _Refusal) -> T:
-    if isinstance(result, _Refusal):
-        raise result.error
-    return result
-
-
 async def fetch(pool: Pool, statement: str, *parameters: Any) -> list[asyncpg.Record]:
     """Reads, and after a transient fault once more. Raises ReadModelUnavailable."""
-    records = await _fetch(pool, statement, *parameters)
+    records = await _attempts(pool, lambda: pool.fetch(statement, *parameters))
     stamp_of_records(pool, records)
     return records
 
@@ -260,10 +249,6 @@ def stamp_of_records(pool: Pool, records: Sequence[asyncpg.Record]) -> int | Non
     if stamp is not None:
         pool.learned(stamp)
     return stamp
-
-
-async def _fetch(pool: Pool, statement: str, *parameters: Any) -> list[asyncpg.Record]:
-    return await _attempts(pool, lambda: pool.fetch(statement, *parameters))
 
 
 async def _attempts(pool: Pool, attempt: Callable[[], Awaitable[T]]) -> T:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Literal, Protocol, TypeVar
 from urllib.parse import urlsplit
 
@@ -24,6 +24,7 @@ from read_side.pool import Pool
 from read_side.refusals import ReadModelUnavailable
 from read_side.seen import position_of
 from write_side.postgres.connection import connect
+from write_side.waiting import wait_until_set
 
 TIMEOUT = 1.0
 """Seconds for a statement or a connection; then the primary is asked."""
@@ -117,9 +118,7 @@ class Replica:
 
     async def _pause(self) -> None:
         self._wanted.clear()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(POLL):
-                await self._wanted.wait()
+        await wait_until_set(self._wanted, POLL)
         await asyncio.sleep(POLL_WANTED)
 
     def _learn(self, stamp: int) -> None:

@@ -7,9 +7,10 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
-from read_side.stems import Fetch, Lexemes, Stems
+from read_side.stems import Lexemes, Stems
 from write_side.domain.identity import Scope
 from write_side.domain.words import SearchWords, search_area, search_words
+from write_side.postgres.connection import Fetch
 from write_side.postgres.statements import statement
 
 MOST = 10_000

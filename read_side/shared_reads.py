@@ -11,7 +11,7 @@ import asyncio
 import contextvars
 import re
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import asyncpg
@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from read_side.refusals import ReadModelUnavailable
 from write_side import tracing
+from write_side.postgres.connection import Fetch
 from write_side.postgres.statements import statements
 
 ROWS = 256
@@ -56,7 +57,7 @@ _Key = tuple[str, str, str]
 class SharedReads:
     """``fetch``: executes one statement. Raises ReadModelUnavailable."""
 
-    def __init__(self, fetch: Callable[..., Awaitable[list[asyncpg.Record]]]) -> None:
+    def __init__(self, fetch: Fetch) -> None:
         self._fetch = fetch
         self._waiting: dict[_Key, deque[_Read]] = {}
         """By statement, workspace and environment; only those with a read in progress."""

@@ -7,6 +7,7 @@ from datetime import datetime
 from msgspec import Struct
 
 from read_side.checkpoint import fetch_checkpoint
+from read_side.engine import is_distributed
 from read_side.schema import LIVE, Workspaces
 from write_side.postgres.connection import Connection
 from write_side.postgres.statements import statement
@@ -17,6 +18,12 @@ FROM projector.process WHERE heartbeat_at > now() - interval '10 seconds' ORDER 
 _WORK = """
 SELECT name, phase, done, total, extract(epoch FROM now() - started_at)::float8 AS seconds
 FROM projector.work WHERE heartbeat_at > now() - interval '10 seconds'"""
+# On all nodes. Of those that do not respond, Citus gives NULL.
+_DISTRIBUTED_SIZE = """
+SELECT CASE WHEN count(*) = count(shard_size) THEN sum(shard_size)::bigint END
+FROM citus_shards JOIN pg_class c ON c.oid = table_name
+JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = $1"""
 
 
 class WorkStatus(Struct, frozen=True):
@@ -65,6 +72,11 @@ async def read_status(connection: Connection) -> ReadModelStatus:
     )
 
 
-async def read_size(connection: Connection) -> int:
-    """Bytes of the live read model, including indexes."""
-    return int(await connection.fetchval(statement("write_side", "schema_size"), LIVE))
+async def read_size(connection: Connection) -> int | None:
+    """Bytes of the live read model, including indexes; None if a worker of Citus does not
+    respond."""
+    if await is_distributed(connection):
+        found = await connection.fetchval(_DISTRIBUTED_SIZE, LIVE)
+    else:
+        found = await connection.fetchval(statement("write_side", "schema_size"), LIVE)
+    return None if found is None else int(found)

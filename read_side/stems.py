@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
 
 from write_side.domain.words import dictionary
+from write_side.postgres.connection import Fetch
 from write_side.postgres.statements import statement
 
 _LEXIZE = statement("read_side", "lexize")
 KEPT = 50_000
 """Words of a language that are kept, unless one call has more; they take 10 MB."""
-Fetch: TypeAlias = Callable[..., Awaitable[list[Any]]]
-"""Runs a statement with its parameters, on a connection or a pool."""
 Lexemes: TypeAlias = Mapping[str, tuple[str, ...]]
 
 

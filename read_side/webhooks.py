@@ -4,31 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import msgspec
 from msgspec import Struct
 
 from read_side.pool import Pool, fetch
-from write_side.domain.identity import Scope
-from write_side.domain.webhook import Endpoint, Name
+from write_side.domain.webhook import Name, Webhook
 from write_side.postgres.statements import statement
 
 _WEBHOOKS = statement("read_side", "webhooks")
 _WAITING = statement("read_side", "webhooks_waiting")
 _MARK = statement("read_side", "webhooks_mark")
-
-
-class WebhookEndpoint(Endpoint, frozen=True, kw_only=True):
-    """Empty ``types`` or ``events``: all. ``off``: why it is switched off; None if it is on."""
-
-    url: str
-    environment: str
-    types: tuple[str, ...]
-    events: tuple[str, ...]
-    include_entry: bool
-    off: str | None
-
-    @property
-    def scope(self) -> Scope:
-        return Scope(self.workspace, self.environment)
 
 
 class WebhooksMark(Struct, frozen=True):
@@ -38,23 +23,9 @@ class WebhooksMark(Struct, frozen=True):
     position: int
 
 
-async def webhooks(pool: Pool) -> list[WebhookEndpoint]:
+async def webhooks(pool: Pool) -> list[Webhook]:
     """All of them. Raises ReadModelUnavailable."""
-    return [
-        WebhookEndpoint(
-            workspace=row["workspace"],
-            name=row["name"],
-            created=row["created"],
-            changed_at=row["changed_at"],
-            url=row["url"],
-            environment=row["environment"],
-            types=tuple(row["types"]),
-            events=tuple(row["events"]),
-            include_entry=row["include_entry"],
-            off=row["off"],
-        )
-        for row in await fetch(pool, _WEBHOOKS)
-    ]
+    return [msgspec.convert(dict(row), Webhook) for row in await fetch(pool, _WEBHOOKS)]
 
 
 async def webhooks_waiting(pool: Pool, cursors: Mapping[Name, int]) -> dict[Name, float]:

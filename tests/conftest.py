@@ -115,6 +115,20 @@ def empty_database_url(databases: Databases) -> Iterator[str]:
 
 
 @pytest.fixture
+def model_url(databases: Databases) -> Iterator[str]:
+    """A second database: for a read model that is not in the database of its event store."""
+    with databases.new() as url:
+        yield url
+
+
+@pytest.fixture
+def fresh_url(databases: Databases) -> Iterator[str]:
+    """Another one: for a projection with which all is compared."""
+    with databases.new() as url:
+        yield url
+
+
+@pytest.fixture
 async def recorder(database_url: str) -> AsyncIterator[Recorder]:
     async with open_recorder(database_url) as recorder:
         yield recorder

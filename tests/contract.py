@@ -1,4 +1,4 @@
-"""Responses held against the OpenAPI document: status, headers and body, and nothing besides."""
+"""Compares responses with the OpenAPI document: status, headers and body, and nothing else."""
 
 from __future__ import annotations
 

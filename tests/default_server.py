@@ -1,4 +1,4 @@
-"""A PostgreSQL with default settings: initdb, and nothing else but an address."""
+"""A PostgreSQL with default settings: initdb, and only an address."""
 
 from __future__ import annotations
 

@@ -1,10 +1,12 @@
-"""contentlog as processes: started, killed, started again, watched from outside."""
+"""contentlog as processes: started, killed, restarted, observed from outside."""
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -13,18 +15,25 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
 CONTENTLOG = Path(sys.executable).with_name("contentlog")
 
 
+FIRST_PORT, PORTS = 20_000, 12_000
+"""Below the ports that Linux gives to outgoing connections, one of which might take it first."""
+_numbers = itertools.count(random.randrange(PORTS))  # several processes run tests
+
+
 def free_port() -> int:
-    """A port that was free a moment ago."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A port that is free, and another one each time."""
+    while True:
+        port = FIRST_PORT + next(_numbers) % PORTS
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 class Processes:
@@ -102,6 +111,18 @@ class Processes:
                 return body
             await asyncio.sleep(0.05)
         raise AssertionError(f"not caught up within {patience} s")
+
+
+@contextmanager
+def apis(processes: list[Processes]) -> Iterator[list[Processes]]:
+    """Starts an API of each, and stops them at the end."""
+    try:
+        for process in processes:
+            process.start("api")
+        yield processes
+    finally:
+        for process in processes:
+            process.stop()
 
 
 @contextmanager

@@ -1,4 +1,5 @@
-"""A proxy before PostgreSQL that cuts connections at a chosen byte, goes dumb or shuts."""
+"""A proxy in front of PostgreSQL that cuts connections at a chosen byte, stops responding or
+closes."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from deploy.opentelemetry import OpenTelemetry, OwnSampler
+from deploy.opentelemetry import OpenTelemetry, RatioSampler
 from write_side import tracing
 
 
@@ -35,7 +35,7 @@ class Spans:
 def recording(ratio: float = 1.0) -> Iterator[Spans]:
     """Traces this process."""
     exporter = InMemorySpanExporter()
-    provider = TracerProvider(sampler=OwnSampler(ratio), shutdown_on_exit=False)
+    provider = TracerProvider(sampler=RatioSampler(ratio), shutdown_on_exit=False)
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     tracing.use(OpenTelemetry(provider))
     try:

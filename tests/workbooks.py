@@ -1,4 +1,4 @@
-"""Workbooks made by hand: well-formed ones that no library writes, and hostile ones."""
+"""Workbooks made by hand: valid ones that no library writes, and hostile ones."""
 
 from __future__ import annotations
 

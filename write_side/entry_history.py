@@ -75,8 +75,9 @@ async def histories(
 
     If changes are large, there may be fewer than requested; there are more until version 1 is
     reached. All of an entry's events up to the newest requested are read, because any of them may
-    have set the value that a change replaced. Raises StoreUnavailable, NoTurn, and what the budget
-    raises.
+    have set the value that a change replaced.
+
+    Raises StoreUnavailable, Overloaded, and what the budget raises.
     """
     found = [_LatestChanges(one.limit, BYTES // len(requests)) for one in requests]
     slices = [one.stream_slice() for one in requests]
@@ -119,7 +120,7 @@ async def entry_at(
     at: datetime,
     budget: ReadBudget = UNBOUNDED,
 ) -> Entry:
-    """The entry of the scope at that time; raises UnknownEntry, StoreUnavailable, NoTurn, and
+    """The entry of the scope at that time; raises UnknownEntry, StoreUnavailable, Overloaded, and
     what the budget raises."""
     async with repository.recorder.long_reads.turn(scope.workspace):
         found = await entries_at(repository, scope, [entry_id], at, budget)
@@ -132,7 +133,7 @@ async def entry_versions(
     repository: Repository, scope: Scope, entry_id: str, versions: Collection[int]
 ) -> dict[int, Entry]:
     """The entry of the scope at these versions. Raises UnknownEntry if one does not exist, and
-    StoreUnavailable, NoTurn."""
+    StoreUnavailable, Overloaded."""
     request = HistoryRequest(entry_id, before=max(versions) + 1)
     entry: Entry | None = None
     found: dict[int, Entry] = {}
@@ -154,7 +155,7 @@ async def content_type_at(
     budget: ReadBudget = UNBOUNDED,
 ) -> ContentType:
     """The content type of the scope at that time; raises UnknownContentType, StoreUnavailable,
-    NoTurn, and what the budget raises."""
+    Overloaded, and what the budget raises."""
     async with repository.recorder.long_reads.turn(scope.workspace):
         found = await content_types_at(repository, scope, [content_type_id], at, budget)
     if content_type_id not in found:

@@ -15,7 +15,7 @@ WAITING = 100
 """Turns that one client may wait for at a time."""
 
 
-class NoTurn(Exception):
+class Overloaded(Exception):
     """The client already waits for the maximum number of turns, or this turn did not come in
     time."""
 
@@ -37,7 +37,7 @@ class FairQueue:
 
     @asynccontextmanager
     async def turn(self, client: str) -> AsyncIterator[None]:
-        """Raises NoTurn."""
+        """Raises Overloaded."""
         await self.begin(client)
         try:
             yield
@@ -45,9 +45,9 @@ class FairQueue:
             self.end(client)
 
     async def begin(self, client: str) -> None:
-        """Waits for a turn, which lasts until ``end``. Raises NoTurn."""
+        """Waits for a turn, which lasts until ``end``. Raises Overloaded."""
         if len(self._waiting.get(client, ())) >= self._most:
-            raise NoTurn
+            raise Overloaded
         waiting = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(client, deque()).append(waiting)
         self._start_next()
@@ -59,7 +59,7 @@ class FairQueue:
         except BaseException as error:
             self._leave(client, waiting)
             if isinstance(error, TimeoutError):
-                raise NoTurn from None
+                raise Overloaded from None
             raise
 
     def end(self, client: str) -> None:

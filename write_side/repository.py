@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from typing import Any, TypeVar
+from collections.abc import AsyncIterator, Iterable, Sequence
+from functools import reduce
+from typing import Any
 from weakref import WeakValueDictionary
 
 from write_side.domain import content_type as content_types
@@ -63,7 +64,6 @@ CACHED_TYPES = 10_000
 _TYPES_OF_ENTRIES = statement("write_side", "types_of_entries")
 _ENTRIES_BY_SLUG = statement("write_side", "entries_by_slug")
 _ENTRIES_BY_SLUG_IN_ANY_LANGUAGE = statement("write_side", "entries_by_slug_in_any_language")
-T = TypeVar("T")
 
 _TYPE = """
 SELECT id::text, version FROM write_side.content_type_claim
@@ -120,7 +120,8 @@ class Repository:
         self._types.pop((scope, slug), None)
 
     async def content_type_by_id(self, content_type_id: str) -> ContentType:
-        content_type = content_types.fold(await self._stream(content_type_stream(content_type_id)))
+        stream = await self._stream(content_type_stream(content_type_id))
+        content_type = reduce(content_types.evolve, stream, None)
         if content_type is None:
             raise UnknownContentType
         return content_type
@@ -194,13 +195,14 @@ class Repository:
         return workspace
 
     async def find_workspace(self, slug: str) -> Workspace | None:
-        return _folded(evolve_workspace, await self._stream(workspace_stream(slug)))
+        return reduce(evolve_workspace, await self._stream(workspace_stream(slug)), None)
 
     async def workspaces(self, slugs: Iterable[str]) -> list[Workspace]:
         """The workspaces with these slugs."""
         streams = await self.recorder.select_streams(map(workspace_stream, slugs))
         folded = (
-            _folded(evolve_workspace, map(self._decoded, events)) for events in streams.values()
+            reduce(evolve_workspace, map(self._decoded, events), None)
+            for events in streams.values()
         )
         return [workspace for workspace in folded if workspace is not None]
 
@@ -216,11 +218,12 @@ class Repository:
         return [key for key in found if key is not None]
 
     async def _key(self, key_id: str) -> Key | None:
-        return _folded(evolve_key, await self._stream(key_stream(key_id)))
+        return reduce(evolve_key, await self._stream(key_stream(key_id)), None)
 
     async def find_media(self, workspace: str, media_id: str) -> Media | None:
         """The file, even if it has been removed."""
-        return _folded(evolve_media, await self._stream(media_stream(workspace, media_id)))
+        stream = await self._stream(media_stream(workspace, media_id))
+        return reduce(evolve_media, stream, None)
 
     async def media(self, workspace: str) -> list[Media]:
         """The files of a workspace's library, by id."""
@@ -233,7 +236,7 @@ class Repository:
     async def webhooks(self, workspace: str) -> Webhooks:
         """The webhook endpoints of a workspace, by name."""
         stream = await self._stream(webhook_stream(workspace))
-        return _folded(evolve_webhooks, stream) or Webhooks()
+        return reduce(evolve_webhooks, stream, None) or Webhooks()
 
     async def known_media(self, workspace: str, media_ids: Iterable[str]) -> set[str]:
         """The ids among these that are files of the library."""
@@ -303,10 +306,3 @@ class Repository:
 
     def _decoded(self, event: RecordedEvent) -> Any:
         return self.mapper.decode(event.topic, event.state, event.at)
-
-
-def _folded(evolve: Callable[[T | None, Any], T], events: Iterable[Any]) -> T | None:
-    state: T | None = None
-    for event in events:
-        state = evolve(state, event)
-    return state

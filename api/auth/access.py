@@ -14,7 +14,6 @@ machines differ.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
 from collections.abc import Awaitable, Callable, Coroutine
 from datetime import datetime, timedelta
@@ -25,11 +24,12 @@ import structlog
 
 from api.auth.key_uses import KeyUses
 from api.auth.keys import PATIENCE, Caller, KeyLoader
-from api.errors import KeysUnchecked
+from api.errors import KeysUnavailable
 from write_side.domain.workspace import secret_hash
 from write_side.postgres.connection import Connection, connect, is_transient
 from write_side.repository import Repository
 from write_side.store.conflicts import StoreUnavailable
+from write_side.waiting import wait_until_set
 
 CHANNEL = "contentlog_access"
 VALID = 1.0
@@ -76,7 +76,7 @@ class Access:
         await self._refresh()
         self._start(self._watch(), "access watch")
         self._start(self._keep_listening(), "access notifications")
-        self._start(self._uses.write_for_ever(), "key uses")
+        self._start(self._uses.run(), "key uses")
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -90,7 +90,7 @@ class Access:
         """None for a secret that is missing, unknown, expired or revoked.
 
         While the store is unavailable, raises StoreUnavailable for an unknown or expired one; after
-        five minutes KeysUnchecked for all but a missing one.
+        five minutes KeysUnavailable for all but a missing one.
         """
         digest = secret_hash(secret)
 
@@ -129,7 +129,7 @@ class Access:
             now = self.store_time()
             found = known(now)
         if may_be_new and not self._is_trusted():
-            raise KeysUnchecked
+            raise KeysUnavailable
         if found is None and may_be_new and self._away:
             raise StoreUnavailable("keys cannot be refreshed")
         if found is not None:
@@ -203,9 +203,7 @@ class Access:
 
     async def _watch(self) -> None:
         while True:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(POLL):
-                    await self._wakeup.wait()
+            await wait_until_set(self._wakeup, POLL)
             self._wakeup.clear()
             try:
                 await self._next_refresh()

@@ -8,6 +8,7 @@ from datetime import date
 import structlog
 
 from api.auth.keys import AT_ONCE, PATIENCE
+from write_side.postgres.connection import Fetch
 from write_side.store import access
 
 INTERVAL = 10.0
@@ -19,7 +20,7 @@ class KeyUses:
     """Uses wait in memory, one per key and day. A killed process loses uses that it has not
     written, until the key is used again."""
 
-    def __init__(self, fetch: access.Fetch) -> None:
+    def __init__(self, fetch: Fetch) -> None:
         self._fetch = fetch
         self._days: dict[str, date] = {}
         self._waiting: dict[date, list[str]] = {}
@@ -30,7 +31,7 @@ class KeyUses:
             self._days[key_id] = day
             self._waiting.setdefault(day, []).append(key_id)
 
-    async def write_for_ever(self) -> None:
+    async def run(self) -> None:
         while True:
             await asyncio.sleep(INTERVAL)
             await self.write()

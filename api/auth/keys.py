@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from write_side.domain.events import Plan
 from write_side.domain.workspace import Workspace
+from write_side.postgres.connection import Fetch
 from write_side.repository import Repository
 from write_side.store import access
 from write_side.store.access import KeyClaim
@@ -24,7 +25,7 @@ PATIENCE = 2.0
 """Seconds until the store counts as unreachable."""
 
 
-class Caller(Struct, frozen=True, cache_hash=True):
+class Caller(Struct, frozen=True, cache_hash=True, gc=False):
     """A live key and its workspace. ``environment``: the only one in which the key works, None for
     all; ``environments``: those of the workspace."""
 
@@ -115,7 +116,7 @@ class KeyLoader:
     the events since the last version.
     """
 
-    def __init__(self, fetch: access.Fetch, repository: Repository) -> None:
+    def __init__(self, fetch: Fetch, repository: Repository) -> None:
         self._fetch = fetch
         self._repository = repository
         self._mark: access.Mark | None = None

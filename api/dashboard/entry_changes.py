@@ -12,13 +12,13 @@ from msgspec import Raw, Struct
 from api.dashboard.dashboard_request import DashboardRequest
 from api.dashboard.plain_text import has_markup, plain
 from api.dashboard.table_pages import number
-from api.dashboard.values import reference_names, with_names
+from api.dashboard.values import readable, reference_names, with_names
 from api.dashboard.word_diff import Span, excerpt, word_diff
 from api.errors import BadRequest
 from read_side.entry_details import EntryDetails
 from write_side.domain.definition import Field, Stage
 from write_side.domain.entry_changes import Change, FieldChange, differences
-from write_side.domain.text import shortened
+from write_side.domain.refusals import shortened
 from write_side.entry_history import HistoryRequest, entry_versions, histories
 
 CHANGES = 20
@@ -211,9 +211,9 @@ def _text(value: Raw) -> str | None:
     if raw in (b"null", b'""'):
         return None
     if len(raw) > MAX_DECODED:
-        return shortened(raw[:MAX_DECODED].decode(errors="ignore"), MAX_LENGTH)
+        return shortened(readable(raw[:MAX_DECODED].decode(errors="ignore")), MAX_LENGTH)
     if not raw.startswith(b'"'):
-        return shortened(raw.decode(), MAX_LENGTH)
+        return shortened(readable(raw.decode()), MAX_LENGTH)
     return shortened(_without_markup(msgspec.json.decode(raw, type=str)), MAX_LENGTH)
 
 

@@ -12,7 +12,7 @@ from msgspec import Raw, Struct
 from api.dashboard.dashboard_request import DashboardRequest
 from api.dashboard.entry_changes import CHANGES, entry_changes, requested_comparison
 from api.dashboard.entry_list import stage_of
-from api.dashboard.excerpts import CHARACTERS, ITEMS, Cutter, Excerpt, value_at
+from api.dashboard.excerpts import CHARACTERS, ITEMS, Excerpt, Truncator, value_at
 from api.dashboard.page_handlers import show
 from api.dashboard.security import IMAGE_SOURCES
 from api.dashboard.table_pages import number
@@ -72,7 +72,7 @@ async def show_value(request: DashboardRequest) -> web.StreamResponse:
     details, locale, _at = await _details(request)
     path, first = request.query.get("path", ""), number(request.query.get("start", "")) or 0
     field, value = value_at(details.definition, details.fields, path)
-    shown = Cutter().excerpt(field, value, path, first)
+    shown = Truncator().excerpt(field, value, path, first)
     step = ITEMS if field.multiple or field.spec.is_nested else CHARACTERS
     return await show(
         request,
@@ -153,9 +153,9 @@ async def _stages(request: DashboardRequest, details: EntryDetails) -> tuple[Sta
 
 
 async def _lines(request: DashboardRequest, details: EntryDetails, locale: str) -> list[FieldLine]:
-    cutter = Cutter()
+    truncator = Truncator()
     shown = [
-        cutter.excerpt(field, details.fields.get(field.slug, NULL), field.slug)
+        truncator.excerpt(field, details.fields.get(field.slug, NULL), field.slug)
         for field in details.definition
         if field.spec.holds_values
     ]

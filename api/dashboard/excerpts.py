@@ -58,7 +58,7 @@ class Excerpt(Struct):
                 yield from one.targets(kind)
 
 
-class Cutter:
+class Truncator:
     """Cuts the values of one page."""
 
     def __init__(self) -> None:

@@ -23,6 +23,7 @@ from read_side.change_tail import Arrivals
 from read_side.changes import ChangeRecord, Selection
 from write_side.domain.workspace import VIEW
 from write_side.store.conflicts import StoreUnavailable
+from write_side.waiting import wait_until_set
 
 SILENCE = 5.0
 """Seconds after which the projector is checked, and a comment is sent."""
@@ -78,11 +79,7 @@ class LiveStream:
         standing = await self._standing()
         await response.write(COMMENT)
         while True:
-            try:
-                async with asyncio.timeout(SILENCE):
-                    await self._wakeup.wait()
-            except TimeoutError:
-                pass
+            await wait_until_set(self._wakeup, SILENCE)
             if self._is_ended:
                 return
             await check_session(self._request, active=False)

@@ -20,14 +20,14 @@ from api.errors import (
     BadRequest,
     Busy,
     ForgedRequest,
-    KeysUnchecked,
+    KeysUnavailable,
     RateLimitExceeded,
     status_of,
 )
 from api.http.request_log import log_fault
 from api.rest.request_body import receive_body
 from write_side.domain.refusals import StaleDecision
-from write_side.fair_queue import NoTurn
+from write_side.fair_queue import Overloaded
 
 Form = MultiDictProxy[str]
 Page = Callable[[DashboardRequest], Awaitable[web.StreamResponse]]
@@ -136,7 +136,9 @@ async def error_page(request: DashboardRequest, error: Exception) -> web.StreamR
     status = status_of(error)
     if status >= 500:
         log_fault(request.request, error)
-    is_public = status < 500 or isinstance(error, (Busy, KeysUnchecked, NoTurn, StaleDecision))
+    is_public = status < 500 or isinstance(
+        error, (Busy, KeysUnavailable, Overloaded, StaleDecision)
+    )
     context = {
         "status": status,
         "message": str(error) if is_public and not isinstance(error, web.HTTPException) else "",
@@ -156,7 +158,8 @@ async def error_page(request: DashboardRequest, error: Exception) -> web.StreamR
 
 def _to_sign_in(request: DashboardRequest) -> web.StreamResponse:
     http_request = request.request
-    requested = http_request.rel_url.raw_path_qs if http_request.method == "GET" else ""
+    is_page = http_request.method == "GET"
+    requested = http_request.rel_url.raw_path_qs if is_page else referring_page(http_request)
     ended = "1" if cookie_token(http_request) else ""
     address = link("sign-in", next="" if requested == ROOT else requested, ended=ended)
     if "HX-Request" in http_request.headers:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import re
-
 from selectolax.lexbor import LexborHTMLParser
+
+from write_side.domain.words import TAG
 
 _BLOCKS = (
     "address,article,aside,blockquote,br,dd,div,dl,dt,figure,figcaption,footer,h1,h2,h3,h4,h5,h6,"
     "header,hr,li,main,ol,p,pre,section,table,td,th,tr,ul"
 )
 _HIDDEN = ["script", "style", "template"]
-_MARKUP = re.compile(r"</?[a-zA-Z][^<>]*>")
 
 
 def has_markup(text: str) -> bool:
-    return _MARKUP.search(text) is not None
+    return TAG.search(text) is not None
 
 
 def plain(text: str) -> str:

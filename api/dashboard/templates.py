@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
+from threading import Event, Lock
 from typing import Any
 
 from aiohttp import web
@@ -23,6 +24,8 @@ from write_side.domain.workspace import EDIT, OPERATE, VIEW
 
 _HERE = Path(__file__).parent
 _DAY = len("2026-01-31")
+_COMPILING = Lock()
+_COMPILED = Event()
 _STATIC = StaticFiles("dashboard", "static")
 
 
@@ -120,14 +123,15 @@ async def until_compiled() -> None:
     """Compiles all templates when a process gets its first request for a page: a process that
     serves only the API does not need the memory. Takes up to 60 ms for each template, in a thread,
     so that the event loop continues."""
-    if not _compile.cache_info().currsize:
+    if not _COMPILED.is_set():
         await asyncio.to_thread(_compile)
 
 
-@cache
 def _compile() -> None:
-    for name in ENVIRONMENT.list_templates():
-        ENVIRONMENT.get_template(name)
+    with _COMPILING:
+        for name in ENVIRONMENT.list_templates():
+            ENVIRONMENT.get_template(name)
+    _COMPILED.set()
 
 
 def render(template: str, **context: Any) -> str:

@@ -3,6 +3,7 @@ files that it refers to."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 import msgspec
@@ -19,6 +20,9 @@ from write_side.domain.values import ends_of, text_of, texts_of
 
 MAX_INDENTED = 100_000
 """Bytes."""
+_ESCAPE = re.compile(
+    r"\\(?:u([Dd][89ABab]..)\\u([Dd][C-Fc-f]..)|u(....)|[^u])".replace(".", "[0-9A-Fa-f]")
+)
 _IDS = msgspec.json.Decoder(str | list[str] | None)
 
 
@@ -78,9 +82,6 @@ def _ids(value: Raw) -> list[str]:
     return given if isinstance(given, list) else [given] if given else []
 
 
-EMPTY_VALUE = DisplayValue("none")
-
-
 def display_value(shown: Excerpt, targets: ReferenceTargets) -> DisplayValue:
     if shown.is_empty:
         value = DisplayValue("none")
@@ -130,11 +131,25 @@ def _media(shown: Excerpt, targets: ReferenceTargets) -> DisplayValue:
     return DisplayValue("media", media=found)
 
 
+def readable(json: str) -> str:
+    """JSON with letters in place of their escapes, which many clients write for all but ASCII."""
+    return _ESCAPE.sub(_unescaped, json) if "\\u" in json else json
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    """An escape is kept if its character is invisible, ASCII or half of a pair."""
+    high, low, plain = escape.groups()
+    units = f"{high}{low}" if high else plain or ""
+    character = bytes.fromhex(units).decode("utf-16-be", "replace")
+    is_kept = character.isascii() or character == "\ufffd" or not character.isprintable()
+    return escape[0] if is_kept else character
+
+
 def _code(shown: Excerpt, _targets: ReferenceTargets) -> DisplayValue:
     """Indented, unless deep nesting would multiply its size; a part is shown as stored."""
     raw = bytes(shown.value)
     text = msgspec.json.format(raw, indent=2) if shown.is_whole else raw
-    return DisplayValue("code", (text if len(text) <= MAX_INDENTED else raw).decode())
+    return DisplayValue("code", readable((text if len(text) <= MAX_INDENTED else raw).decode()))
 
 
 def _table(shown: Excerpt, targets: ReferenceTargets) -> DisplayValue:

@@ -16,7 +16,7 @@ from msgspec.structs import asdict
 from strawberry.dataloader import DataLoader
 
 from api.context import Call
-from api.errors import StillInFlight
+from api.errors import RequestInProgress
 from api.graphql.cost import Budget
 from api.graphql.request import RequestBody
 from api.graphql.types import ContentType, content_type_of
@@ -75,12 +75,15 @@ class IdempotencyKeys:
         return next(self._places)
 
     def arguments(self, place: int, scope: Scope) -> dict[str, Any]:
-        """The arguments that make a command safe to repeat. Raises BadRequest, StillInFlight."""
+        """The arguments that make a command safe to repeat.
+
+        Raises BadRequest, RequestInProgress.
+        """
         if self._header is None:
             return {}
         key = command_key(self._header, self._call.known_caller.key_id, scope)
         if self._in_flight:
-            raise StillInFlight
+            raise RequestInProgress
         return {"command_key": f"{key}/{place}" if place else key, "digest": self._digest}
 
     @contextmanager
@@ -96,7 +99,7 @@ class IdempotencyKeys:
         with ExitStack() as stack:
             try:
                 stack.enter_context(self._call.service.in_flight.reserve(name))
-            except StillInFlight:
+            except RequestInProgress:
                 self._in_flight = True
             yield
 
@@ -230,7 +233,7 @@ class GraphQLContext:
 
     async def _before_reading(self, size: int, has_large: bool) -> None:
         """Charges values before they are read; large ones wait for a turn. Raises BadRequest,
-        NoTurn."""
+        Overloaded."""
         self.budget.charge_bytes(size)
         if not has_large:
             return

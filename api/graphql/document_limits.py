@@ -144,13 +144,13 @@ class _Expansion:
 
     def _of_fragment(self, name: str) -> int:
         if name not in self._fragments:
-            raise BadRequest(f"Unknown fragment '{name[:100]}'")
+            raise BadRequest(f"Unknown fragment '{name[:100]}': define it in the document")
         if name not in self._sizes:
             self._sizes[name] = None
             self._sizes[name] = self.size(self._fragments[name])
         size = self._sizes[name]
         if size is None:
-            raise BadRequest(f"Fragment '{name[:100]}' spreads itself")
+            raise BadRequest(f"Fragment '{name[:100]}' spreads itself: remove that spread")
         return size
 
 

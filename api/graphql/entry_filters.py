@@ -14,7 +14,7 @@ from api.errors import BadRequest
 from api.rest.list_query import ListQuery, checked_filters, search_text, sort_keys
 from api.rest.parameters import clamped_limit, clamped_offset
 from read_side.queries.request import ANY_OF, MOST_VALUES, OPERATORS, Filter
-from write_side.domain.text import shortened
+from write_side.domain.refusals import shortened
 
 DEFAULT_LIMIT = 10
 _OBJECT = msgspec.json.Decoder(dict[str, Raw])

@@ -6,6 +6,7 @@ the body (§7), with the status that REST would return.
 
 from __future__ import annotations
 
+import re
 from typing import Any, cast
 
 from aiohttp import web
@@ -28,6 +29,10 @@ from api.rest.wire import encode
 from write_side import tracing
 
 PATH = "/graphql"
+# graphql-core quotes the whole input object, in which a value of type JSON is "<Raw instance>".
+_QUOTED_INPUT = re.compile(
+    r"(not to include unknown|to include required) (field .*?), found: .*", re.DOTALL
+)
 TOO_DEEP = "The query is nested too deeply"
 # The stylesheet has its fonts in data: URLs.
 _GRAPHIQL = StaticFiles("graphql", "graphiql", policy=("font-src data:",))
@@ -120,7 +125,7 @@ def _fault(request: web.Request, error: GraphQLError) -> GraphQLFault:
     status = 400 if cause is None else _status(cause)
     if cause is not None and status >= 500:
         log_fault(request, cause)
-    message = error.message if cause is None else message_of(cause)
+    message = _QUOTED_INPUT.sub(r"\1 \2", error.message) if cause is None else message_of(cause)
     return GraphQLFault(
         message=message.encode("utf-8", "replace").decode(),
         locations=[Location(at.line, at.column) for at in error.locations or ()],

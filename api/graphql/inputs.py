@@ -100,7 +100,9 @@ def _translations(given: Sequence[TranslationInput] | None) -> dict[str, Transla
     translations: dict[str, Translation] = {}
     for one in given or ():
         if one.locale in translations:
-            raise BadRequest(f"translations has the locale '{one.locale[:100]}' twice")
+            raise BadRequest(
+                f"translations has the locale '{one.locale[:100]}' twice: give it once"
+            )
         # In the domain, None leaves a title unchanged and "" removes its translation.
         title = None if one.title is strawberry.UNSET else (one.title or "")
         translations[one.locale] = Translation(title, _values(one.fields))

@@ -142,7 +142,7 @@ def _objects(sent: Raw | None) -> dict[str, Raw]:
     try:
         return {} if sent is None else _OBJECT_OR_NULL.decode(sent) or {}
     except msgspec.ValidationError:
-        raise BadRequest("variables must be an object") from None
+        raise BadRequest("variables must be an object: leave them out for none") from None
 
 
 def _text(value: Raw | None) -> str | None:

@@ -10,8 +10,7 @@ import strawberry
 from strawberry.types.field import StrawberryField
 
 from api.graphql.cost import charged_list
-from read_side.content_types import ContentTypeRow
-from write_side.domain import content_type as domain
+from write_side.domain.content_type import ContentTypeDefinition
 from write_side.domain.definition import Field as FieldDefinition
 
 Info: TypeAlias = strawberry.Info[Any, None]
@@ -95,7 +94,7 @@ class Media:
     content_type: str
 
 
-def content_type_of(row: ContentTypeRow | domain.ContentType) -> ContentType:
+def content_type_of(row: ContentTypeDefinition) -> ContentType:
     return ContentType(
         id=strawberry.ID(row.id),
         name=row.name,

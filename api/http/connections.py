@@ -42,7 +42,10 @@ SLOWEST = 1024
 # Additional time for a request that did not finish within the shutdown timeout.
 OVERTIME = 0.1
 BACKLOG = 1024
-NO_HTTP = "Bad request: this is not HTTP"
+NO_HTTP = (
+    "Bad request: this is not valid HTTP; in a URL, percent-encode spaces and characters outside "
+    "ASCII"
+)
 _METHOD = re.compile(r"b'[A-Za-z][\w-]* (?:/|\*|https?:)", re.ASCII)
 _log = structlog.get_logger("api.connections")
 

@@ -120,10 +120,18 @@ class BodyFile:
 
     def payload(self, content_type: str) -> Payload:
         self._file.seek(0)
-        return IOBasePayload(self._file, content_type=content_type)
+        return _FilePayload(self._file, content_type=content_type)
 
     async def close(self) -> None:
         self._file.close()
+
+
+class _FilePayload(IOBasePayload):
+    """Leaves closing the file to BodyFile. aiohttp would close it in a thread, and of two threads
+    that close a file at once, one may get a ValueError."""
+
+    async def close(self) -> None:
+        pass
 
 
 class LargeResponse(web.Response):

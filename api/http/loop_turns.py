@@ -51,7 +51,7 @@ class LoopTurns:
         """Waits until the work on an input of this many bytes may begin. The work itself must not
         wait.
 
-        Raises NoTurn.
+        Raises Overloaded.
         """
         if size <= work.small:
             return _AT_ONCE
@@ -78,7 +78,7 @@ class LoopTurns:
 
     @asynccontextmanager
     async def alone(self, workspace: str, size: int) -> AsyncIterator[None]:
-        """Runs one piece of a workspace's work at a time; the work may wait. Raises NoTurn."""
+        """Runs one piece of a workspace's work at a time; the work may wait. Raises Overloaded."""
         if size <= FEW:
             yield
             return

@@ -24,7 +24,8 @@ READ = "private, no-cache"
 OTHER = "no-store"
 VARY = "Authorization, X-API-Key, X-Environment, Accept-Encoding"
 _KEPT = ("ETag", "Cache-Control", "Vary", POSITION)
-_QUALITY = re.compile(r"\s*q\s*=\s*([01](?:\.[0-9]{0,3})?)\s*", re.ASCII)
+_WEIGHT = re.compile(r"\s*;\s*q\s*=", re.ASCII)
+_QUALITY = re.compile(r"\s*([01](?:\.[0-9]{0,3})?)\s*", re.ASCII)
 
 
 @web.middleware
@@ -85,20 +86,20 @@ def takes_gzip(request: web.Request) -> bool:
 @lru_cache(maxsize=256)
 def accepts_gzip(accept: str) -> bool:
     """Whether Accept-Encoding allows gzip and does not prefer the plain body."""
-    qualities: dict[str, float] = {}
+    given = qualities(accept)
+    gzip = given.get("gzip", given.get("x-gzip", given.get("*", 0.0)))
+    return gzip > 0 and gzip >= given.get("identity", 0.0)
+
+
+def qualities(accept: str) -> dict[str, float]:
+    """The weight of each coding or media type, with its other parameters, in an Accept header (RFC
+    9110, 12.4.2): in lower case; 1 without a weight, 0 if it is invalid."""
+    found: dict[str, float] = {}
     for one in accept.lower().split(","):
-        coding, _, parameters = one.partition(";")
-        qualities[coding.strip()] = _quality(parameters)
-    gzip = qualities.get("gzip", qualities.get("x-gzip", qualities.get("*", 0.0)))
-    return gzip > 0 and gzip >= qualities.get("identity", 0.0)
-
-
-def _quality(parameters: str) -> float:
-    """1 if it is absent, 0 if it is invalid."""
-    if not parameters.strip():
-        return 1.0
-    found = _QUALITY.fullmatch(parameters)
-    return min(float(found[1]), 1.0) if found else 0.0
+        name, *weights = _WEIGHT.split(one, maxsplit=1)
+        valid = _QUALITY.fullmatch((weights or ["1"])[0])
+        found[name.strip()] = min(float(valid[1]), 1.0) if valid else 0.0
+    return found
 
 
 def _is_write(request: web.Request, response: web.Response) -> bool:

@@ -26,8 +26,8 @@ from api.rest.import_form import MISSING as MISSING_PARTS
 from api.rest.imports import NOT_A_FORM, NOT_DONE, NOTHING
 from api.rest.include_paths import parse_include
 from api.rest.includes import too_many_included
-from api.rest.positions import HEADER as POSITION
 from api.rest.request_body import DAMAGED, NOT_OURS
+from api.rest.request_checks import BEYOND_THE_LOG, UNKNOWN_POSITION
 from api.rest.selection import parse_select
 from read_side.past_lists import TOO_FAR
 from read_side.queries.budget import Budget
@@ -90,8 +90,8 @@ REFUSALS: dict[str, Exception] = {
     "unknownPath": _raised(lambda: parse_include({"include": "Author"})),
     "tooManyIncluded": too_many_included("entries"),
     "longList": TooBroad(TOO_FAR),
-    "unknownPosition": errors.BadRequest(f"Unknown {POSITION}"),
-    "positionBeyondTheLog": errors.BadRequest(f"{POSITION} is beyond the log"),
+    "unknownPosition": errors.BadRequest(UNKNOWN_POSITION),
+    "positionBeyondTheLog": errors.BadRequest(BEYOND_THE_LOG),
     "missing": errors.BadRequest(MISSING),
     "notJSON": NotJSON(),
     "damaged": errors.BadRequest(DAMAGED),
@@ -129,14 +129,14 @@ REFUSALS: dict[str, Exception] = {
     "method": web.HTTPMethodNotAllowed("DELETE", ("GET", "HEAD", "POST")),
     "slowBody": errors.SlowClient(),
     "slugTaken": r.SlugTaken("hello--world-"),
-    "inFlight": errors.StillInFlight(),
+    "inFlight": errors.RequestInProgress(),
     "tooLarge": web.HTTPRequestEntityTooLarge(4194304),
     "expectation": web.HTTPExpectationFailed(),
     "keyReused": r.CommandKeyReused(),
     "rateLimit": errors.RateLimitExceeded(17),
     "fault": RuntimeError(),
     "unavailable": ReadModelUnavailable(),
-    "keysUnchecked": errors.KeysUnchecked(),
+    "keysUnchecked": errors.KeysUnavailable(),
     "incompleteIndex": IncompleteIndex("fields.price"),
 }
 

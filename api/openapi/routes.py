@@ -83,7 +83,10 @@ async def schema_of_type(call: Call) -> web.Response:
 async def _described(
     call: Call, rows: Sequence[ContentTypeRow], describe: Callable[[], bytes]
 ) -> bytes:
-    """In a thread if it takes long, one at a time for a workspace. Raises BadRequest, NoTurn."""
+    """In a thread if it takes long, one at a time for a workspace.
+
+    Raises BadRequest, Overloaded.
+    """
     size = sum(PER_TYPE + _size(row.fields) for row in rows)
     if size > MAX_DESCRIBED:
         raise BadRequest(

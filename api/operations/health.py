@@ -115,7 +115,7 @@ def operator_routes() -> list[web.RouteDef]:
     return [web.get("/healthz", healthz), web.get("/readyz", detailed_readyz)]
 
 
-class ReadyOrNot(Struct, frozen=True):
+class PublicReadiness(Struct, frozen=True):
     """The body of /readyz."""
 
     ready: bool
@@ -150,7 +150,7 @@ async def readyz(request: web.Request) -> web.Response:
     caller = request.app[SERVICE].access.cached_caller(secret_of(request.headers))
     if caller is not None and OPERATE in caller.permissions:
         return _response(readiness)
-    return _response(ReadyOrNot(readiness.ready))
+    return _response(PublicReadiness(readiness.ready))
 
 
 async def detailed_readyz(request: web.Request) -> web.Response:
@@ -164,7 +164,7 @@ async def _current(request: web.Request) -> Readiness:
     return replace(readiness, read_model=service.settings.read_model, replicas=replicas)
 
 
-def _response(body: Readiness | ReadyOrNot) -> web.Response:
+def _response(body: Readiness | PublicReadiness) -> web.Response:
     return web.Response(
         status=200 if body.ready else 503, body=encode(body), content_type="application/json"
     )

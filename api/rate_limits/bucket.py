@@ -142,7 +142,7 @@ class Bucket(Struct, eq=False):
         while self.waiting and (self.left >= self.waiting[0].amount or self.exhausted):
             self._answer(self.waiting.pop(0), now)
 
-    def let_pass(self, status: LimitStatus) -> int:
+    def admit_all(self, status: LimitStatus) -> int:
         """Lets all waiting claims pass uncounted. Returns the number of requests."""
         unanswered = [one for one in self.calling + self.waiting if not one.answer.done()]
         self.calling, self.waiting = [], []

@@ -11,7 +11,6 @@ While the counter is unavailable, every request passes at once.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine
@@ -23,6 +22,7 @@ from prometheus_client import Gauge
 
 from api.rate_limits.bucket import Bucket, LimitStatus
 from write_side.store.rate_limits import WINDOW, Counter, Demand, Grant
+from write_side.waiting import cancel
 
 CALL_TIMEOUT = 2.0
 """Seconds until the counter counts as unreachable."""
@@ -72,9 +72,7 @@ class Leases:
     async def __aexit__(self, *_: object) -> None:
         """Returns all leases."""
         assert self._sweeping is not None
-        self._sweeping.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await self._sweeping
+        await cancel(self._sweeping)
         self.settle()
         self.give_back(0.0)
         if self._calls is not None:
@@ -258,7 +256,7 @@ class Leases:
             _log.error("rate limits are not counted: the counter is unavailable", fault=repr(error))
         self._away_since = self._clock()
         for bucket in (*batch, *self._queued.values()):
-            UNCOUNTED.inc(bucket.let_pass(self.peek(bucket.name, bucket.limit)))
+            UNCOUNTED.inc(bucket.admit_all(self.peek(bucket.name, bucket.limit)))
         self._queued.clear()
 
     async def _keep_sweeping(self) -> None:

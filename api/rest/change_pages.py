@@ -16,13 +16,15 @@ from api.rest.change_tokens import ChangePosition
 from read_side import changes
 from read_side.changes import BEGINNING, END, KINDS, MOST, ChangePage, ChangeRecord, Kind, Selection
 from read_side.entries import entries_by_id
-from write_side.domain.text import shortened
+from write_side.domain.refusals import shortened
 
 PAGE = 100
 CURRENT_BYTES = 16 * 1024 * 1024
 """Of the entries on a page; a page with more has fewer changes, but at least one."""
 NOW = "now"
+RESUME = "Last-Event-ID"
 UNKNOWN_AFTER = "Unknown after: use next or an id of this environment's changes, or now"
+UNKNOWN_EVENT_ID = f"Unknown {RESUME}: use the id of one of this environment's changes"
 
 
 class ChangesRequest(Struct, frozen=True):
@@ -48,7 +50,7 @@ class ChangesRequest(Struct, frozen=True):
         )
         view = ChangeView(tokens, call.scope, selection, locale)
         limit = parameters.limit(query, PAGE, MOST)
-        after = call.request.headers.get("Last-Event-ID") or query.get("after", "")
+        after = call.request.headers.get(RESUME) or query.get("after", "")
         return cls(view, after, limit)
 
     def token_after(self, page: ChangePage) -> str:
@@ -89,7 +91,8 @@ async def _start(call: Call, request: ChangesRequest) -> tuple[int, ChangePositi
         return await changes.position_before(service.read_model, call.scope, oldest), None
     after = service.change_tokens.position(call.scope, request.after)
     if after is None:
-        raise BadRequest(UNKNOWN_AFTER)
+        is_resumed = call.request.headers.get(RESUME)
+        raise BadRequest(UNKNOWN_EVENT_ID if is_resumed else UNKNOWN_AFTER)
     await _wait(call, after.position)
     return after.position, after
 
@@ -115,7 +118,7 @@ async def with_current(
     call: Call, view: ChangeView, found: Sequence[ChangeRecord]
 ) -> tuple[Sequence[ChangeRecord], Current]:
     """The changes, or the first of them if their entries are too large together, and the entries as
-    they are now. Raises NoTurn."""
+    they are now. Raises Overloaded."""
     if view.locale is None:
         return found, {}
     while True:
@@ -130,7 +133,7 @@ class TooLarge(Exception):
 
 
 async def current_entries(call: Call, locale: str, found: Sequence[ChangeRecord]) -> Current:
-    """The entries of the changes. Raises NoTurn, and TooLarge for those of several changes."""
+    """The entries of the changes. Raises Overloaded, and TooLarge for those of several changes."""
     ids = list({change.entry_id for change in found if change.entry_id})
     async with AsyncExitStack() as turns:
 

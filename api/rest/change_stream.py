@@ -16,6 +16,7 @@ from api.auth.keys import secret_of
 from api.context import Call
 from api.errors import ApiError
 from api.http.connections import Connection
+from api.http.representation import qualities
 from api.http.request_log import SECONDS
 from api.rest import wire
 from api.rest.change_bodies import CaughtUp, Change, Current
@@ -31,8 +32,9 @@ from read_side.change_tail import Arrivals
 from read_side.changes import MOST, ChangePage, ChangeRecord, changes_after
 from read_side.refusals import ReadModelUnavailable
 from write_side.domain.refusals import Refused
-from write_side.fair_queue import NoTurn
+from write_side.fair_queue import Overloaded
 from write_side.store.conflicts import StoreUnavailable
+from write_side.waiting import wait_until_set
 
 EVENT_STREAM = "text/event-stream"
 COMMENT = b":\n\n"
@@ -44,11 +46,13 @@ MOST_WAITING = 1_000
 
 
 def wants_stream(request: web.Request) -> bool:
-    """Whether Accept names event streams. ``*/*`` does not."""
-    return request.method == "GET" and any(
-        one.partition(";")[0].strip().lower() == EVENT_STREAM
-        for accept in request.headers.getall("Accept", ())
-        for one in accept.split(",")
+    """Whether Accept names event streams and does not prefer JSON. ``*/*`` does not name them."""
+    accepted = qualities(",".join(request.headers.getall("Accept", ())))
+    weight = max(
+        (one for name, one in accepted.items() if name.partition(";")[0] == EVENT_STREAM), default=0
+    )
+    return (
+        request.method == "GET" and weight > 0 and weight >= accepted.get("application/json", 0.0)
     )
 
 
@@ -162,7 +166,7 @@ class ChangeStream:
         while True:
             try:
                 return await with_current(self._call, self._view, page.changes)
-            except (ReadModelUnavailable, NoTurn):
+            except (ReadModelUnavailable, Overloaded):
                 await self._pause(RETRY)
 
     async def _join(self) -> None:
@@ -207,7 +211,7 @@ class ChangeStream:
             arrivals.shared[key] = asyncio.create_task(reading, name="current entries")
         try:
             current: Current = await asyncio.shield(arrivals.shared[key])
-        except (TooLarge, ReadModelUnavailable, NoTurn):
+        except (TooLarge, ReadModelUnavailable, Overloaded):
             return None
         return current
 
@@ -267,15 +271,12 @@ class ChangeStream:
             wait = self._silent_since + SILENCE - loop.time()
             if until is not None:
                 wait = min(wait, until - loop.time())
-            try:
-                async with asyncio.timeout(max(wait, 0.0)):
-                    await self._wakeup.wait()
-            except TimeoutError:
-                if until is not None and loop.time() >= until:
-                    return
-                await self._write(COMMENT)
-            else:
+            if await wait_until_set(self._wakeup, max(wait, 0.0)):
                 self._wakeup.clear()
+            elif until is not None and loop.time() >= until:
+                return
+            else:
+                await self._write(COMMENT)
 
 
 def _event(token: str, kind: str, data: wire.Wire) -> bytes:

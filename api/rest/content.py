@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import Any
+
 import msgspec
 from aiohttp import web
 from msgspec import Raw
@@ -15,7 +19,7 @@ from api.rest.idempotency import HEADER, command_key, digest
 from api.rest.ignored_members import ignored_header, ignored_names
 from api.rest.json_budget import check_values
 from api.rest.kept_response import Reading, add_position, json_response, kept
-from api.rest.list_query import list_query
+from api.rest.list_query import ListQuery, list_query
 from api.rest.list_response import found_source, past_response, plain_source
 from api.rest.past_includes import past_includes
 from api.rest.positions import HEADER as POSITION
@@ -25,6 +29,7 @@ from api.rest.shape import past_body, shape
 from api.rest.shaped_response import list_responder, shaped_single
 from read_side import content_types, entries, notices, paging
 from read_side.entries import EntryRow
+from read_side.listing import Page
 from read_side.notices import Dependency
 from read_side.pool import Pool
 from read_side.refusals import EntryNotFound
@@ -54,51 +59,90 @@ def routes() -> list[web.RouteDef]:
 
 async def list_of_type(call: Call) -> web.Response:
     """§4.1: by default the published entries, 10 per page; with ``asOf``, those of that time."""
-    query, scope = call.request.query, call.scope
+    query = call.request.query
     asked = list_query(query, 10)
     named = {
         "type_slug": parameters.searchable(call.request.match_info["type"]),
         "status": parameters.status(query),
         "language": parameters.language(query),
     }
-    at = parameters.as_of(query)
-    shaped = shape(query, wire.ListedEntry)
-    if at is not None:
-        return await past_response(
-            call,
-            asked,
-            asked.entry_query(**named, as_of=at),
-            shaped,
-            lambda row: wire.listed_entry(row, call.locale),
-            lambda rows, pagination: wire.TypeListBody(True, rows, pagination),
-        )
-    dependencies: tuple[Dependency, ...] = notices.lists(
-        scope, named["type_slug"], [named["status"]]
+    return await _list(
+        call,
+        asked,
+        named,
+        named,
+        notices.singles_of_type(call.scope, named["type_slug"]),
+        read=paging.list_of_type,
+        entry_type=wire.ListedEntry,
+        entry=wire.listed_entry,
+        body=partial(wire.TypeListBody, True),
     )
+
+
+async def list_across_types(call: Call) -> web.Response:
+    """§4.3: in every status that the key may read, 50 per page; with ``asOf``, those of that
+    time."""
+    query = call.request.query
+    asked = list_query(query, 50)
+    named = {
+        "type_slug": parameters.type_slug(query),
+        "status": "published" if call.published_only else None,
+    }
+    return await _list(
+        call,
+        asked,
+        named,
+        {**named, "language": None, "custom": False},
+        notices.content_types(call.scope),
+        read=paging.list_across_types,
+        entry_type=wire.AnyEntry,
+        entry=wire.entry_of_any_type,
+        body=wire.ListBody,
+    )
+
+
+async def _list(
+    call: Call,
+    asked: ListQuery,
+    named: Mapping[str, str | None],
+    wanted: Mapping[str, Any],
+    definitions: Dependency,
+    *,
+    read: Callable[..., Awaitable[Page[EntryRow]]],
+    entry_type: type[wire.Entry],
+    entry: Callable[[EntryRow, str], wire.Entry],
+    body: Callable[[list[Any], wire.ListPagination], wire.Wire],
+) -> web.Response:
+    """``named``: what ``read`` selects by; ``wanted``: the same for an ``EntryQuery``.
+    ``definitions``: of content types, on which filters and sort keys depend."""
+    query, scope, locale = call.request.query, call.scope, call.locale
+    at = parameters.as_of(query)
+    shaped = shape(query, entry_type)
+
+    def shown(row: EntryRow) -> wire.Entry:
+        return entry(row, locale)
+
+    if at is not None:
+        past = asked.entry_query(**wanted, as_of=at)
+        return await past_response(call, asked, past, shaped, shown, body)
+    page = {"locale": locale, "limit": asked.limit, "offset": asked.offset}
+    dependencies = notices.lists(scope, named["type_slug"], notices.statuses_of(named["status"]))
     source = plain_source(
         asked,
-        ("list of type", *named.values()),
-        lambda pool: paging.list_of_type(
-            pool,
-            scope,
-            **named,
-            locale=call.locale,
-            limit=asked.limit,
-            offset=asked.offset,
-            as_json=shaped is None,
-        ),
+        (read.__name__, *named.values()),
+        lambda pool: read(pool, scope, **named, **page, as_json=shaped is None),
     )
     if not asked.is_plain:
-        source = found_source(call, asked, asked.entry_query(**named, locale=call.locale))
-        dependencies = (*dependencies, notices.singles_of_type(scope, named["type_slug"]))
+        source = found_source(call, asked, asked.entry_query(**wanted, locale=locale))
+        dependencies = (*dependencies, definitions)
     respond = list_responder(shaped, named["type_slug"])
     return await respond(
         call,
         source.parameters,
         dependencies,
         source.read_page,
-        lambda row: wire.listed_entry(row, call.locale),
-        lambda rows, page: wire.TypeListBody(True, rows, source.pagination(page)),
+        shown,
+        lambda rows, total: body(rows, source.pagination(total)),
     )
 
 
@@ -145,57 +189,6 @@ def _readable(call: Call, row: EntryRow) -> EntryRow:
 
 def _single_body(row: EntryRow, locale: str) -> wire.SingleBody:
     return wire.SingleBody(True, wire.single_entry(row, locale))
-
-
-async def list_across_types(call: Call) -> web.Response:
-    """§4.3: in every status that the key may read, 50 per page; with ``asOf``, those of that
-    time."""
-    query, scope = call.request.query, call.scope
-    asked = list_query(query, 50)
-    named = {
-        "type_slug": parameters.type_slug(query),
-        "status": "published" if call.published_only else None,
-    }
-    at = parameters.as_of(query)
-    shaped = shape(query, wire.AnyEntry)
-    if at is not None:
-        return await past_response(
-            call,
-            asked,
-            asked.entry_query(**named, language=None, custom=False, as_of=at),
-            shaped,
-            lambda row: wire.entry_of_any_type(row, call.locale),
-            wire.ListBody,
-        )
-    dependencies: tuple[Dependency, ...] = notices.lists(
-        scope, named["type_slug"], notices.statuses_of(named["status"])
-    )
-    source = plain_source(
-        asked,
-        ("list across types", *named.values()),
-        lambda pool: paging.list_across_types(
-            pool,
-            scope,
-            **named,
-            locale=call.locale,
-            limit=asked.limit,
-            offset=asked.offset,
-            as_json=shaped is None,
-        ),
-    )
-    if not asked.is_plain:
-        wanted = asked.entry_query(**named, language=None, locale=call.locale, custom=False)
-        source = found_source(call, asked, wanted)
-        dependencies = (*dependencies, notices.content_types(scope))
-    respond = list_responder(shaped, named["type_slug"])
-    return await respond(
-        call,
-        source.parameters,
-        dependencies,
-        source.read_page,
-        lambda row: wire.entry_of_any_type(row, call.locale),
-        lambda rows, page: wire.ListBody(rows, source.pagination(page)),
-    )
 
 
 async def create(call: Call) -> web.Response:

@@ -45,7 +45,7 @@ class Cursors:
         if plain is None:
             raise BadRequest(
                 "Unknown cursor: use first, or the pagination.next of the same list, with the same "
-                "filters, sort keys, search, locale and asOf"
+                "status, language, filters, sort keys, search, locale and asOf"
             )
         return replace(query, after=_BOUNDARY.decode(plain))
 

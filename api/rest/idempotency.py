@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from api.errors import BadRequest, StillInFlight
+from api.errors import BadRequest, RequestInProgress
 from write_side.domain.identity import Scope
 
 HEADER = "Idempotency-Key"
@@ -44,9 +44,9 @@ class InFlight:
 
     @contextmanager
     def reserve(self, key: str) -> Iterator[None]:
-        """Raises StillInFlight."""
+        """Raises RequestInProgress."""
         if key in self._keys:
-            raise StillInFlight
+            raise RequestInProgress
         self._keys.add(key)
         try:
             yield

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-import msgspec
 from msgspec.structs import FieldInfo, fields
 
 from api.context import Call
 from api.errors import BadRequest
 from api.rest.multipart_form import FileForm
+from write_side.domain.events import STATUSES
 from write_side.domain.locales import check_locale
+from write_side.domain.refusals import shortened
 from write_side.imports.encodings import ENCODINGS
 from write_side.imports.jobs import JobOptions
-from write_side.imports.request import ImportRequest
+from write_side.imports.request import REPEATS, ImportRequest
 from write_side.imports.table import DELIMITERS, Choice
 
 MISSING = "Missing required parts: file and contentType"
@@ -33,6 +34,7 @@ OPTIONS: Mapping[str, FieldInfo] = {
     _camel(field.name): field for field in fields(ImportRequest) if field.name not in _FIXED
 }
 """The options of an import, by the names of their parts."""
+CHOICES: Mapping[str, Collection[str]] = {"repeats": REPEATS, "status": STATUSES}
 READING = ("sheet", "encoding", "delimiter")
 
 
@@ -73,25 +75,27 @@ def _maps(parts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def _value(name: str, text: str) -> object:
-    kind = OPTIONS[name].type
-    if kind is bool:
+    if OPTIONS[name].type is bool:
         return _boolean(name, text)
-    try:
-        return msgspec.convert(text, kind, strict=False)
-    except msgspec.ValidationError as error:
-        raise BadRequest(f"{name} cannot be {text!r}: {error}") from None
+    return _one_of(name, text, CHOICES[name]) if name in CHOICES else text
 
 
 def _boolean(name: str, text: str) -> bool:
     if text not in _BOOLEANS:
-        raise BadRequest(f"{name} takes true or false, not {text!r}")
+        raise BadRequest(f"{name} takes true or false, not {shortened(text)!r}")
     return _BOOLEANS[text]
+
+
+def _one_of(name: str, text: str, known: Collection[str]) -> str:
+    if text not in known:
+        raise BadRequest(f"{name} takes one of {', '.join(known)}, not {shortened(text)!r}")
+    return text
 
 
 def _choice(given: Mapping[str, str]) -> Choice:
     encoding, delimiter = given.get("encoding"), given.get("delimiter")
-    if encoding is not None and encoding not in ENCODINGS:
-        raise BadRequest(f"encoding takes one of {', '.join(ENCODINGS)}, not {encoding!r}")
-    if delimiter is not None and delimiter not in DELIMITERS:
-        raise BadRequest(f"delimiter takes one of {', '.join(DELIMITERS)}, not {delimiter!r}")
+    if encoding is not None:
+        _one_of("encoding", encoding, ENCODINGS)
+    if delimiter is not None:
+        _one_of("delimiter", delimiter, DELIMITERS)
     return Choice(given.get("sheet"), encoding, DELIMITERS.get(delimiter or ""))

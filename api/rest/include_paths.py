@@ -11,7 +11,7 @@ from api.errors import BadRequest
 from api.rest.parameters import Query
 from write_side.domain.definition import Field
 from write_side.domain.identity import is_slug
-from write_side.domain.text import shortened
+from write_side.domain.refusals import shortened
 
 MAX_PATHS = 10
 MAX_LEVELS = 3

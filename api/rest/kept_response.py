@@ -63,7 +63,8 @@ async def kept(
 
 
 async def _without_stamp(call: Call, read: Callable[[Pool], Awaitable[Reading]]) -> web.Response:
-    """No row was read, so there is no stamp. The one of the checkpoint is read first, and used."""
+    """The response if no row with a stamp was read. Its position is then that of the checkpoint,
+    which is read first, so that the response includes everything up to it."""
     stamp = await learn(call.service.read_model)
     _check_position(call, stamp)
     reading = await _read(call, read)

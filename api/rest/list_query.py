@@ -25,7 +25,7 @@ from read_side.queries.request import (
     SortKey,
 )
 from read_side.search import LONGEST as LONGEST_SEARCH
-from write_side.domain.text import shortened
+from write_side.domain.refusals import shortened
 
 FIRST = "first"
 """The cursor of the first page."""
@@ -145,7 +145,7 @@ def checked_filters(filters: Iterable[Filter]) -> tuple[Filter, ...]:
                 f"filter[{shortened(one.field)}]: use {', '.join(OPERATORS)}"
             )
         if (one.field, one.operator) in found:
-            raise BadRequest(f"{one.label} is given twice")
+            raise BadRequest(f"{one.label} is given twice: give it once")
         found[one.field, one.operator] = one
         if len(found) > MOST_FILTERS:
             raise BadRequest(f"Too many filters: at most {MOST_FILTERS}")
@@ -174,5 +174,5 @@ def sort_keys(given: Sequence[str]) -> tuple[SortKey, ...]:
     if not all(key.field for key in keys):
         raise BadRequest("sort has an empty key: separate fields by one comma")
     if len({key.field for key in keys}) < len(keys):
-        raise BadRequest("sort names a field twice")
+        raise BadRequest("sort names a field twice: name each once")
     return keys

@@ -19,7 +19,9 @@ FILE = "file"
 MAX_NAME = 1_000
 LINES_PER_FIELD = 20
 """Lines with boundaries and headers, which are read one by one."""
-UNREADABLE = "This form cannot be read"
+UNREADABLE = (
+    "This form cannot be read: send multipart/form-data with its boundary, one file, and UTF-8"
+)
 _MAX_FIELD = 4 * 1024
 _CHUNK = 64 * 1024
 _MALFORMED = (

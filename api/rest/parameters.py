@@ -11,7 +11,8 @@ from api.rest.wire import MAX_LIMIT, MAX_OFFSET
 from write_side.domain.events import STATUSES
 from write_side.domain.identity import BASE_LANGUAGE, PRODUCTION
 from write_side.domain.locales import check_locale
-from write_side.domain.text import shortened, unstorable
+from write_side.domain.refusals import shortened
+from write_side.domain.text import unstorable
 from write_side.domain.values import is_iso_datetime, with_plus
 from write_side.domain.workspace import check_environment_name
 

@@ -91,7 +91,7 @@ class PastIncludes(Includes):
                 step = step.next[slug]
 
     async def media(self) -> dict[str, MediaFile]:
-        """The files, after all levels. Raises BadRequest, StoreUnavailable, NoTurn."""
+        """The files, after all levels. Raises BadRequest, StoreUnavailable, Overloaded."""
         repository, workspace = self._call.service.repository, self._call.scope.workspace
         async with repository.recorder.long_reads.turn(workspace):
             files = await media_at(repository, workspace, self._media, self._at, self._budget)

@@ -126,7 +126,7 @@ async def list_at(
     """A page of the list as it was at the time of the query.
 
     Raises what ``past_page`` raises, BadRequest for a time in the future, NotVisibleYet,
-    StoreUnavailable, NoTurn, and what the budget raises.
+    StoreUnavailable, Overloaded, and what the budget raises.
     """
     assert query.as_of is not None
     await _check_past(service, query.as_of)
@@ -150,7 +150,7 @@ async def entries_of_ids(
     at: datetime,
 ) -> dict[str, PastEntry]:
     """The entries with these ids that existed at that time, such as those that entries of the past
-    refer to. Raises BadRequest, StoreUnavailable, NoTurn, and what the budget raises."""
+    refer to. Raises BadRequest, StoreUnavailable, Overloaded, and what the budget raises."""
     await _check_past(service, at)
     repository = service.repository
     async with repository.recorder.long_reads.turn(scope.workspace):

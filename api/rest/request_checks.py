@@ -36,6 +36,8 @@ from write_side.domain.workspace import (
 )
 
 Handler = Callable[[Call], Awaitable[web.StreamResponse]]
+UNKNOWN_POSITION = f"Unknown {HEADER}: send one that this workspace returned, or read without it"
+BEYOND_THE_LOG = f"{HEADER} is beyond the log: read without it"
 
 
 async def check_address_limit(call: Call) -> None:
@@ -116,12 +118,12 @@ async def wait_for_position(call: Call) -> None:
     service = call.service
     position = service.positions.position(call.scope.workspace, given)
     if position is None:
-        raise BadRequest(f"Unknown {HEADER}")
+        raise BadRequest(UNKNOWN_POSITION)
     call.position = position
     if position <= service.checkpoint.position:
         return
     if position > await service.repository.recorder.head():
-        raise BadRequest(f"{HEADER} is beyond the log")
+        raise BadRequest(BEYOND_THE_LOG)
     if not await service.checkpoint.wait(position, service.settings.read_your_writes):
         raise NotVisibleYet
 

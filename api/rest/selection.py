@@ -12,7 +12,7 @@ from api.errors import BadRequest
 from api.rest import wire
 from api.rest.parameters import Query
 from write_side.domain.identity import is_slug
-from write_side.domain.text import shortened
+from write_side.domain.refusals import shortened
 
 MAX_NAMES = 50
 ALWAYS = "id"

@@ -12,7 +12,7 @@ from api.rest import wire
 from api.rest.include_paths import Path, parse_include, refused_step, unknown_step
 from api.rest.parameters import Query
 from api.rest.selection import MAX_LISTED, Selection, one_of, parse_select, unknown_field
-from read_side.named_fields import NamedFields, field_slugs, named_fields
+from read_side.content_types import NamedFields, field_slugs, named_fields
 from read_side.pool import Pool
 from write_side.domain.content_type import ContentType
 from write_side.domain.definition import value_fields

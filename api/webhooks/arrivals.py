@@ -12,7 +12,8 @@ import msgspec
 from read_side.checkpoint import fetch_checkpoint
 from read_side.notices import CHANNEL, decode_notice
 from write_side.domain.identity import Scope
-from write_side.postgres.connection import Connection, connect
+from write_side.postgres.connection import Connection, connected
+from write_side.waiting import wait_until_set
 
 PATIENCE = 5.0
 """Seconds until a connection on which the database does not respond is given up."""
@@ -31,10 +32,7 @@ class Arrivals:
         """The environments with new changes since the last call, possibly none; None for any
         environment. Waits up to ``patience`` seconds for them, and then reads the checkpoint in
         case a notice was lost. Raises what the connection raises."""
-        try:
-            async with asyncio.timeout(patience):
-                await self._arrived.wait()
-        except TimeoutError:
+        if not await wait_until_set(self._arrived, patience):
             await self._read_checkpoint()
         self._arrived.clear()
         scopes, self._scopes = self._scopes, set()
@@ -68,10 +66,7 @@ class Arrivals:
 @asynccontextmanager
 async def open_arrivals(url: str) -> AsyncIterator[Arrivals]:
     """``url``: of the read model."""
-    connection = await connect(url, timeout=PATIENCE, command_timeout=PATIENCE)
-    try:
+    async with connected(url, timeout=PATIENCE, command_timeout=PATIENCE) as connection:
         arrivals = Arrivals(connection)
         await connection.add_listener(CHANNEL, arrivals.on_notice)
         yield arrivals
-    finally:
-        connection.terminate()

@@ -23,6 +23,7 @@ from write_side.domain.webhook_address import Network, refused_address
 
 LOOKUPS = 256
 """Threads that look up names, at most."""
+CONNECTIONS = 512
 
 
 class AddressRefused(OSError):
@@ -83,7 +84,7 @@ def is_refused(host: str, allowed: Sequence[Network]) -> bool:
         return True
 
 
-def open_connector(allowed: Sequence[Network], connections: int) -> aiohttp.TCPConnector:
+def open_connector(allowed: Sequence[Network]) -> aiohttp.TCPConnector:
     """The resolver does not see literal addresses, so the address of each socket is checked too."""
 
     def checked_socket(address: Any) -> socket.socket:
@@ -97,6 +98,6 @@ def open_connector(allowed: Sequence[Network], connections: int) -> aiohttp.TCPC
         resolver=Resolver(allowed),
         use_dns_cache=False,
         socket_factory=checked_socket,
-        limit=connections,
+        limit=CONNECTIONS,
         limit_per_host=0,
     )

@@ -14,9 +14,9 @@ from api.rest.wire import encode
 from read_side.changes import ChangePage, ChangeRecord, Selection, changes_after
 from read_side.entries import entries_by_id
 from read_side.pool import Pool
-from read_side.webhooks import WebhookEndpoint
 from write_side.domain.change_kinds import KINDS, Kind
 from write_side.domain.identity import BASE_LANGUAGE
+from write_side.domain.webhook import Webhook
 
 PAGE = 100
 CURRENT_BYTES = 4 * 1024 * 1024
@@ -44,7 +44,7 @@ class DeliverablePage(Struct, frozen=True):
 class Changes(Protocol):
     """The changes that can be read."""
 
-    async def page(self, endpoint: WebhookEndpoint, after: int) -> DeliverablePage:
+    async def page(self, endpoint: Webhook, after: int) -> DeliverablePage:
         """The next changes that the endpoint selects. Raises ReadModelUnavailable."""
         ...
 
@@ -56,7 +56,7 @@ class FeedChanges:
         self._read_model = read_model
         self._tokens = tokens
 
-    async def page(self, endpoint: WebhookEndpoint, after: int) -> DeliverablePage:
+    async def page(self, endpoint: Webhook, after: int) -> DeliverablePage:
         found = await self._select(endpoint, after)
         kinds = _kinds(endpoint)
         locale = BASE_LANGUAGE if endpoint.include_entry else None
@@ -73,7 +73,7 @@ class FeedChanges:
         ]
         return DeliverablePage(changes, changes[-1].position if changes else found.through)
 
-    async def _select(self, endpoint: WebhookEndpoint, after: int) -> ChangePage:
+    async def _select(self, endpoint: Webhook, after: int) -> ChangePage:
         """Merges a page for each content type of the endpoint: each has an index."""
         kinds = _kinds(endpoint)
         pages = [
@@ -85,7 +85,7 @@ class FeedChanges:
         return pages[0] if len(pages) == 1 else merged(pages)
 
     async def _with_current(
-        self, endpoint: WebhookEndpoint, locale: str, records: Sequence[ChangeRecord]
+        self, endpoint: Webhook, locale: str, records: Sequence[ChangeRecord]
     ) -> tuple[Sequence[ChangeRecord], Current]:
         """The changes, or the first one if their entries are too large together."""
 
@@ -123,5 +123,5 @@ def merged(pages: Sequence[ChangePage]) -> ChangePage:
     )
 
 
-def _kinds(endpoint: WebhookEndpoint) -> tuple[Kind, ...]:
+def _kinds(endpoint: Webhook) -> tuple[Kind, ...]:
     return tuple(kind for kind in KINDS if kind in endpoint.events) or KINDS

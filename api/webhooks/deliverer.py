@@ -7,7 +7,6 @@ so that idle endpoints cost no queries.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -19,6 +18,7 @@ from api.webhooks.endpoint_task import Delivering, EndpointTask
 from read_side.pool import Pool
 from read_side.webhooks import WebhooksMark, webhooks, webhooks_mark
 from write_side.domain.webhook import Name
+from write_side.waiting import cancel
 
 POLL = 1.0
 _log = structlog.get_logger("api.webhooks")
@@ -75,10 +75,8 @@ class Deliverer:
             key for key, (one, _) in self._tasks.items() if wanted.get(key) != one.endpoint
         ]:
             _, running = self._tasks.pop(key)
-            running.cancel()
             # An endpoint must not have two tasks at once.
-            with contextlib.suppress(asyncio.CancelledError):
-                await running
+            await cancel(running)
         for key, endpoint in wanted.items():
             if key not in self._tasks:
                 self._start(EndpointTask(endpoint, self._shared))

@@ -20,8 +20,8 @@ from api.webhooks.message import message_of
 from api.webhooks.move_recorder import MoveRecorder
 from api.webhooks.sender import GONE, Sender
 from read_side.refusals import ReadModelUnavailable
-from read_side.webhooks import WebhookEndpoint
 from write_side import tracing
+from write_side.domain.webhook import Webhook
 from write_side.postgres.connection import is_transient
 from write_side.postgres.session_lock import PAUSED
 from write_side.store.conflicts import StoreUnavailable
@@ -41,18 +41,18 @@ PATIENCE = 3 * 86_400.0
 """Seconds of failures after which an endpoint is switched off."""
 _log = structlog.get_logger("api.webhooks")
 
-SwitchOff = Callable[[WebhookEndpoint, str], Awaitable[None]]
+SwitchOff = Callable[[Webhook, str], Awaitable[None]]
 
 
-class Lanes:
-    """Endpoints that fail have a lane of their own, so that any number of them cannot delay the
+class DeliveryLimits:
+    """Endpoints that fail have a separate limit, so that any number of them cannot delay the
     others."""
 
     def __init__(self) -> None:
         self._healthy = asyncio.Semaphore(HEALTHY)
         self._failing = asyncio.Semaphore(FAILING)
 
-    def lane(self, attempt: int) -> asyncio.Semaphore:
+    def of_attempt(self, attempt: int) -> asyncio.Semaphore:
         return self._healthy if attempt == 0 else self._failing
 
 
@@ -86,7 +86,7 @@ class Delivering(Struct, frozen=True):
     recorder: MoveRecorder
     sender: Sender
     switch_off: SwitchOff
-    lanes: Lanes
+    limits: DeliveryLimits
     lease: Lease
     cause: Callable[[int], Awaitable[str | None]]
 
@@ -99,7 +99,7 @@ class CursorMoved(Exception):
 class EndpointTask:
     """``wake`` announces that there may be changes."""
 
-    def __init__(self, endpoint: WebhookEndpoint, shared: Delivering) -> None:
+    def __init__(self, endpoint: Webhook, shared: Delivering) -> None:
         self.endpoint = endpoint
         self._shared = shared
         self._arrived = asyncio.Event()
@@ -194,7 +194,7 @@ class EndpointTask:
             return Outcome(message_id=change.id, type=change.type, attempt=attempt, error=reason)
         message = message_of(change.id, change.type, change.at, change.data)
         check = self._shared.lease.check
-        async with self._shared.lanes.lane(self._attempt):
+        async with self._shared.limits.of_attempt(self._attempt):
             check()
             with await self._span(change, attempt) as span:
                 outcome = await self._shared.sender.send(

@@ -18,7 +18,7 @@ from write_side.dispatch import execute
 from write_side.domain.api_key import expiry
 from write_side.domain.identity import Actor, Scope
 from write_side.domain.refusals import InvalidDefinition, UnknownWebhook
-from write_side.domain.webhook import Endpoint, Webhook, new_webhook_secret
+from write_side.domain.webhook import Webhook, new_webhook_secret
 from write_side.domain.webhook_address import Network
 from write_side.repository import Repository
 from write_side.store.access import token_key
@@ -104,7 +104,7 @@ class WebhookOperations:
             raise InvalidDefinition(f"Webhook {name!r} has no secret to sign with: rotate it")
         async with open_sender(networks) as sender:
             outcome = await sender.send(webhook.url, sample_message(), secrets)
-        await self._cursors.open([self._endpoint(webhook)])
+        await self._cursors.open([webhook])
         await self._cursors.record_test(self._workspace, name, outcome)
         return outcome
 
@@ -114,7 +114,7 @@ class WebhookOperations:
         position = await self._position(
             Scope(self._workspace, webhook.environment), after, read_model
         )
-        await self._cursors.open([self._endpoint(webhook)])
+        await self._cursors.open([webhook])
         await self._cursors.move(self._workspace, name, position)
         return Replay(position, await self._cursors.time_at(position))
 
@@ -138,7 +138,7 @@ class WebhookOperations:
 
     async def continues_after(self, name: str) -> datetime | None:
         """The time of the last change that was delivered."""
-        cursors = await self._cursors.open([self._endpoint(await self._find(name))])
+        cursors = await self._cursors.open([await self._find(name)])
         cursor = cursors.get((self._workspace, name))
         return None if cursor is None else await self._cursors.time_at(cursor.position)
 
@@ -148,14 +148,6 @@ class WebhookOperations:
         if webhook is None:
             raise UnknownWebhook(name)
         return webhook
-
-    def _endpoint(self, webhook: Webhook) -> Endpoint:
-        return Endpoint(
-            workspace=self._workspace,
-            name=webhook.name,
-            created=webhook.created,
-            changed_at=webhook.at,
-        )
 
     async def _position(self, scope: Scope, after: str, read_model: Pool) -> int:
         tokens = ChangeTokens(await token_key(self._repository.recorder.fetch))

@@ -23,17 +23,17 @@ from api.settings import WebhookSettings
 from api.webhooks.arrivals import open_arrivals
 from api.webhooks.deliverable_changes import FeedChanges
 from api.webhooks.deliverer import Deliverer
-from api.webhooks.endpoint_task import Delivering, Lanes, Lease
+from api.webhooks.endpoint_task import Delivering, DeliveryLimits, Lease
 from api.webhooks.move_recorder import MoveRecorder
 from api.webhooks.sender import open_sender
 from read_side.pool import open_pool
 from read_side.refusals import ReadModelUnavailable
-from read_side.webhooks import WebhookEndpoint
 from write_side.commands import SwitchWebhookOff
 from write_side.dispatch import execute
 from write_side.domain.identity import Actor
 from write_side.domain.refusals import Refused
-from write_side.postgres.connection import Connection, connect, is_transient
+from write_side.domain.webhook import Webhook
+from write_side.postgres.connection import MIGRATE, Connection, connect, is_transient
 from write_side.postgres.session_lock import end_paused, try_lock
 from write_side.process_state import ProcessState
 from write_side.repository import Repository
@@ -73,15 +73,15 @@ async def run_sessions(settings: WebhookSettings, state: ProcessState | None = N
         except Exception as error:
             if not is_transient(error) and not isinstance(error, asyncpg.UndefinedTableError):
                 raise
-            # A table is missing until `contentlog migrate` and a rebuild have run.
-            _log.warning("begins again", fault=repr(error))
+            fault = MIGRATE if isinstance(error, asyncpg.UndefinedTableError) else repr(error)
+            _log.warning("begins again", fault=fault)
         await asyncio.sleep(PAUSE)
 
 
 async def _session(settings: WebhookSettings, state: ProcessState) -> None:
     lease = Lease()
     async with _lock(settings.event_store_url, state) as store:
-        _log.info("active")
+        _log.info("webhooks are active")
         keeping = asyncio.create_task(_keep(store, lease, state), name="webhook lease")
         try:
             async with open_deliverer(settings, lease) as deliverer:
@@ -140,7 +140,7 @@ async def open_deliverer(settings: WebhookSettings, lease: Lease) -> AsyncIterat
             recorder=MoveRecorder(cursors),
             sender=sender,
             switch_off=_SwitchOff(Repository(recorder, EventMapper())),
-            lanes=Lanes(),
+            limits=DeliveryLimits(),
             lease=lease,
             cause=recorder.traceparent,
         )
@@ -153,7 +153,7 @@ class _SwitchOff:
     def __init__(self, repository: Repository) -> None:
         self._repository = repository
 
-    async def __call__(self, endpoint: WebhookEndpoint, reason: str) -> None:
+    async def __call__(self, endpoint: Webhook, reason: str) -> None:
         command = SwitchWebhookOff(
             actor=ACTOR, workspace=endpoint.workspace, name=endpoint.name, reason=reason
         )

@@ -24,7 +24,6 @@ BODY_TIMEOUT = 2.0
 """Seconds for the beginning of the response's body: the status alone says that it was received."""
 KEPT_BYTES = 1024
 """Of the response's body; the rest is not read."""
-CONNECTIONS = 512
 GONE = 410
 _HEADERS = {
     "Content-Type": "application/json",
@@ -144,12 +143,11 @@ def _refusal(status: int | None) -> str | None:
 
 @asynccontextmanager
 async def open_sender(
-    allowed: Sequence[Network], timeout: float = TIMEOUT, connections: int = CONNECTIONS
+    allowed: Sequence[Network], timeout: float = TIMEOUT
 ) -> AsyncIterator[Sender]:
-    """``allowed``: networks that are not public. At most ``connections`` at a time."""
-    connector = open_connector(allowed, connections)
+    """``allowed``: networks that are not public."""
     async with aiohttp.ClientSession(
-        connector=connector,
+        connector=open_connector(allowed),
         cookie_jar=aiohttp.DummyCookieJar(),
         timeout=aiohttp.ClientTimeout(total=None),
         auto_decompress=False,

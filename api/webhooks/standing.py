@@ -7,14 +7,15 @@ from typing import Literal
 from msgspec import Struct
 
 from read_side.pool import Pool
-from read_side.webhooks import WebhookEndpoint, webhooks, webhooks_waiting
+from read_side.webhooks import webhooks, webhooks_waiting
+from write_side.domain.webhook import Webhook
 from write_side.store.webhook_cursors import Cursors, Totals
 
 
 class EndpointStanding(Struct, frozen=True):
     """``waiting``: the seconds since the oldest change that is to be delivered; 0 without one."""
 
-    endpoint: WebhookEndpoint
+    endpoint: Webhook
     is_failing: bool
     waiting: float
 

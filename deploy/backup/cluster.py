@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 
 from msgspec import Struct
 
-from deploy.embedded.programs import Account, by_name, our_own
+from deploy.embedded.programs import Account, by_name, current_account
 
 ADMINISTRATOR = "postgres"
 """The user who runs the programs for root, and the role that they connect as."""
@@ -31,7 +31,7 @@ class BackupError(Exception):
 def account() -> Account:
     """The current user, or ADMINISTRATOR for root. Raises BackupError, EmbeddedPostgresError."""
     if os.geteuid() != 0:
-        return our_own()
+        return current_account()
     try:
         return by_name(ADMINISTRATOR)
     except KeyError:

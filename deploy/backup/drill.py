@@ -15,8 +15,8 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 import click
@@ -24,11 +24,11 @@ from msgspec import Struct
 
 from deploy.backup.cluster import ADMINISTRATOR, BackupError, Cluster
 from deploy.backup.drill_servers import ROLE, Drill, drill_servers
-from deploy.backup.verification import restored_aside, verify_backup
+from deploy.backup.verification import restored_copy, verify_backup
 from deploy.ha.cluster import TrialImpossible
 from deploy.ha.service import SECRET, CommandFailed, Installation
 from deploy.ha.workload import CLIENTS, Ledger, LogOfTrial, repeat, write
-from write_side.postgres.connection import Connection, connect
+from write_side.postgres.connection import connected
 
 LOAD = 60
 """Acknowledged creates in each part of the drill."""
@@ -99,16 +99,16 @@ async def _load_and_destroy(drill: Drill, url: str) -> tuple[frozenset[str], Mar
     ledger = Ledger()
     clients = [asyncio.create_task(write(url, SECRET, ledger)) for _ in range(CLIENTS)]
     try:
-        await _acknowledged(ledger, LOAD)
+        await ledger.wait_for_more(LOAD, PATIENCE)
         await asyncio.to_thread(drill.stanza.run, "--type=full", "backup")
         # A moment within the second of its end is too early for pgBackRest.
         end = (await asyncio.to_thread(drill.stanza.newest)).finished + timedelta(seconds=1)
-        await _acknowledged(ledger, LOAD)
+        await ledger.wait_for_more(LOAD, PATIENCE)
         async with asyncio.timeout(PATIENCE):
             while datetime.now(UTC) <= end:
                 await asyncio.sleep(0.1)
         marks = await _marked(drill, url, ledger)
-        await _acknowledged(ledger, LOAD)
+        await ledger.wait_for_more(LOAD, PATIENCE)
         await asyncio.to_thread(drill.destroy)
     finally:
         for client in clients:
@@ -120,9 +120,9 @@ async def _load_and_destroy(drill: Drill, url: str) -> tuple[frozenset[str], Mar
 async def _marked(drill: Drill, url: str, ledger: Ledger) -> Marks:
     _, kept_token, _ = await _get(f"{url}/v1/changes?after=now", "next")
     before_moment = frozenset(ledger.acknowledged)
-    async with _connected(drill.store) as store:
+    async with connected(drill.store.url(ROLE), timeout=20) as store:
         moment = await store.fetchval(_NOW)
-        await _acknowledged(ledger, LOAD)
+        await ledger.wait_for_more(LOAD, PATIENCE)
         _, lost_token, _ = await _get(f"{url}/v1/changes?after=now", "next")
         _, _, lost_position = await _get(f"{url}/v1/content/posts?status=draft")
         archived = frozenset(ledger.acknowledged)
@@ -136,7 +136,7 @@ async def _marked(drill: Drill, url: str, ledger: Ledger) -> Marks:
 async def _restore_aside(drill: Drill, marks: Marks, made: frozenset[str]) -> Restored:
     """As it would be without the receiver."""
     began = time.monotonic()
-    with restored_aside(drill.stanza, drill.stanza.newest(), drill.home) as cluster:
+    with restored_copy(drill.stanza, drill.stanza.newest(), drill.home) as cluster:
         seconds = time.monotonic() - began
         log = await _log(cluster)
         verified = await verify_backup(cluster, ADMINISTRATOR, 1, MEMORY, lambda _: None)
@@ -256,26 +256,9 @@ async def _until_ready(url: str) -> None:
             await asyncio.sleep(0.2)
 
 
-async def _acknowledged(ledger: Ledger, more: int) -> None:
-    """Waits until this many more creates are acknowledged."""
-    wanted = len(ledger.acknowledged) + more
-    async with asyncio.timeout(PATIENCE):
-        while len(ledger.acknowledged) < wanted:
-            await asyncio.sleep(0.05)
-
-
 async def _log(cluster: Cluster) -> LogOfTrial:
-    async with _connected(cluster) as store:
+    async with connected(cluster.url(ROLE), timeout=20) as store:
         return await LogOfTrial.read(store)
-
-
-@asynccontextmanager
-async def _connected(cluster: Cluster) -> AsyncIterator[Connection]:
-    connection = await connect(cluster.url(ROLE), timeout=20)
-    try:
-        yield connection
-    finally:
-        connection.terminate()
 
 
 def table(outcomes: list[Restored]) -> list[str]:

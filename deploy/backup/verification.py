@@ -17,7 +17,7 @@ from deploy.backup.pgbackrest import Backup, Stanza
 from projector.rebuild.build import BuildSettings
 from projector.rebuild.operations import VerificationResult, verify
 from projector.rebuild.progress import Report
-from write_side.postgres.connection import Connection, connect
+from write_side.postgres.connection import connected
 
 SPARE = 1024**3
 """Bytes of WAL that PostgreSQL keeps while it replays more."""
@@ -72,7 +72,7 @@ async def verify_backup(
     for database in stores:
         # Nothing may repair what the backup has.
         url = cluster.url(database, role, default_transaction_read_only="on")
-        async with _connected(url) as store:
+        async with connected(url, timeout=20) as store:
             row = await store.fetchrow(_NEWEST)
         assert row is not None
         newest, now = row
@@ -87,7 +87,7 @@ async def verify_backup(
 
 
 @contextmanager
-def restored_aside(stanza: Stanza, backup: Backup, parent: Path) -> Iterator[Cluster]:
+def restored_copy(stanza: Stanza, backup: Backup, parent: Path) -> Iterator[Cluster]:
     """A server with the backup and all of the WAL archive, in a new folder that is removed at the
     end. Raises BackupError."""
     check_place(parent)
@@ -152,18 +152,9 @@ def check_space(folder: Path, size: int) -> None:
         )
 
 
-@asynccontextmanager
-async def _connected(url: str) -> AsyncIterator[Connection]:
-    connection = await connect(url, timeout=20)
-    try:
-        yield connection
-    finally:
-        connection.terminate()
-
-
 async def _stores(cluster: Cluster, role: str) -> list[str]:
     try:
-        async with _connected(cluster.url("template1", role)) as connection:
+        async with connected(cluster.url("template1", role), timeout=20) as connection:
             names = [row["datname"] for row in await connection.fetch(_STORES)]
     except asyncpg.InvalidAuthorizationSpecificationError as error:
         raise BackupError(
@@ -171,7 +162,7 @@ async def _stores(cluster: Cluster, role: str) -> list[str]:
         ) from error
     found = []
     for name in names:
-        async with _connected(cluster.url(name, role)) as connection:
+        async with connected(cluster.url(name, role), timeout=20) as connection:
             if await connection.fetchval(_HAS_STORE):
                 found.append(name)
     return found
@@ -180,7 +171,7 @@ async def _stores(cluster: Cluster, role: str) -> list[str]:
 @asynccontextmanager
 async def _scratch(cluster: Cluster, role: str) -> AsyncIterator[str]:
     """The URL of a new database."""
-    async with _connected(cluster.url("template1", role)) as connection:
+    async with connected(cluster.url("template1", role), timeout=20) as connection:
         await connection.execute(_CREATE)
         try:
             yield cluster.url(SCRATCH, role)

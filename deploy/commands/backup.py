@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 @click.group("backup", epilog="\b\nExample:\n  contentlog backup verify --stanza contentlog")
 def backup_command() -> None:
-    """Check backups of the event store, which pgBackRest takes.
+    """Check the backups of the event store that pgBackRest has taken.
 
-    deploy/docs/operations.md says how backups are set up, and how they are restored.
+    deploy/docs/operations.md says how to set up backups and how to restore them.
     """
 
 
@@ -44,19 +44,19 @@ def backup_command() -> None:
     "--data",
     metavar="FOLDER",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="A new folder in this one takes the restored files.  [default: CONTENTLOG_BACKUP_DATA]",
+    help="The folder in which a temporary one is made.  [default: CONTENTLOG_BACKUP_DATA]",
 )
 @click.option("--role", default="postgres", show_default=True, help="A superuser of the cluster.")
 @json_option
 def verify(
     stanza: str | None, config: Path | None, data: Path | None, role: str, as_json: bool
 ) -> None:
-    """Restore the newest backup aside, and prove its log.
+    """Restore the newest backup into a new folder, and check its log.
 
-    Restores it with all of the WAL archive into a new folder, and starts PostgreSQL there on a
-    socket, without archiving. Builds a read model from the log, and compares the claims with it, as
-    `contentlog verify` does. Then removes the folder. The server that was backed up is not touched,
-    and need not exist.
+    Restores it with all of the WAL archive, and starts PostgreSQL there on a socket, without
+    archiving. Builds a read model from the log, and compares the claims with it, as `contentlog
+    verify` does. Then removes the folder. The server that was backed up is not touched,
+    and need not exist any more.
 
     Run it as the user who may read the configuration and the repository. As root, it runs the
     programs of pgBackRest and PostgreSQL as the user postgres.
@@ -74,7 +74,7 @@ def verify(
 def _verify(settings: Settings, role: str, as_json: bool) -> None:
     from deploy.backup.cluster import account
     from deploy.backup.pgbackrest import Stanza
-    from deploy.backup.verification import restored_aside, verify_backup
+    from deploy.backup.verification import restored_copy, verify_backup
 
     config = Path(settings.backup_config) if settings.backup_config else None
     stanza = Stanza(settings.backup_stanza, config, account())
@@ -83,7 +83,7 @@ def _verify(settings: Settings, role: str, as_json: bool) -> None:
         click.echo(_described(stanza, backup))
     workers = settings.rebuild_workers or os.cpu_count() or 1
     with (
-        restored_aside(stanza, backup, Path(settings.backup_data)) as cluster,
+        restored_copy(stanza, backup, Path(settings.backup_data)) as cluster,
         progress(as_json=as_json) as report,
     ):
         found = asyncio.run(verify_backup(cluster, role, workers, settings.rebuild_memory, report))

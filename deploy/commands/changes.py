@@ -13,6 +13,7 @@ from deploy.databases import Databases, open_connection, open_read_model, open_r
 from deploy.failures import Failed
 from deploy.runner import environment_option, json_option, run, workspace_option
 from deploy.settings import Settings
+from write_side.waiting import wait_until_set
 
 if TYPE_CHECKING:
     from api.rest.change_bodies import Change, ChangeView
@@ -30,7 +31,12 @@ POLL = 1.0  # seconds
 @workspace_option
 @environment_option
 @click.option("--type", "type_slug", metavar="T", help="Only of the content type with this slug.")
-@click.option("--after", default="", metavar="TOKEN", help="After this change's id, or after now.")
+@click.option(
+    "--after",
+    default="",
+    metavar="TOKEN",
+    help="Only after the change with this id; now: only new ones.",
+)
 @click.option("--follow", is_flag=True, help="Continue with new changes until Ctrl-C.")
 @json_option
 def changes_command(
@@ -41,9 +47,9 @@ def changes_command(
     follow: bool,
     as_json: bool,
 ) -> None:
-    """Print the changes of entries and content types that can be read, oldest first.
+    """Print the changes of entries and content types, oldest first.
 
-    They are those of GET /v1/changes; with --json, each is a line as that has it.
+    The same as GET /v1/changes. With --json, each line is one change in JSON.
     """
     from api.rest.wire import encode
     from write_side.domain.identity import Scope
@@ -64,12 +70,11 @@ async def _view(found: Databases, scope: Scope, type_slug: str | None) -> AsyncI
     from api.rest.change_bodies import ChangeView
     from api.rest.change_tokens import ChangeTokens
     from read_side.changes import Selection
-    from write_side.domain.workspace import check_environment
+    from write_side.handlers.checks import check_scope
     from write_side.store.access import token_key
 
     async with open_repository(found) as repository:
-        workspace = await repository.workspace(scope.workspace)
-        check_environment(workspace.plan, workspace.environments, scope)
+        await check_scope(scope, repository)
         tokens = ChangeTokens(await token_key(repository.recorder.fetch))
     yield ChangeView(tokens, scope, Selection(type_slug))
 
@@ -104,16 +109,13 @@ async def _changes(
                 continue
             if not follow:
                 return
-            with contextlib.suppress(TimeoutError):
-                # Never wait_for: in Python 3.11 it may swallow a cancellation.
-                async with asyncio.timeout(POLL):
-                    await moved.wait()
+            await wait_until_set(moved, POLL)
 
 
 def _position(view: ChangeView, token: str) -> int:
     found = view.tokens.position(view.scope, token)
     if found is None:
-        raise Failed(f"'{token}' is no id of a change in {view.scope.environment}")
+        raise Failed(f"'{token}' is not the id of a change in {view.scope.environment}")
     return found.position
 
 

@@ -9,6 +9,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from urllib.parse import urlsplit
 
 import click
@@ -34,21 +35,19 @@ _LOCK = 0x636C_6F67_0005
 @port_option
 @click.option("--no-demo", is_flag=True, help="Start without the demo magazine.")
 def dev_command(host: str | None, port: int | None, no_demo: bool) -> None:
-    """Run everything at once: PostgreSQL, projector, API, webhooks and a demo.
+    """Run everything on this machine, with a demo.
 
-    The first start creates a demo magazine, and prints how to read and write it. Ctrl-C stops
-    everything.
+    Starts PostgreSQL, the projector, the API and webhooks. The first start creates a demo magazine,
+    and prints how to read and write it. Ctrl-C stops everything.
     """
     settings = at_address(load_settings(os.environ), host, port)
     configure_logs(settings, level=logging.WARNING)
     warn_of_unknown_settings(note)
     trace_settings(os.environ)  # otherwise each process would fail, again and again
     check_port(settings)
-    try:
-        with databases(settings) as found:
-            _run(settings, found, with_demo=not no_demo)
-    except KeyboardInterrupt:
-        return
+    with suppress(KeyboardInterrupt), databases(settings) as found:
+        _run(settings, found, with_demo=not no_demo)
+    click.echo("contentlog has stopped")
 
 
 def _run(settings: Settings, found: Databases, *, with_demo: bool) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
 from deploy.databases import Databases, open_connection, open_read_model, open_repository
+from deploy.failures import DOCTOR, explanation
 from deploy.runner import json_option, read_model_option, run
 
 if TYPE_CHECKING:
@@ -22,9 +24,10 @@ _STORE_POOL = "CONTENTLOG_EVENT_STORE_POOL_URL"
 @read_model_option
 @json_option
 def doctor_command(as_json: bool) -> None:
-    """Check settings, databases, processes and this machine, and say what to change.
+    """Check an installation, and say what to change.
 
-    Changes nothing. Exits with status 1 if there is a problem; warnings leave it at 0.
+    Looks at the settings, the databases, the processes and this machine, and changes nothing. Exits
+    with status 1 if there is a problem; warnings leave it at 0.
     """
     environment = dict(os.environ)
     findings = run(lambda found, settings: _examine(found, settings, environment), create=False)
@@ -39,31 +42,28 @@ def doctor_command(as_json: bool) -> None:
 async def _examine(
     found: Databases, settings: Settings, environment: dict[str, str]
 ) -> list[Finding]:
-    """Worst first."""
-    from deploy.doctor import installation, poolers, server, webhooks
-    from read_side.status import read_status
-    from write_side.store.webhook_cursors import Cursors
+    """Worst first. What cannot be looked at is a problem, and the rest is still looked at."""
+    from deploy.doctor import installation, poolers
+    from deploy.doctor.findings import problem
 
     findings = [
         *installation.check_settings(settings, environment),
         installation.embedded(settings),
         *installation.check_machine(settings),
     ]
-    async with open_connection("CONTENTLOG_EVENT_STORE_URL", found.event_store_url) as connection:
-        facts = await server.read_facts(connection)
-        pooled = found.event_store_pool_url is not None
-        findings += server.check_server("event store", facts, settings.workers, pooled=pooled)
-        findings += server.check_durability("event store", facts)
-        findings += await installation.check_store(connection)
-    async with open_connection(found.model.setting, found.read_model_url) as connection:
-        if found.read_model_url != found.event_store_url:
-            facts = await server.read_facts(connection)
-            pooled = found.model.pool_url is not None
-            findings += server.check_server("read model", facts, settings.workers, pooled=pooled)
-        model = found.model
-        shape = await installation.check_shape(connection, model.workspaces, model.engine)
-        findings.append(shape)
-        status = await read_status(connection)
+    failures: list[Finding] = []
+
+    async def look_at(subject: str, look: Awaitable[list[Finding]]) -> None:
+        try:
+            findings.extend(await look)
+        except Exception as error:
+            reason = explanation(error)
+            if reason is None:
+                raise
+            failures.append(problem(subject, reason.removesuffix(DOCTOR), ""))
+
+    await look_at("event store", _look_at_store(found, settings))
+    await look_at("read model", _look_at_model(found, settings))
     for name, setting, direct, pool in (
         ("event store", _STORE_POOL, found.event_store_url, found.event_store_pool_url),
         ("read model", found.model.pool_setting, found.read_model_url, found.model.pool_url),
@@ -71,14 +71,56 @@ async def _examine(
         if pool is not None:
             findings.append(await poolers.check_pooler(name, setting, direct, pool))
     findings += [await installation.check_replica(url) for url in found.model.replica_urls]
+    if not failures:
+        await look_at("processes", _look_at_processes(found))
+    order = ("problem", "warning", "ok")
+    return sorted([*failures, *findings], key=lambda finding: order.index(finding.level))
+
+
+async def _look_at_store(found: Databases, settings: Settings) -> list[Finding]:
+    from deploy.doctor import installation, server
+
+    async with open_connection("CONTENTLOG_EVENT_STORE_URL", found.event_store_url) as connection:
+        facts = await server.read_facts(connection)
+        pooled = found.event_store_pool_url is not None
+        return [
+            *server.check_server("event store", facts, settings.workers, pooled=pooled),
+            *server.check_durability("event store", facts),
+            *await installation.check_store(connection),
+        ]
+
+
+async def _look_at_model(found: Databases, settings: Settings) -> list[Finding]:
+    from deploy.doctor import installation, server
+
+    model = found.model
+    findings: list[Finding] = []
+    async with open_connection(model.setting, found.read_model_url) as connection:
+        if found.read_model_url != found.event_store_url:
+            facts = await server.read_facts(connection)
+            pooled = model.pool_url is not None
+            findings += server.check_server("read model", facts, settings.workers, pooled=pooled)
+        shape = await installation.check_shape(connection, model.workspaces, model.engine)
+        return [*findings, shape]
+
+
+async def _look_at_processes(found: Databases) -> list[Finding]:
+    from deploy.doctor import installation, webhooks
+    from read_side.status import read_status
+    from write_side.store.webhook_cursors import Cursors
+
+    model = found.model
+    async with open_connection(model.setting, found.read_model_url) as connection:
+        status = await read_status(connection)
+        shape = await installation.check_shape(connection, model.workspaces, model.engine)
     async with open_repository(found) as repository:
-        findings += installation.check_projectors(status, await repository.recorder.head())
+        head = await repository.recorder.head()
+        findings = list(installation.check_projectors(status, head))
         if shape.level == "ok":
             async with open_read_model(found) as read_model:
                 cursors = Cursors(repository.recorder.fetch)
                 findings += await webhooks.look_at_webhooks(cursors, read_model)
-    order = ("problem", "warning", "ok")
-    return sorted(findings, key=lambda finding: order.index(finding.level))
+        return findings
 
 
 def _lines(findings: list[Finding]) -> list[str]:

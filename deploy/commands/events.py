@@ -14,8 +14,11 @@ from deploy.databases import Databases, open_connection
 from deploy.failures import Failed
 from deploy.runner import run
 from deploy.settings import Settings
+from write_side.waiting import wait_until_set
 
 PAGE = 1000
+LAST = 2**63 - 1
+"""The largest position that PostgreSQL can store."""
 PAGE_BYTES = 16 * 1024 * 1024
 POLL = 1.0  # seconds
 
@@ -23,7 +26,7 @@ POLL = 1.0  # seconds
 @click.command(
     "events", epilog="\b\nExample:\n  contentlog events --after 100 --follow | jq .topic"
 )
-@click.option("--after", type=click.IntRange(0), default=0, help="Start after this position.")
+@click.option("--after", type=click.IntRange(0, LAST), default=0, help="Start after this position.")
 @click.option("--stream", metavar="ID", help="Only one stream, such as workspace/acme.")
 @click.option("--follow", is_flag=True, help="Continue with new events until Ctrl-C.")
 def events_command(after: int, stream: str | None, follow: bool) -> None:
@@ -63,10 +66,7 @@ async def _lines(
                 continue
             if not follow:
                 return
-            with contextlib.suppress(TimeoutError):
-                # Never wait_for: in Python 3.11 it may swallow a cancellation.
-                async with asyncio.timeout(POLL):
-                    await appended.wait()
+            await wait_until_set(appended, POLL)
 
 
 def _line(row: Any) -> bytes:

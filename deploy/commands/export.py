@@ -157,11 +157,10 @@ def _note_languages(language: str | None, used: Collection[str]) -> None:
 async def _check(found: Databases, scope: Scope) -> None:
     """Refuses an unknown environment, and prints a note if the read model is behind the log."""
     from read_side.checkpoint import wait_until_visible
-    from write_side.domain.workspace import check_environment
+    from write_side.handlers.checks import check_scope
 
     async with open_repository(found) as repository:
-        workspace = await repository.workspace(scope.workspace)
-        check_environment(workspace.plan, workspace.environments, scope)
+        await check_scope(scope, repository)
         head = await repository.recorder.head()
     if not await wait_until_visible(found.read_model_url, head, UNATTENDED_TIMEOUT):
         note(

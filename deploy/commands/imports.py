@@ -16,7 +16,9 @@ from deploy.databases import Databases, open_repository
 from deploy.failures import Failed
 from deploy.progress import spinner
 from deploy.runner import operator, run, until_visible
+from write_side.domain.events import STATUSES
 from write_side.domain.identity import BASE_LANGUAGE, ENVIRONMENTS, PRODUCTION
+from write_side.imports.request import REPEATS, ImportRequest
 from write_side.imports.table import DELIMITERS, Choice, fingerprint_of
 
 if TYPE_CHECKING:
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     from write_side.domain.definition import Field
     from write_side.imports.preview import Preview
     from write_side.imports.report import RevertReport, RevertReportEntry
-    from write_side.imports.request import ImportRequest
     from write_side.imports.table import Table
     from write_side.repository import Repository
 
@@ -66,7 +67,7 @@ REVERT_OPTIONS = {"revert", "as_json", "workspace", "environment"}
 @click.option("--update", is_flag=True, help="Update entries whose slug already exists.")
 @click.option(
     "--repeats",
-    type=click.Choice(["skip", "update", "suffix"]),
+    type=click.Choice(REPEATS),
     help="Rows with the slug of an earlier row: skip them, update its entry, or give derived slugs "
     "a suffix (-2). Required if such rows differ.",
 )
@@ -77,7 +78,7 @@ REVERT_OPTIONS = {"revert", "as_json", "workspace", "environment"}
 )
 @click.option(
     "--status",
-    type=click.Choice(["draft", "published", "archived"]),
+    type=click.Choice(STATUSES),
     default="draft",
     show_default=True,
     help="The status of new entries, for rows without one.",
@@ -119,7 +120,6 @@ def import_command(
     or update that entry (--update).
     """
     from write_side.domain.identity import Scope, new_id
-    from write_side.imports.request import ImportRequest
 
     as_json, revert = given["as_json"], given["revert"]
     if revert is not None:
@@ -159,15 +159,14 @@ async def _import(
 ) -> None:
     """Raises Failed if nothing is imported because of errors or repeats."""
     from api.import_result import with_file
-    from write_side.domain.workspace import check_environment
+    from write_side.handlers.checks import check_scope
     from write_side.handlers.imports import check_import_id
     from write_side.imports.split_parts import split_place
 
     check_import_id(request.import_id)
     table = await _read(file, choice, split=split)
     async with open_repository(found) as repository:
-        workspace = await repository.workspace(request.scope.workspace)
-        check_environment(workspace.plan, workspace.environments, request.scope)
+        await check_scope(request.scope, repository)
         content_type = await repository.content_type(request.scope, request.content_type_slug)
         if not split and await split_place(repository, request.import_id):
             raise Failed(f"import {request.import_id!r} was split: add --split")
@@ -176,7 +175,7 @@ async def _import(
             if dry_run:
                 result, preview = await _dry_run(repository, table, request, split=split)
             else:
-                result, preview = await (_run_split if split else _run)(repository, table, request)
+                result, preview = await _run(repository, table, request, split=split)
     result = with_file(result, table)
     _print(result, _refusal(request, preview), dry_run=dry_run, as_json=as_json)
     if not dry_run:
@@ -257,13 +256,9 @@ async def _dry_run(
     return result_of_preview(request.import_id, preview), preview
 
 
-async def _run_split(
-    repository: Repository, table: Table, request: ImportRequest
-) -> tuple[ImportResult, Preview | None]:
-    """The report, with the preview if the import is refused."""
-    from api.import_result import result_of_preview, result_of_split
+async def _run_split(repository: Repository, table: Table, request: ImportRequest) -> ImportResult:
+    from api.import_result import result_of_split
     from write_side.domain.entry_changes import actor_name
-    from write_side.imports.importer import RepeatsUndecided, RowsRefused
     from write_side.imports.split import run_split
 
     def tell(done: int, parts: int) -> None:
@@ -271,21 +266,18 @@ async def _run_split(
 
     by = operator()
     click.echo(f"import id {request.import_id!r}", err=True)
-    try:
-        report = await run_split(repository, table, request, by, tell)
-    except (RowsRefused, RepeatsUndecided) as refused:
-        return result_of_preview(request.import_id, refused.preview), refused.preview
+    report = await run_split(repository, table, request, by, tell)
     for row in report.changed_since:
         click.echo(
             f"row {row.number}: {row.slug} was changed in the meantime; its references to later "
             "rows were not set",
             err=True,
         )
-    return result_of_split(request.import_id, report, actor_name(by)), None
+    return result_of_split(request.import_id, report, actor_name(by))
 
 
 async def _run(
-    repository: Repository, table: Table, request: ImportRequest
+    repository: Repository, table: Table, request: ImportRequest, *, split: bool
 ) -> tuple[ImportResult, Preview | None]:
     """The report, with the preview if the import is refused."""
     from api.import_result import result_of_preview, result_of_report
@@ -297,6 +289,8 @@ async def _run(
     )
 
     try:
+        if split:
+            return await _run_split(repository, table, request), None
         report = await run_import(repository, table, request, operator())
     except (RowsRefused, RepeatsUndecided) as refused:
         return result_of_preview(request.import_id, refused.preview), refused.preview
@@ -366,8 +360,7 @@ def _mapped(
 ) -> ImportRequest:
     """The request with the target of each column, from --map or by its heading. Raises Failed if a
     column or target does not exist, or if a heading has no target."""
-    from write_side.imports.column_names import mapped
-    from write_side.imports.columns import MappingRefused
+    from write_side.imports.columns import MappingRefused, mapped
 
     given = []
     for each in maps:

@@ -128,6 +128,10 @@ async def _read_status(model: ReadModel, url: str) -> ReadModelStatus:
         return await read_status(connection)
 
 
+def _size(size: int | None) -> str:
+    return "size unknown: a worker does not respond" if size is None else f"{size:,} bytes"
+
+
 def _status_text(status: dict[str, Any]) -> str:
     lag, sizes = status["lag"], status["bytes"]
     lines = [
@@ -137,7 +141,7 @@ def _status_text(status: dict[str, Any]) -> str:
         f"lag         {lag['events']} events, {lag['seconds']:.1f} s",
         *([_projector(one) for one in status["projectors"]] or ["projector   none is running"]),
         f"event store {sizes['event_store']:,} bytes",
-        f"read model  {sizes['read_model']:,} bytes, epoch {status['epoch']}",
+        f"read model  {_size(sizes['read_model'])}, epoch {status['epoch']}",
     ]
     if work := status["rebuild"]:
         lines.append(

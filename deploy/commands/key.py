@@ -77,7 +77,7 @@ def key_command() -> None:
     required=True,
     multiple=True,
     type=click.Choice(PERMISSIONS),
-    help="May be given several times.",
+    help="What the key may do; repeat the option to give several.",
 )
 @click.option(
     "--environment",

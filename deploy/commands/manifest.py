@@ -19,7 +19,7 @@ Example:
 
 @click.group("manifest", epilog=EXAMPLE)
 def manifest_command() -> None:
-    """Check manifests, and print that of a workspace.
+    """Check a manifest, or print that of a workspace.
 
     `contentlog apply` brings a workspace to the state that a manifest describes.
     """

@@ -95,9 +95,9 @@ async def _rollback(found: Databases, settings: Settings, as_json: bool) -> None
 def verify_command(repair: bool, as_json: bool) -> None:
     """Check that log, claims and read model agree.
 
-    Replays the log separately, and compares the read model, the claims and the usage with it.
-    Prints every row that differs, and exits with status 1 if there are any. Reads and writes
-    continue. To repair the read model, run `contentlog rebuild --accept-differences`.
+    Replays the log into a scratch schema, and compares the read model, the claims and the usage
+    with it. Prints every row that differs, and exits with status 1 if there are any. Reads and
+    writes continue. To repair the read model, run `contentlog rebuild --accept-differences`.
     """
     run(lambda found, settings: _verify(found, settings, repair, as_json))
 

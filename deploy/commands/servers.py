@@ -15,11 +15,10 @@ import logging
 import os
 import socket
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
-from functools import partial, wraps
+from functools import partial
 from importlib import import_module
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, ParamSpec
+from typing import TYPE_CHECKING
 
 import click
 from msgspec.structs import replace
@@ -27,6 +26,7 @@ from msgspec.structs import replace
 from deploy.databases import Databases, databases
 from deploy.environment import load_settings
 from deploy.failures import Failed
+from deploy.heap import trimmed
 from deploy.logs import configure_logs
 from deploy.runner import read_model_option, warn_of_unknown_settings
 from deploy.settings import PREFIX, Settings
@@ -35,8 +35,6 @@ from deploy.tracing import TraceSettings, exported_traces, trace_settings
 
 if TYPE_CHECKING:
     from write_side.process_state import ProcessState
-
-P = ParamSpec("P")
 
 log = logging.getLogger(__name__)
 
@@ -48,23 +46,11 @@ port_option = click.option(
 )
 
 
-def _until_stopped(command: Callable[P, None]) -> Callable[P, None]:
-    """A server that is told to stop while it starts ends with status 0, as it does later."""
-
-    @wraps(command)
-    def run(*args: P.args, **kwargs: P.kwargs) -> None:
-        with suppress(KeyboardInterrupt):
-            command(*args, **kwargs)
-
-    return run
-
-
 @click.command("api", epilog="\b\nExample:\n  contentlog api --host 0.0.0.0 --port 80 --workers 4")
 @host_option
 @port_option
 @read_model_option
 @click.option("--workers", type=click.IntRange(1, 256), help="Processes (CONTENTLOG_WORKERS).")
-@_until_stopped
 def api_command(host: str | None, port: int | None, workers: int | None) -> None:
     """Serve the API until SIGTERM or Ctrl-C.
 
@@ -192,12 +178,11 @@ def _serve(settings: Settings, traces: TraceSettings | None, found: Databases) -
         metrics_folder=os.environ.get(METRICS),
     )
     with exported_traces(traces, "contentlog-api"):
-        asyncio.run(serve(api_settings))
+        asyncio.run(trimmed(serve(api_settings)))
 
 
 @click.command("projector", epilog="\b\nExample:\n  contentlog projector")
 @read_model_option
-@_until_stopped
 def projector_command() -> None:
     """Keep the read model up to date with the log.
 
@@ -215,12 +200,12 @@ def projector_command() -> None:
         given = ProjectorSettings(
             found.event_store_url, found.read_model_url, found.model.workspaces
         )
-        asyncio.run(_probed(settings, "projector", lambda state: project(given, state)))
+        work = _probed(settings, "projector", lambda state: project(given, state))
+        asyncio.run(trimmed(work))
 
 
 @click.command("webhooks", epilog="\b\nExample:\n  contentlog webhooks")
 @read_model_option
-@_until_stopped
 def webhooks_command() -> None:
     """Deliver changes to the webhooks of all workspaces.
 
@@ -247,7 +232,8 @@ def webhooks_command() -> None:
             found.model.pool_url,
             networks=settings.networks,
         )
-        asyncio.run(_probed(settings, "webhooks", lambda state: deliver(given, state)))
+        work = _probed(settings, "webhooks", lambda state: deliver(given, state))
+        asyncio.run(trimmed(work))
 
 
 async def _probed(

@@ -30,7 +30,7 @@ _name = click.argument("name")
 
 @click.group("webhook", epilog=EXAMPLE)
 def webhook_command() -> None:
-    """Look at the webhooks of a workspace, try them out and replay them.
+    """List, test and replay the webhooks of a workspace.
 
     `contentlog apply` creates, changes and removes them; `contentlog webhooks` delivers.
     """
@@ -42,7 +42,7 @@ def webhook_command() -> None:
 @workspace_option
 @json_option
 def list_webhooks(workspace: str, as_json: bool) -> None:
-    """List the endpoints: whether they are on, and how far their deliveries are."""
+    """List the endpoints, with the state of each."""
     rows = _run(workspace, lambda operations, *_: operations.list())
     _print(rows, as_json, _webhook_line)
 
@@ -55,7 +55,11 @@ def list_webhooks(workspace: str, as_json: bool) -> None:
 @click.option("--failed", is_flag=True, help="Only those that failed.")
 @click.option("--since", metavar="TIME", help="Only those since a time in UTC.")
 @click.option(
-    "--limit", type=click.IntRange(1, 200), default=20, show_default=True, help="At most so many."
+    "--limit",
+    type=click.IntRange(1, 200),
+    default=20,
+    show_default=True,
+    help="The most deliveries to list.",
 )
 @json_option
 def deliveries(
@@ -89,7 +93,7 @@ def test(name: str, workspace: str, as_json: bool) -> None:
         workspace, lambda operations, _, settings: operations.test(name, settings.networks)
     )
     if as_json:
-        click.echo(msgspec.json.encode(_plain(outcome)))
+        click.echo(msgspec.json.encode(outcome))
     if outcome.error is not None:
         raise Failed(f"webhook {name!r} did not accept the message: {outcome.error}")
     if not as_json:
@@ -148,7 +152,7 @@ def enable(name: str, workspace: str, as_json: bool) -> None:
 @webhook_command.command(epilog="\b\nExample:\n  contentlog webhook rotate search --workspace acme")
 @_name
 @workspace_option
-@click.option("--at-once", is_flag=True, help="Do not sign with the old secret any more.")
+@click.option("--at-once", is_flag=True, help="Stop signing with the old secret immediately.")
 @json_option
 def rotate(name: str, workspace: str, at_once: bool, as_json: bool) -> None:
     """Make a new signing secret and print it, alone on standard output.
@@ -177,20 +181,10 @@ def _run(workspace: str, work: Work[T]) -> T:
 
 def _print(rows: Any, as_json: bool, line: Callable[[Any], str]) -> None:
     if as_json:
-        click.echo(msgspec.json.encode([_plain(row) for row in rows]))
+        click.echo(msgspec.json.encode(rows))
         return
     for row in rows:
         click.echo(line(row))
-
-
-def _plain(row: Any) -> dict[str, Any]:
-    """With the names of JSON."""
-    return {_camel(name): value for name, value in msgspec.structs.asdict(row).items()}
-
-
-def _camel(name: str) -> str:
-    first, *others = name.split("_")
-    return "".join((first, *(one.title() for one in others)))
 
 
 def _webhook_line(row: ListedWebhook) -> str:

@@ -16,8 +16,8 @@ from deploy.settings import Settings, without_password
 from read_side.engine import Engine, EngineRefused, check_engine
 from read_side.schema import ShapeMismatch, Workspaces, WorkspacesMismatch, check_identity
 from read_side.status import ReadModelStatus
-from write_side.postgres.connection import Connection, connect
-from write_side.postgres.pooler import PoolerInTheWay
+from write_side.postgres.connection import Connection, connected
+from write_side.postgres.pooler import UnexpectedPooler
 from write_side.postgres.statements import statement
 from write_side.store.migrations import newest_version
 
@@ -125,12 +125,9 @@ async def check_shape(
 async def check_replica(url: str) -> Finding:
     subject, setting = f"replica {without_password(url)}", "CONTENTLOG_READ_REPLICA_URLS"
     try:
-        connection = await connect(url, timeout=REPLICA, command_timeout=REPLICA)
-        try:
+        async with connected(url, timeout=REPLICA, command_timeout=REPLICA) as connection:
             row = await connection.fetchrow(_REPLICA)
-        finally:
-            connection.terminate()
-    except PoolerInTheWay:
+    except UnexpectedPooler:
         text = "a pooler responds there: the primary reads in its place"
         return warning(subject, text, "set CONTENTLOG_READ_REPLICAS_POOLED=true")
     except (OSError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:

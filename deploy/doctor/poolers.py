@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from deploy.doctor.findings import Finding, ok, problem, warning
-from write_side.postgres.connection import connect
+from write_side.postgres.connection import connected
 from write_side.postgres.pooler import PoolerUrl
 from write_side.postgres.statements import statement
 
@@ -56,11 +56,8 @@ def judge(name: str, setting: str, direct: PoolerFacts, pooled: PoolerFacts) -> 
 
 
 async def _read(url: str) -> PoolerFacts:
-    connection = await connect(url, timeout=PATIENCE, command_timeout=PATIENCE)
-    try:
+    async with connected(url, timeout=PATIENCE, command_timeout=PATIENCE) as connection:
         row = await connection.fetchrow(statement("deploy", "pooler_facts"))
         assert row is not None
         facts = {**row, "announced": connection.get_server_pid()}
         return msgspec.convert(facts, PoolerFacts)
-    finally:
-        connection.terminate()

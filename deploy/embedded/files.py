@@ -86,7 +86,7 @@ def is_last(opened: int) -> bool:
     return True
 
 
-def shelter(candidates: tuple[Path, ...]) -> Path:
+def protected_folder(candidates: tuple[Path, ...]) -> Path:
     """The first of these folders that can be created, or that only this user can write."""
     for folder in candidates:
         if _make(folder) and _is_ours(folder):

@@ -93,7 +93,7 @@ def chosen(data: Path, account: Account, shelters: tuple[Path, ...]) -> Place:
     if not account.is_other or account.can_enter(data):
         return Place(data, data)
     digest = hashlib.sha256(str(data).encode()).hexdigest()[:16]
-    home = files.shelter(shelters) / f"{digest}-{secrets.token_hex(4)}"
+    home = files.protected_folder(shelters) / f"{digest}-{secrets.token_hex(4)}"
     home.mkdir()
     home.chmod(0o711)
     files.write(data / ELSEWHERE, f"{home}\n", mode=0o644)

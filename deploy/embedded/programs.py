@@ -113,7 +113,7 @@ class Account:
             ) from error
 
 
-def our_own() -> Account:
+def current_account() -> Account:
     """The current user. Raises EmbeddedPostgresError if that user has no name."""
     return _by_id(os.geteuid())
 
@@ -122,7 +122,7 @@ def for_server(cluster: Path | None) -> Account:
     """The user who runs the server of this cluster: the current user, or for root its owner or
     SERVER_USER."""
     if os.geteuid() != 0:
-        return our_own()
+        return current_account()
     owner = cluster.stat().st_uid if cluster and cluster.is_dir() else 0
     return _by_id(owner) if owner != 0 else _own_user(SERVER_USER)
 
@@ -208,7 +208,7 @@ def runnable(account: Account, shelters: tuple[Path, ...] = files.SHELTERS) -> P
     programs = Programs(installed(), account)
     if not account.is_other or _runs(programs):
         return programs
-    return Programs(_copy(files.shelter(shelters)), account)
+    return Programs(_copy(files.protected_folder(shelters)), account)
 
 
 def _runs(programs: Programs) -> bool:

@@ -14,7 +14,7 @@ from deploy.embedded import files, place, postmaster, programs, sockets
 from deploy.embedded.errors import EmbeddedPostgresError, explained
 from deploy.embedded.place import Place
 from deploy.embedded.postmaster import Options
-from deploy.embedded.programs import Programs, for_server, our_own
+from deploy.embedded.programs import Programs, current_account, for_server
 
 __all__ = ["EmbeddedPostgresError", "use"]
 
@@ -53,7 +53,7 @@ def use(
 
 def _started(folder: Path, options: Options, shelters: tuple[Path, ...]) -> str:
     found = place.noted(folder) or place.chosen(folder, for_server(None), shelters)
-    own = Programs(programs.installed(), our_own())
+    own = Programs(programs.installed(), current_account())
     if not postmaster.answers(found, own):
         postmaster.start(found, own, _programs(found, shelters), options)
     return sockets.url(found)

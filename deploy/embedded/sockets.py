@@ -15,7 +15,7 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from deploy.embedded import files
 from deploy.embedded.place import Place
-from deploy.embedded.programs import Account, our_own
+from deploy.embedded.programs import Account, current_account
 
 NAME = "contentlog"  # of the database, and of the role that runs contentlog
 OWNER = "contentlog_owner"  # of the tables of the event store
@@ -92,4 +92,4 @@ def access_rules(place: Place) -> dict[str, str]:
 def _admitted(data: Path) -> list[str]:
     owner = data.stat().st_uid
     named = {user.pw_name for user in pwd.getpwall() if user.pw_uid == owner}
-    return sorted({"root", our_own().name} | named)
+    return sorted({"root", current_account().name} | named)

@@ -50,7 +50,7 @@ class Round(Struct, frozen=True):
 async def round_of(found: Cluster, fault: Fault, ledger: Ledger) -> Round:
     """Raises TimeoutError if writes do not go on, or do not become visible."""
     node = await found.wait_until_whole()
-    await acknowledged(ledger, WARM)
+    await ledger.wait_for_more(WARM, RECOVERY)
     began = time.monotonic()
     fault.begin(node)
     try:
@@ -58,7 +58,7 @@ async def round_of(found: Cluster, fault: Fault, ledger: Ledger) -> Round:
         await asyncio.sleep(began + FAULT - time.monotonic())
     finally:
         fault.end(node)
-    await acknowledged(ledger, AFTER)
+    await ledger.wait_for_more(AFTER, RECOVERY)
     visible = await _visible(ledger, began)
     ended = time.monotonic()
     return Round(
@@ -82,14 +82,6 @@ async def _replaced(found: Cluster, node: Node, began: float) -> tuple[float, fl
             if lead is not None and lead.is_followed:
                 return leader or began, time.monotonic()
             await asyncio.sleep(0.1)
-
-
-async def acknowledged(ledger: Ledger, more: int) -> None:
-    """Waits until so many more writes are acknowledged. Raises TimeoutError."""
-    wanted = len(ledger.acknowledged) + more
-    async with asyncio.timeout(RECOVERY):
-        while len(ledger.acknowledged) < wanted:
-            await asyncio.sleep(0.05)
 
 
 async def _visible(ledger: Ledger, began: float) -> float:

@@ -20,7 +20,7 @@ import msgspec
 from msgspec import Struct
 
 from deploy.ha.cluster import HOME, Cluster, TrialImpossible, cluster
-from deploy.ha.rounds import FAULTS, RECOVERY, WARM, Round, acknowledged, round_of
+from deploy.ha.rounds import FAULTS, RECOVERY, WARM, Round, round_of
 from deploy.ha.service import SECRET, Installation
 from deploy.ha.workload import CLIENTS, Ledger, LogOfTrial, read, write
 from write_side.postgres.connection import Connection, connect
@@ -94,7 +94,7 @@ async def _load() -> AsyncIterator[tuple[Cluster, Ledger]]:
         clients = [asyncio.create_task(write(url, SECRET, ledger)) for _ in range(CLIENTS)]
         clients.append(asyncio.create_task(read(url, SECRET, ledger)))
         try:
-            await acknowledged(ledger, WARM)
+            await ledger.wait_for_more(WARM, RECOVERY)
             yield found, ledger
         finally:
             for client in clients:

@@ -45,6 +45,14 @@ class Ledger:
         self.read: list[tuple[float, float]] = []
         self.failures = 0
 
+    async def wait_for_more(self, more: int, patience: float) -> None:
+        """Waits until this many more writes are acknowledged. Raises TimeoutError after
+        ``patience`` seconds."""
+        wanted = len(self.acknowledged) + more
+        async with asyncio.timeout(patience):
+            while len(self.acknowledged) < wanted:
+                await asyncio.sleep(0.05)
+
     def longest_pause(self, since: float, until: float) -> float:
         """Seconds without an acknowledged write."""
         return _longest(sorted(self.acknowledged.values()), since, until)

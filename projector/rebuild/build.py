@@ -9,7 +9,7 @@ from collections import Counter
 from msgspec import Struct
 
 from projector.checkpoint import Checkpoint
-from projector.log import Log, prove_whole
+from projector.log import Log, check_complete
 from projector.rebuild.progress import Operation
 from projector.rebuild.replay import Replay, ReplayResult
 from projector.rebuild.switch import Candidate
@@ -83,7 +83,7 @@ class Build:
         self._operation.begin("replay", through)
         others = await self._write_others(through)
         replayed = await self._replay_entries(through)
-        prove_whole(others + sum(part.events for part in replayed), through)
+        check_complete(others + sum(part.events for part in replayed), through)
         await self._index()
         await self._write_counts(replayed)
         checkpoint = await self._log.checkpoint_at(through)
@@ -99,7 +99,7 @@ class Build:
         for streams in OTHERS:
             async for page in self._log.pages(streams, through, self._page_bytes):
                 await writer.write_part(page)
-                self._operation.go_on(len(page))
+                self._operation.advance(len(page))
                 read += len(page)
         # No entry is rendered yet, so none is stale.
         await self._model.execute("TRUNCATE rendering")
@@ -111,7 +111,7 @@ class Build:
         if size == 1 or await is_distributed(self._model):
             # A further process would cost more than it saves, or be in the way on Citus (ADR 59).
             replay = Replay(self._log, self._model, self.epoch, through, self._page_bytes)
-            return [await replay.replay(streams, self._operation.go_on) for streams in ranges]
+            return [await replay.replay(streams, self._operation.advance) for streams in ranges]
         job = Job(
             event_store_url=self._settings.event_store_url,
             read_model_url=self._settings.read_model_url,
@@ -122,7 +122,7 @@ class Build:
             page_bytes=self._page_bytes,
         )
         async with WorkerPool(size, job) as pool:
-            return await pool.replay(ranges, self._operation.go_on)
+            return await pool.replay(ranges, self._operation.advance)
 
     @property
     def _page_bytes(self) -> int:

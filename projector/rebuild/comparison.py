@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, TypeAlias
 from uuid import UUID
@@ -18,6 +18,7 @@ from projector.process import connect_model
 from projector.rebuild.distributed import take_snapshots
 from projector.rebuild.progress import Operation
 from projector.rebuild.switch import Candidate
+from projector.rows import portions
 from read_side.engine import is_distributed
 from read_side.schema import SHAPE, Workspaces, described, workspaces_of
 from write_side.domain.identity import Scope
@@ -76,7 +77,7 @@ async def compare(
         position = await connection.fetchval(_POSITION)
     through = min(await candidate.log.head(), position)
     operation.begin("follow", through - candidate.checkpoint.position)
-    await candidate.follow(through, operation.go_on)
+    await candidate.follow(through, operation.advance)
     operation.begin("compare")
     async with snapshot(url) as connection:
         await candidate.follow(await connection.fetchval(_POSITION))
@@ -109,9 +110,9 @@ async def differences(live: Connection, log: Connection) -> list[Difference]:
     coming = [await incomplete(live), await incomplete(log)]
     of_live, of_log = await asyncio.gather(_buckets(live), _buckets(log))
     buckets = sorted(key for key, _ in differing_keys(of_live, of_log))
-    sizes = [max(found.get(key, (0, 0))[0] for found in (of_live, of_log)) for key in buckets]
+    sizes = {key: max(of_live.get(key, (0, 0))[0], of_log.get(key, (0, 0))[0]) for key in buckets}
     found: list[Difference] = []
-    for some in _slices(buckets, sizes):
+    for some in portions(buckets, sizes.__getitem__, ROWS_AT_ONCE):
         rows_of_live, rows_of_log = await asyncio.gather(_rows(live, some), _rows(log, some))
         found += [
             Difference(*key, kind)
@@ -128,20 +129,6 @@ def _is_coming(incomplete: Incomplete, relation: str, key: str) -> bool:
     if relation == "entry_value":
         return UUID(msgspec.json.decode(key)[3]) in incomplete.lists
     return False
-
-
-def _slices(buckets: list[Bucket], sizes: list[int]) -> Iterator[list[Bucket]]:
-    """Groups of buckets that have about ROWS_AT_ONCE rows together."""
-    some: list[Bucket] = []
-    rows = 0
-    for bucket, size in zip(buckets, sizes, strict=True):
-        some.append(bucket)
-        rows += size
-        if rows >= ROWS_AT_ONCE:
-            yield some
-            some, rows = [], 0
-    if some:
-        yield some
 
 
 async def _buckets(connection: Connection) -> dict[Bucket, tuple[int, Any]]:

@@ -36,7 +36,7 @@ _PAUSE = "UPDATE checkpoint SET epoch = epoch"
 _LOOK_EVERYWHERE = "SELECT count(*) FROM workspace"
 
 
-class ReadersInTheWay(Exception):
+class ReadLockTimeout(Exception):
     """Reads of the live read model have not ended in time."""
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ async def lock_out_readers(connection: Connection, schemas: Iterable[str], attem
     up the names of the tables again. PostgreSQL releases locks after Citus has committed the
     workers.
 
-    Raises ReadersInTheWay; the transaction then has to be rolled back.
+    Raises ReadLockTimeout; the transaction then has to be rolled back.
     """
     seconds = min(LOCK_SECONDS * 2**attempt, MOST_LOCK_SECONDS)
     lock = await connection.fetchval(_LOCK_TABLES, list(schemas))
@@ -60,7 +60,7 @@ async def lock_out_readers(connection: Connection, schemas: Iterable[str], attem
     try:
         await connection.execute(lock)
     except (asyncpg.QueryCanceledError, asyncpg.DeadlockDetectedError) as error:
-        raise ReadersInTheWay from error
+        raise ReadLockTimeout from error
     await connection.execute(_TIMEOUT, "0")
     await connection.execute(_LOCK_HERE, "on")
 

@@ -23,7 +23,7 @@ from read_side.schema import (
     WorkspacesMismatch,
     described,
 )
-from write_side.postgres.connection import Connection, connect
+from write_side.postgres.connection import Connection, connected
 from write_side.verification.claim_check import Difference, claim_differences
 from write_side.verification.claim_repair import repair
 
@@ -145,11 +145,8 @@ async def repair_claims(owner_url: str, wrong: list[Difference]) -> int:
 
     Appends wait meanwhile, so no command is decided on a wrong claim.
     """
-    store = await connect(owner_url, timeout=20)
-    try:
+    async with connected(owner_url, timeout=20) as store:
         return await repair(store, wrong)
-    finally:
-        store.terminate()
 
 
 @asynccontextmanager
@@ -171,12 +168,9 @@ async def connections(
 ) -> AsyncIterator[tuple[Connection, Connection]]:
     """Connections to the event store, and to the read models' database with this schema as
     search_path."""
-    store = await connect(settings.event_store_url, timeout=20)
-    try:
+    async with connected(settings.event_store_url, timeout=20) as store:
         model = await connect_model(settings.read_model_url, schema, patience=None)
         try:
             yield store, model
         finally:
             model.terminate()
-    finally:
-        store.terminate()

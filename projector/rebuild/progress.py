@@ -78,13 +78,13 @@ class Operation:
         self._began = time.monotonic()
         self._report(self.progress())
 
-    def go_on(self, done: int) -> None:
+    def advance(self, done: int) -> None:
         self._done += done
         self._report(self.progress())
 
     def end(self) -> None:
         if self._done < self._total:
-            self.go_on(self._total - self._done)
+            self.advance(self._total - self._done)
 
     def progress(self) -> Progress:
         return Progress(self._phase, self._done, self._total, time.monotonic() - self._began)

@@ -8,22 +8,20 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
-from projector.change_feed import copy_changes, entry_change
+from projector.change_feed import CHANGE_COLUMNS, change_rows
 from projector.checkpoint import hold
-from projector.entry_rows import ENTRY_COLUMNS, Renderers, entry_rows, locale_rows
+from projector.entry_rows import ENTRY_COLUMNS, entry_rows, locale_rows
 from projector.entry_search import EntrySearch
 from projector.entry_values import ValuesOfTypes, copy_values
-from projector.entry_versions import copy_versions, ended_version
+from projector.entry_versions import VERSION_COLUMNS
 from projector.log import Log
 from projector.partitions import LOCALE_COLUMNS, RebuildPartitions
-from projector.projection import Inconsistent, RecordedEvent, Skipped, former_slug, next_state
+from projector.projection import Inconsistent, RecordedEvent, Skipped, add_history, next_state
 from projector.rows import (
     PAST_SLUG_COLUMNS,
-    ChangeRow,
     EntryState,
     LocaleKey,
-    PastSlug,
-    PastVersion,
+    Rows,
     columns,
     locale_keys,
     past_slug_rows,
@@ -64,7 +62,6 @@ class Replay:
         self._through = through
         self._page_bytes = page_bytes
         self._types: dict[str, ContentType] = {}
-        self._renderers = Renderers()
         self._search = EntrySearch(model)
         self._values = ValuesOfTypes()
         self._partitions = RebuildPartitions(model)
@@ -82,8 +79,7 @@ class Replay:
             page = [one for one in page if not isinstance(one.event, Skipped)]
             await self._load_slugs(page, fold.type_slugs)
             await self._write(fold.complete(page))
-            await self._write_past(fold)
-            await self._write_changes(fold.changes)
+            await self._write_history(fold.history)
         await self._write(fold.last())
         return ReplayResult(events, list(self._translations.items()))
 
@@ -99,20 +95,15 @@ class Replay:
         for entry in entries:
             self._translations.update(locale_keys(entry))
 
-    async def _write_past(self, fold: EntryFold) -> None:
-        if not (fold.ended_versions or fold.former_slugs):
-            return
+    async def _write_history(self, history: Rows) -> None:
         async with self._model.transaction():
             await hold(self._model, self._epoch)
-            await copy_versions(self._model, fold.ended_versions)
-            await self._model.copy_records_to_table(
-                "past_slug", records=past_slug_rows(fold.former_slugs), columns=PAST_SLUG_COLUMNS
-            )
-
-    async def _write_changes(self, changes: list[ChangeRow]) -> None:
-        async with self._model.transaction():
-            await hold(self._model, self._epoch)
-            await copy_changes(self._model, changes)
+            for table, rows, names in (
+                ("past_version", history.past_versions, VERSION_COLUMNS),
+                ("past_slug", past_slug_rows(history.past_slugs), PAST_SLUG_COLUMNS),
+                ("change", change_rows(history.changes), CHANGE_COLUMNS),
+            ):
+                await self._model.copy_records_to_table(table, records=rows, columns=names)
 
     async def _load_slugs(self, page: Iterable[RecordedEvent], known: dict[str, str]) -> None:
         """Of the page's content types, also of those that were removed since."""
@@ -130,7 +121,7 @@ class Replay:
     async def _copy(self, transaction: WriteTransaction, states: list[EntryState]) -> None:
         await self._model.copy_records_to_table(
             "entry",
-            records=entry_rows(states, self._types, self._renderers),
+            records=entry_rows(states, self._types),
             columns=ENTRY_COLUMNS,
         )
         await copy_values(self._model, states, self._types, self._values)
@@ -138,9 +129,7 @@ class Replay:
         if translated:
             await self._model.copy_records_to_table(
                 "entry_locale",
-                records=self._partitions.rows(
-                    locale_rows(translated, self._types, self._renderers)
-                ),
+                records=self._partitions.rows(locale_rows(translated, self._types)),
                 columns=LOCALE_COLUMNS,
             )
         await self._search.add(transaction, states, self._types)
@@ -148,7 +137,7 @@ class Replay:
     async def _load_types(self, wanted: set[TypeKey]) -> None:
         if len(self._types) > TYPES_KEPT:
             self._types.clear()
-            self._renderers, self._values = Renderers(), ValuesOfTypes()
+            self._values = ValuesOfTypes()
         missing = [key for key in wanted if key[1] not in self._types]
         if missing:
             self._types.update(await load_types(self._model, missing))
@@ -176,14 +165,11 @@ class UnknownTypes(Inconsistent):
 class EntryFold:
     """Folds streams one after another; a stream may continue in the next page.
 
-    ``former_slugs``, ``ended_versions`` and ``changes``: those of the last page. ``type_slugs``: of
-    its content types, by id.
+    ``history``: of the last page, see ``add_history``. ``type_slugs``: of its content types, by id.
     """
 
     def __init__(self) -> None:
-        self.former_slugs: list[PastSlug] = []
-        self.ended_versions: list[PastVersion] = []
-        self.changes: list[ChangeRow] = []
+        self.history = Rows()
         self.type_slugs: dict[str, str] = {}
         self._stream = ""
         self._state: EntryState | None = None
@@ -191,22 +177,14 @@ class EntryFold:
     def complete(self, page: Iterable[RecordedEvent]) -> list[EntryState]:
         """The entries whose streams ended within the page, without those that were deleted."""
         ended: list[EntryState] = []
-        self.former_slugs, self.ended_versions, self.changes = [], [], []
+        self.history = Rows()
         for recorded in page:
             if recorded.stream != self._stream:
                 ended += self.last()
                 self._stream = recorded.stream
             before, self._state = self._state, next_state(self._state, recorded)
-            past = former_slug(before, self._state, recorded.position)
-            if past is not None:
-                self.former_slugs.append(past)
-            version = ended_version(before, self._state)
-            if version is not None:
-                self.ended_versions.append(version)
             slug = self.type_slugs[self._state.entry.content_type_id]
-            self.changes.append(
-                entry_change(recorded.event, recorded.position, before, self._state, slug)
-            )
+            add_history(self.history, recorded, before, self._state, slug)
         return ended
 
     def last(self) -> list[EntryState]:

@@ -24,7 +24,7 @@ from projector.rebuild.distributed import (
     BETWEEN_ATTEMPTS,
     IDLE_TIMEOUT,
     SWITCH_ATTEMPTS,
-    ReadersInTheWay,
+    ReadLockTimeout,
     lock_out_readers,
 )
 from projector.rebuild.progress import Operation
@@ -80,7 +80,7 @@ class Candidate:
 
     async def go_live(self, renamings: Sequence[tuple[str, str]], operation: Operation) -> None:
         """Follows the log until little is left, then switches. Raises Halted,
-        CheckpointConflict, and ReadersInTheWay if reads never end."""
+        CheckpointConflict, and ReadLockTimeout if reads never end."""
         for attempt in itertools.count():
             await self._come_close(operation)
             operation.begin("switch")
@@ -89,7 +89,7 @@ class Candidate:
                 with terminated_after(SWITCH_SECONDS, self.model, self._store):
                     await self.switch(renamings, attempt)
                 return
-            except ReadersInTheWay:
+            except ReadLockTimeout:
                 if attempt == SWITCH_ATTEMPTS:
                     raise
             # What was followed within the switch is undone.
@@ -101,7 +101,7 @@ class Candidate:
         while not is_close:
             head = await self.log.head()
             operation.begin("follow", head - self.checkpoint.position)
-            await self.follow(head, operation.go_on)
+            await self.follow(head, operation.advance)
             is_close = await self.log.head() - self.checkpoint.position <= CLOSE
 
     async def switch(self, renamings: Sequence[tuple[str, str]], attempt: int = 0) -> None:

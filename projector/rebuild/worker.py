@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from projector.log import Log
-from projector.process import connect_model
+from projector.process import collect_less, connect_model
 from projector.rebuild.replay import Replay, ReplayResult
 from read_side.schema import Workspaces
 from write_side.postgres.connection import connect
@@ -103,5 +103,6 @@ def _send(message: Message) -> None:
 
 if __name__ == "__main__":
     os.nice(5)  # processes that serve requests have priority
+    collect_less()
     with contextlib.suppress(KeyboardInterrupt, BrokenPipeError):
         asyncio.run(main())

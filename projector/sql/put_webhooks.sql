@@ -1,7 +1,7 @@
--- $1 workspace, $2 name, $3 url, $4 environment, $5 types, $6 events, $7 include entry, $8 created, $9 position, $10 off, $11 changed at
+-- $1 workspace, $2 name, $3 created, $4 changed at, $5 url, $6 environment, $7 types, $8 events, $9 include entry, $10 off, $11 position
 INSERT INTO webhook
-    (workspace, name, url, environment, types, events, include_entry, created, position, off,
-     changed_at)
+    (workspace, name, created, changed_at, url, environment, types, events, include_entry, off,
+     position)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 ON CONFLICT (workspace, name) DO UPDATE SET
     url = excluded.url, environment = excluded.environment, types = excluded.types,

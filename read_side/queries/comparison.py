@@ -28,7 +28,8 @@ from write_side.domain.keys import (
     TEXT,
     Ordering,
 )
-from write_side.domain.text import shortened, unstorable
+from write_side.domain.refusals import shortened
+from write_side.domain.text import unstorable
 from write_side.domain.values import with_plus
 
 ATTRIBUTES = ("status", "language", "contentType")

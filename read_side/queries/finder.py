@@ -25,7 +25,7 @@ STREAMS = 1_000
 """Ranges of keys that a walk merges, and that a condition may have to be counted."""
 
 
-class Wanted(Struct, frozen=True):
+class PageQuery(Struct, frozen=True):
     """``limit``: how many entries to find after the boundary."""
 
     conditions: tuple[Condition, ...]
@@ -54,7 +54,7 @@ class Finder:
         self._counts: dict[Condition, int] = {}
 
     async def page(
-        self, wanted: Wanted, offset: int, *, counted: bool
+        self, wanted: PageQuery, offset: int, *, counted: bool
     ) -> tuple[int | None, list[Match]]:
         """The total, if it is wanted and within the budget, and the matches after the offset.
         Raises TooBroad."""
@@ -71,7 +71,7 @@ class Finder:
         found = await self._walked(replace(wanted, limit=offset + wanted.limit))
         return total, found[offset:]
 
-    async def group(self, wanted: Wanted, key: bytes, limit: int) -> list[Match]:
+    async def group(self, wanted: PageQuery, key: bytes, limit: int) -> list[Match]:
         """The matches with this first key. Raises TooBroad."""
         path = wanted.sort[0].field
         others = tuple(one for one in wanted.conditions if one.path != path)
@@ -84,12 +84,12 @@ class Finder:
             return []
         return await self._inner(replace(wanted, conditions=(*others, same)), key, limit)
 
-    async def _inner(self, wanted: Wanted, key: bytes, limit: int) -> list[Match]:
+    async def _inner(self, wanted: PageQuery, key: bytes, limit: int) -> list[Match]:
         """The matches, all of which have this first key. Raises TooBroad."""
         after = wanted.after
         if after is not None:
             after = Boundary(after.keys[1:], after.position) if after.keys[0] == key else None
-        inner = Wanted(wanted.conditions, wanted.sort[1:], after, limit)
+        inner = PageQuery(wanted.conditions, wanted.sort[1:], after, limit)
         few = await self._few(inner)
         if few is None:
             found = await self._walked(inner)
@@ -97,7 +97,7 @@ class Finder:
             _, found = await self._collected(*few, inner, 0)
         return [replace(one, keys=(key, *one.keys)) for one in found]
 
-    async def _few(self, wanted: Wanted) -> tuple[Streams, tuple[Condition, ...]] | None:
+    async def _few(self, wanted: PageQuery) -> tuple[Streams, tuple[Condition, ...]] | None:
         """Streams of few entries, among which are all matches, and the conditions to check them
         for; None to walk."""
         conditions = wanted.conditions
@@ -115,14 +115,14 @@ class Finder:
         return (everything(self._lists), conditions) if self._lists.entries <= ROWS else None
 
     async def _collected(
-        self, streams: Streams, conditions: tuple[Condition, ...], wanted: Wanted, offset: int
+        self, streams: Streams, conditions: tuple[Condition, ...], wanted: PageQuery, offset: int
     ) -> tuple[int, list[Match]]:
         checks = Checks(conditions, wanted.sort)
         return await self._statements.collect(
             streams, self._places or (), checks, wanted.after, wanted.limit, offset
         )
 
-    async def _walked(self, wanted: Wanted) -> list[Match]:
+    async def _walked(self, wanted: PageQuery) -> list[Match]:
         conditions, read = self._plan(wanted)
         checks = Checks(conditions, wanted.sort[1:])
         walk = Walk(self._statements, self._lists, self._budget, checks, wanted.limit)
@@ -138,7 +138,7 @@ class Finder:
             lambda key, limit: self.group(wanted, key, limit),
         )
 
-    async def _by_attribute(self, wanted: Wanted, first: SortKey) -> list[Match]:
+    async def _by_attribute(self, wanted: PageQuery, first: SortKey) -> list[Match]:
         """List by list: the first key is the same for all entries of a list. Raises TooBroad."""
         found: list[Match] = []
         begins = "" if wanted.after is None else rank(wanted.after.keys[:1], [first.descending])
@@ -154,7 +154,7 @@ class Finder:
             self._budget.spend(0, checked=bool(wanted.conditions))
         return found
 
-    def _plan(self, wanted: Wanted) -> tuple[tuple[Condition, ...], Condition | None]:
+    def _plan(self, wanted: PageQuery) -> tuple[tuple[Condition, ...], Condition | None]:
         """The conditions that a walk has to check, and the one that it reads instead."""
         conditions = wanted.conditions
         usable = [one for one in conditions if self._streams(one) <= STREAMS]

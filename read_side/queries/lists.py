@@ -7,21 +7,19 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 from uuid import UUID
 
-import msgspec
 from msgspec import Struct
 
 from read_side.queries.comparison import ATTRIBUTES, Condition, Selection
 from read_side.queries.ranges import ALL, Ranges
 from read_side.queries.request import EntryQuery
 from read_side.refusals import IncompleteIndex, TooBroad, TypeNotFound
-from write_side.domain.definition import Field
+from write_side.domain.definition import Field, decode_fields
 from write_side.domain.entry_keys import SEARCH
 from write_side.domain.identity import Scope
 from write_side.domain.keys import list_id
 
 COMBINATIONS = 1_000
 """The most lists that a query merges."""
-_FIELDS = msgspec.json.Decoder(tuple[Field, ...])
 
 
 class Combination(Struct, frozen=True):
@@ -73,7 +71,7 @@ def catalogue(records: Sequence[Any], type_slug: str | None) -> Catalogue:
     if not records and type_slug is not None:
         raise TypeNotFound
     return Catalogue(
-        fields=_FIELDS.decode(records[0]["fields"]) if type_slug is not None else (),
+        fields=decode_fields(records[0]["fields"]) if type_slug is not None else (),
         combinations=tuple(
             Combination(record["id"], record["slug"], *counted)
             for record in records
@@ -112,6 +110,11 @@ class Lists:
         self.combinations = combinations
         self.entries = sum(one.number for one in combinations)
         self._ids: dict[str, list[UUID]] = {}
+
+    @property
+    def numbers(self) -> dict[tuple[str, str, str], int]:
+        """Of the combinations, from 1, by their kinds."""
+        return {one.kind: number for number, one in enumerate(self.combinations, 1)}
 
     def of_path(self, path: str) -> list[UUID]:
         """The list of each combination."""

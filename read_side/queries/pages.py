@@ -14,7 +14,7 @@ from read_side.paging import EntrySummary, entry_summary
 from read_side.pool import Pool, at_one_moment, moment
 from read_side.queries.budget import Budget
 from read_side.queries.comparison import Selection, selection
-from read_side.queries.finder import Finder, Wanted
+from read_side.queries.finder import Finder, PageQuery
 from read_side.queries.lists import Lists, catalogue
 from read_side.queries.request import Boundary, EntryQuery
 from read_side.queries.searched import Searched
@@ -55,14 +55,10 @@ async def find(connection: Connection, scope: Scope, query: EntryQuery) -> Found
     return FoundPage(
         [one.position for one in page],
         total if query.counted else None,
-        _boundary(page[-1]) if len(found) > query.limit else None,
+        Boundary(page[-1].keys, page[-1].position) if len(found) > query.limit else None,
         known.stamp,
         paged,
     )
-
-
-def _boundary(last: Match) -> Boundary:
-    return Boundary(last.keys, last.position)
 
 
 async def finder_of(
@@ -93,7 +89,7 @@ async def _matches(
 ) -> tuple[int | None, int, list[Match]]:
     """The total, if it is wanted and within the budget; how many matches a search has pages of; and
     the matches from the offset on, one more than the limit."""
-    page = Wanted(wanted.conditions, wanted.sort, query.after, query.limit + 1)
+    page = PageQuery(wanted.conditions, wanted.sort, query.after, query.limit + 1)
     if query.words is None:
         finder = await finder_of(connection, scope, lists, wanted)
         total, matches = await finder.page(page, query.offset, counted=query.counted)
@@ -106,45 +102,39 @@ async def _matches(
     return paged if result.is_complete else None, paged, matches
 
 
+async def _read(
+    pool: Pool, scope: Scope, query: EntryQuery, rows: str, *parameters: Any
+) -> tuple[FoundPage, Sequence[Any]]:
+    """The page, and what the statement ``rows`` returns for its entries."""
+
+    async def read(connection: Connection) -> tuple[FoundPage, Sequence[Any]]:
+        found = await find(connection, scope, query)
+        where = (scope.workspace, scope.environment, found.positions, *parameters)
+        return found, await connection.fetch(rows, *where) if found.positions else []
+
+    return await at_one_moment(pool, scope.workspace, read)
+
+
 async def list_ids_found(
     pool: Pool, scope: Scope, query: EntryQuery
 ) -> tuple[FoundPage, list[str]]:
     """The page, and the ids of its entries. Raises what ``find`` raises."""
-
-    async def read(connection: Connection) -> tuple[FoundPage, list[str]]:
-        found = await find(connection, scope, query)
-        where = (scope.workspace, scope.environment, found.positions)
-        records = await connection.fetch(_IDS, *where) if found.positions else []
-        return found, [record["id"] for record in records]
-
-    found, ids = await at_one_moment(pool, scope.workspace, read)
+    found, records = await _read(pool, scope, query, _IDS)
     _learn(pool, found)
-    return found, ids
+    return found, [record["id"] for record in records]
 
 
 async def list_summaries_found(
     pool: Pool, scope: Scope, query: EntryQuery
 ) -> tuple[FoundPage, list[EntrySummary]]:
     """The page and its entries. Raises what ``find`` raises."""
-
-    async def read(connection: Connection) -> tuple[FoundPage, Sequence[Any]]:
-        found = await find(connection, scope, query)
-        where = (scope.workspace, scope.environment, found.positions, query.locale)
-        return found, await connection.fetch(_SUMMARIES, *where) if found.positions else []
-
-    found, records = await at_one_moment(pool, scope.workspace, read)
+    found, records = await _read(pool, scope, query, _SUMMARIES, query.locale)
     return found, [entry_summary(record) for record in records]
 
 
 async def list_found(pool: Pool, scope: Scope, query: EntryQuery, locale: str) -> Page[EntryRow]:
     """Its ``total`` is the FoundPage. Raises what ``find`` raises, and LargePage."""
-
-    async def read(connection: Connection) -> tuple[FoundPage, Sequence[Any]]:
-        found = await find(connection, scope, query)
-        where = (scope.workspace, scope.environment, found.positions, locale)
-        return found, await connection.fetch(_ROWS, *where, INLINE) if found.positions else []
-
-    found, records = await at_one_moment(pool, scope.workspace, read)
+    found, records = await _read(pool, scope, query, _ROWS, locale, INLINE)
     _learn(pool, found)
     try:
         rows = [typed_entry_row(record, locale) for record in records]

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from write_side.domain.text import shortened
+from write_side.domain.refusals import shortened
 
 MOST_FILTERS = 10
 MOST_SORT_KEYS = 3

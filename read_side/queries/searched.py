@@ -6,7 +6,7 @@ import struct
 from collections.abc import Collection, Sequence
 
 from read_side.queries.budget import Budget
-from read_side.queries.finder import Finder, Wanted
+from read_side.queries.finder import Finder, PageQuery
 from read_side.queries.lists import Lists
 from read_side.queries.request import Boundary
 from read_side.queries.statements import Match, Statements
@@ -30,7 +30,7 @@ class Searched:
         self._lists = lists
         self._budget = budget
         self._is_excluding = bool(excluded)
-        numbers = {one.kind: number for number, one in enumerate(lists.combinations, 1)}
+        numbers = lists.numbers
         allowed = None if places is None else {position for _, position in places}
         among = [one for one in result.matches if allowed is None or one.position in allowed]
         self._places = [(numbers[one.kind], one.position) for one in among]
@@ -38,21 +38,21 @@ class Searched:
         self._ranks = {one.position: _RANK.pack(one.rank) for one in among}
 
     async def page(
-        self, statements: Statements, wanted: Wanted, offset: int
+        self, statements: Statements, wanted: PageQuery, offset: int
     ) -> tuple[int, list[Match]]:
         """The number of matches, and those after the offset. Raises TooBroad."""
         if wanted.sort:
             return await self._checked(statements, wanted, offset)
         positions = list(self._ranks)
         if wanted.conditions or self._is_excluding:
-            everything = Wanted(wanted.conditions, (), None, MOST)
+            everything = PageQuery(wanted.conditions, (), None, MOST)
             _, passing = await self._checked(statements, everything, 0)
             positions = [one.position for one in passing]
         ranked = self._ranked(positions, wanted.after)
         return len(positions), ranked[offset : offset + wanted.limit]
 
     async def _checked(
-        self, statements: Statements, wanted: Wanted, offset: int
+        self, statements: Statements, wanted: PageQuery, offset: int
     ) -> tuple[int, list[Match]]:
         finder = Finder(statements, self._lists, self._budget, self._places)
         total, found = await finder.page(wanted, offset, counted=True)

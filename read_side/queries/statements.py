@@ -171,10 +171,7 @@ class Statements:
 
     async def places(self, ids: Collection[str]) -> dict[str, tuple[int, int]]:
         """The combination and position of each entry, by id; without those that are in none."""
-        numbers = {
-            (one.type_id, one.status, one.language): number
-            for number, one in enumerate(self._lists.combinations, 1)
-        }
+        numbers = self._lists.numbers
         places = {}
         for record in await self._fetch("query_ids", list(ids)) if ids else ():
             key = (record["type_id"], record["status"], record["language"])

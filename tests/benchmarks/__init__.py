@@ -1,1 +1,1 @@
-"""Benchmarks, run by hand (``deploy/dev bench``). What they measured stands in RESULTS.md."""
+"""Benchmarks, run by hand (``deploy/dev bench``). RESULTS.md has their results."""

@@ -1,4 +1,4 @@
-"""Requests that cost much more than they weigh: deep, wide, long, many and slow ones."""
+"""Requests that cost far more than their size suggests: deep, wide, long, many and slow ones."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ import time
 
 import asyncpg
 
-from projector.process import ProjectorSettings, run_sessions
+from projector.process import ProjectorSettings, collect_less, run_sessions
 from read_side import schema
 from read_side.checkpoint import wait_until_visible
 from tests.benchmarks.library_runner import events_per_second
@@ -26,6 +26,7 @@ async def measure(url: str, other: str) -> str:
     connection = await asyncpg.connect(other)
     await schema.create(connection)
     await connection.close()
+    collect_less()  # as the projector does when it starts
     async with open_recorder(url) as recorder:
         repository = Repository(recorder, EventMapper())
         content_type = await prepare(repository)

@@ -1,4 +1,4 @@
-"""One workspace attacks, another one reads: the longest wait of its reads, for each attack."""
+"""One workspace attacks while another one reads: the longest wait of a read, for each attack."""
 
 from __future__ import annotations
 

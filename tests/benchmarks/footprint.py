@@ -33,8 +33,8 @@ from write_side.store.recorder import open_recorder
 EACH = 7_000
 """Requests of each of the three kinds, at least."""
 WORKERS = 2
-REST = 3.0
-"""Seconds without a request before memory is read."""
+REST = 65.0
+"""Seconds without a request before memory is read: processes return freed memory each minute."""
 FULL = 0.97 * WORKERS * 64 * 1024 * 1024
 """Bytes of full response caches: another response might not fit."""
 MB = 1024 * 1024

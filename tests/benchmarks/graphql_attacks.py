@@ -1,4 +1,4 @@
-"""GraphQL requests that cost much more than they weigh."""
+"""GraphQL requests that cost far more than their size suggests."""
 
 from __future__ import annotations
 

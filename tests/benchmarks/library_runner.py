@@ -1,13 +1,15 @@
 """The same read model as the library documents it: aggregates, a view, a ProjectionRunner.
 
-The view writes what contentlog's projector writes (an entry's row with its values stored and
-rendered, five indexes, a maintained count), each event in a transaction with its tracking.
+The view writes what contentlog's projector writes, each event in a transaction with its tracking:
+an entry's row with its values stored and rendered, the keys that it is filtered and sorted by, its
+words, the counts of its lists, its change in the feed, and the version that an update ended.
 """
 
 from __future__ import annotations
 
 import hashlib
 import time
+import uuid
 from typing import Any
 
 import msgspec
@@ -23,6 +25,8 @@ from tests.benchmarks.workload import VALUES
 
 TEXTS = {slug: bytes(value).decode() for slug, value in VALUES.items()}
 TYPE = "00000000-0000-0000-0000-000000000001"
+LISTS = [str(uuid.UUID(int=n)) for n in range(7)]
+"""Id, title, slug, stage, and the times of creation, update and publication."""
 
 WRITTEN = SQL(
     "INSERT INTO read_model.entry (workspace, environment, id, content_type_id, slug, slug_hash,"
@@ -30,14 +34,40 @@ WRITTEN = SQL(
     " stored, fields) VALUES ('bench', 'production', %s, %s, %s, %s, %s, %s, 'published', 'en-US',"
     " %s, %s, %s, 1, 1, %s, %s)"
 )
+KEYED = SQL(
+    "INSERT INTO read_model.entry_value"
+    " SELECT 'bench', 'production', %s, v.list, v.key FROM unnest(%s::uuid[], %s::bytea[])"
+    " AS v(list, key)"
+)
+SEARCHED = SQL(
+    "INSERT INTO read_model.entry_search VALUES ('bench', 'production', %s, '', 'published', %s)"
+)
 COUNTED = SQL(
     "INSERT INTO read_model.entry_count AS c"
-    " VALUES ('bench', 'production', 3, 0, %s, 'published', 'en-US', 0, 1)"
+    " SELECT 'bench', 'production', f.filters, l.level, f.type, f.status, f.language,"
+    " p.position - p.position %% l.size, 1"
+    " FROM (VALUES (0, '00000000-0000-0000-0000-000000000000'::uuid, '', ''), (1, %s, '', ''),"
+    " (3, %s, 'published', 'en-US')) AS f(filters, type, status, language)"
+    " CROSS JOIN (VALUES (0, 9223372036854775807), (1, 262144), (2, 8192), (3, 256))"
+    " AS l(level, size)"
+    " CROSS JOIN (SELECT %s::bigint) AS p(position)"
     " ON CONFLICT (workspace, environment, filters, level, content_type_id, status, language,"
     " block) DO UPDATE SET n = c.n + 1"
 )
+CHANGED = SQL(
+    "INSERT INTO read_model.change VALUES ('bench', 'production', %s, %s, true, %s, 'posts', %s,"
+    " %s, NULL, 'en-US', 'published', %s, %s, 'bench')"
+)
+ENDED = SQL(
+    "INSERT INTO read_model.past_version SELECT workspace, environment, content_type_id, status,"
+    " language, position, %s, updated_at, 0, id, version, stage_id, created_at, published_at,"
+    " title, slug"
+    " FROM read_model.entry"
+    " WHERE workspace = 'bench' AND environment = 'production' AND id = %s"
+)
+REKEYED = SQL("UPDATE read_model.entry_value SET key = %s WHERE position = %s AND list = %s")
 KNOWN = SQL(
-    "SELECT stored FROM read_model.entry"
+    "SELECT stored, position, slug FROM read_model.entry"
     " WHERE workspace = 'bench' AND environment = 'production' AND id = %s"
 )
 VIEWED = SQL(
@@ -72,7 +102,13 @@ class PostView(PostgresTrackingRecorder):
         with self.datastore.transaction(commit=True) as cursor:
             self._insert_tracking(cursor, tracking)
             cursor.execute(WRITTEN, (*row, fields, fields))
-            cursor.execute(COUNTED, (TYPE,))
+            texts = (post.originator_id, post.slug, post.slug, "", at, at, at)
+            keys = [str(text).encode() for text in texts]
+            cursor.execute(KEYED, (position, LISTS, keys))
+            cursor.execute(SEARCHED, (position, post.slug.replace("-", " ")))
+            cursor.execute(COUNTED, (TYPE, TYPE, position))
+            change = (position, "entry.created", TYPE, post.originator_id, post.slug, 1, at)
+            cursor.execute(CHANGED, change)
 
     def viewed(self, post: Any, tracking: Tracking) -> None:
         with self.datastore.transaction(commit=True) as cursor:
@@ -81,7 +117,13 @@ class PostView(PostgresTrackingRecorder):
             known = cursor.fetchone()
             assert known is not None
             fields = msgspec.json.encode({**known["stored"], "views": post.views}).decode()
-            cursor.execute(VIEWED, (post.timestamp, fields, fields, post.originator_id))
+            at, id_ = post.timestamp, post.originator_id
+            cursor.execute(ENDED, (at, id_))
+            cursor.execute(VIEWED, (at, fields, fields, id_))
+            cursor.execute(REKEYED, (str(at).encode(), known["position"], LISTS[5]))
+            position = tracking.notification_id
+            change = (position, "entry.updated", TYPE, id_, known["slug"], 2, at)
+            cursor.execute(CHANGED, change)
 
 
 class PostProjection(Projection[PostView]):

@@ -1,4 +1,4 @@
-"""A small HTTP client that costs little: keep-alive connections, one request at a time on each.
+"""A small HTTP client with little overhead: keep-alive connections, one request at a time on each.
 
 As a program: reads a port, a path, headers, a number of connections and one of keys, as a JSON
 array, and prints the answers per second.

@@ -1,5 +1,5 @@
-"""The embedded PostgreSQL over TCP, for benchmarks: the library's pipeline mode deadlocks on
-large appends over a Unix socket, and both sides shall have the same road."""
+"""The embedded PostgreSQL over TCP: the library's pipeline mode deadlocks on large appends over a
+Unix socket, and both sides are measured over the same transport."""
 
 from __future__ import annotations
 

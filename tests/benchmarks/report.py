@@ -1,4 +1,4 @@
-"""How a benchmark says what it measured: a figure beside the figure it is compared with."""
+"""Prints results: each figure next to the one it is compared with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From an append's answer until the read model has it: what a POST waits for."""
+"""From the response to an append until the read model has it: how long a POST waits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Asks the live server, and holds whatever it answers against its own OpenAPI document."""
+"""Sends requests to the live server, and compares every response with the server's OpenAPI
+document."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What rows expect of an answer besides its status: each a small function with a name."""
+"""What a row of the conformance tables may expect of a response, in addition to its status."""
 
 from __future__ import annotations
 

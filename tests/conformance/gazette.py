@@ -12,10 +12,8 @@ from tests.conformance.magazine import workspace
 from tests.integration.api.server import Server
 from tests.integration.live_projector import until
 from tests.integration.projector.sample_log import Given, raws
-from write_side import commands as c
 from write_side.domain.definition import Field
 from write_side.domain.events import Translation
-from write_side.domain.identity import Scope
 
 GAZETTE = "a-key-of-the-gazette"
 GAZETTE_READER = "a-key-for-what-the-gazette-publishes"
@@ -102,8 +100,7 @@ async def write_gazette(server: Server) -> Times:
     and deleted, and content types revised."""
     given = await workspace(server, "gazette", GAZETTE, staging=True)
     await server.key(GAZETTE_READER, "gazette", ("content.published",))
-    staging = Given(server.repository, Scope("gazette", "staging"))
-    await staging.does(c.AddEnvironment, scope=staging.scope)
+    staging = await given.staging()
     for each in (given, staging):
         await each.content_type(*AUTHORS, slug="authors")
         await each.content_type(BODY, AUTHOR)

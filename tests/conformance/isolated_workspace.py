@@ -1,4 +1,4 @@
-"""A workspace of one row alone, for what would disturb the others."""
+"""A workspace for a single row, for requests that would disturb the others."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from tests.conformance.magazine import types
 from tests.integration.api.server import Answer, Server
 from tests.integration.live_projector import SECONDS, until
 from tests.integration.projector.sample_log import Given
-from write_side.commands import AddEnvironment
 from write_side.domain.identity import Scope
 
 
@@ -36,8 +35,7 @@ class Workplace:
 
     async def open_staging(self) -> None:
         """With the magazine's types; the plan must have it."""
-        staging = Given(self._live.repository, Scope(self.slug, "staging"))
-        await staging.does(AddEnvironment, scope=staging.scope)
+        staging = await self.given.staging()
         await types(staging, media=())
         await self.settle()
 

@@ -1,4 +1,4 @@
-"""The magazine that rows read, the desk where they write, and the keys they ask with."""
+"""The content that rows read, the environment in which they write, and their API keys."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from tests.integration.api.server import BOTH, Server
-from tests.integration.projector.sample_log import ACTOR, STAGES, Given, raws
+from tests.integration.projector.sample_log import STAGES, Given, raws
 from write_side import commands as c
 from write_side.domain.definition import Field, Option
 from write_side.domain.events import Translation
@@ -175,25 +175,11 @@ async def types(given: Given, media: Iterable[str] = ("hero", "map")) -> None:
 
 async def _write_notes(given: Given) -> None:
     """In one append, so that many are of one millisecond."""
-    notes = [
-        c.CreateEntry(
-            actor=ACTOR,
-            scope=given.scope,
-            content_type_slug="notes",
-            title=f"Note {number}",
-            slug=f"note-{number}",
-            status="published",
-        )
+    notes = (
+        {"title": f"Note {number}", "slug": f"note-{number}", "status": "published"}
         for number in range(NOTES)
-    ]
-    await given.does(
-        c.ImportEntries,
-        scope=given.scope,
-        content_type_slug="notes",
-        import_id="notes",
-        file_name="notes.csv",
-        entries=notes,
     )
+    await given.imports(notes, type_slug="notes", import_id="notes", file_name="notes.csv")
 
 
 async def _write_staging(server: Server) -> None:

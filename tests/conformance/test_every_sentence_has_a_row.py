@@ -1,4 +1,4 @@
-"""The table is whole: every sentence and every reading has a row, and every row has a sentence."""
+"""The table is complete: every sentence and every reading has a row, and every row a sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Our readings: the order of checks. Each row fails several, and the first one answers."""
+"""Our readings: the order of checks. Each request fails several; the first one decides."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The readings on import: what becomes of rows where the specification is silent."""
+"""Our readings: what becomes of imported rows where the specification is silent."""
 
 from __future__ import annotations
 

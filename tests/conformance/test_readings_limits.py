@@ -16,7 +16,7 @@ from tests.conformance.isolated_workspace import NewAddress, OpenWorkplace
 from tests.conformance.magazine import KEY, NO_STAGING, NOT_SET_UP, OPERATOR, VIEWER
 from tests.conformance.windows import limit, remaining, statuses, within_a_window
 from tests.contract import Contract
-from tests.integration.api.server import Answer, Server, serving
+from tests.integration.api.server import Answer, Server, malformed_http, serving
 
 pytestmark = pytest.mark.asyncio(loop_scope="package")
 
@@ -122,16 +122,9 @@ async def test_limits_3_a_503_shows_them(
 
 
 async def test_limits_3_malformed_http_shows_them(live: Server) -> None:
-    url = live.session._base_url
-    assert url is not None
-    reader, writer = await asyncio.open_connection(url.host, url.port)
-    writer.write(b"this is no HTTP\r\n\r\n")
-    head, _, body = (await reader.read()).decode().partition("\r\n\r\n")
-    writer.close()
-    first, *lines = head.split("\r\n")
-    headers = dict(line.split(": ", 1) for line in lines)
-    assert first.split()[1] == "400"
-    limits_shown(Answer(400, headers, body))
+    answer = await malformed_http(live)
+    assert answer.status == 400
+    limits_shown(answer)
 
 
 async def test_limits_1_both_buckets_have_the_same_window(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from tests.conformance.cases import Case, get, table
 from tests.conformance.client import Asker
 from tests.conformance.expectations import entry, error, says, slugs
-from tests.conformance.isolated_workspace import OpenWorkplace
+from tests.conformance.isolated_workspace import OpenWorkplace, Workplace
 from tests.conformance.magazine import HARBOUR
 from tests.conformance.test_readings_entries import drafted
 
@@ -103,14 +104,19 @@ async def test_the_past(case: Case, asker: Asker) -> None:
     await asker.check(case)
 
 
-async def test_past_1_and_5_an_entry_as_it_was(open_workplace: OpenWorkplace) -> None:
-    place = await open_workplace()
+async def versions_of_a_deleted_entry(place: Workplace) -> tuple[Any, Any]:
     one = await drafted(place)
     first = await place.read("/v1/content/posts/one")
     await place.given.update(one, title="Two", status="published")
     second = await place.read("/v1/content/posts/one")
     await place.given.delete(one)
     await place.settle()
+    return first, second
+
+
+async def test_past_1_and_5_an_entry_as_it_was(open_workplace: OpenWorkplace) -> None:
+    place = await open_workplace()
+    first, second = await versions_of_a_deleted_entry(place)
     then = [
         await place.get(f"/v1/content/posts/one?asOf={e['updatedAt']}") for e in (first, second)
     ]
@@ -148,12 +154,7 @@ async def test_past_6_a_slug_finds_the_entry_that_had_it_then(
 
 async def test_past_7_lists_as_they_were(open_workplace: OpenWorkplace) -> None:
     place = await open_workplace()
-    one = await drafted(place)
-    first = await place.read("/v1/content/posts/one")
-    await place.given.update(one, title="Two", status="published")
-    second = await place.read("/v1/content/posts/one")
-    await place.given.delete(one)
-    await place.settle()
+    first, second = await versions_of_a_deleted_entry(place)
     path = "/v1/content/posts?status={status}&asOf={updatedAt}"
     published = await place.get(path.format(**second))
     assert [entry["title"] for entry in published.data] == ["Two"]

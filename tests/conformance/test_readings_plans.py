@@ -11,10 +11,8 @@ from tests.conformance.isolated_workspace import OpenWorkplace
 from tests.conformance.windows import limit, statuses
 from tests.contract import Contract
 from tests.integration.api.server import Server, serving
-from tests.integration.projector.sample_log import Given
 from write_side import commands as c
 from write_side.domain.events import Plan
-from write_side.domain.identity import Scope
 from write_side.domain.refusals import PlanLimitReached
 
 pytestmark = pytest.mark.asyncio(loop_scope="package")
@@ -26,8 +24,7 @@ async def test_plans_1_entries_are_counted_per_environment(
     open_workplace: OpenWorkplace,
 ) -> None:
     place = await open_workplace(entries=1, staging=True)
-    staging = Given(place.given.repository, Scope(place.slug, "staging"))
-    await staging.does(c.AddEnvironment, scope=staging.scope)
+    staging = await place.given.staging()
     await staging.content_type()
     for target in ("/v1/content", STAGING):
         new = [{"contentTypeSlug": "posts", "title": title} for title in ("One", "Two")]
@@ -116,8 +113,7 @@ async def test_plans_7_a_smaller_plan_hides_staging_and_keeps_it(
     open_workplace: OpenWorkplace,
 ) -> None:
     place = await open_workplace(staging=True)
-    staging = Given(place.given.repository, Scope(place.slug, "staging"))
-    await staging.does(c.AddEnvironment, scope=staging.scope)
+    staging = await place.given.staging()
     await staging.content_type()
     await staging.entry("kept")
     for plan, status in ((Plan(), 402), (Plan(staging=True), 200)):

@@ -12,9 +12,6 @@ from tests.conformance.expectations import entry, error, says
 from tests.conformance.isolated_workspace import OpenWorkplace
 from tests.conformance.magazine import DESK
 from tests.conformance.windows import statuses
-from tests.integration.projector.sample_log import Given
-from write_side import commands as c
-from write_side.domain.identity import Scope
 
 pytestmark = pytest.mark.asyncio(loop_scope="package")
 
@@ -130,8 +127,7 @@ async def test_slugs_7_a_slug_is_free_in_another_environment(
     open_workplace: OpenWorkplace,
 ) -> None:
     place = await open_workplace(staging=True)
-    staging = Given(place.given.repository, Scope(place.slug, "staging"))
-    await staging.does(c.AddEnvironment, scope=staging.scope)
+    staging = await place.given.staging()
     await staging.content_type()
     new = {"contentTypeSlug": "posts", "title": "Same"}
     there = "/v1/content?environment=staging"

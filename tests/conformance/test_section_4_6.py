@@ -1,5 +1,5 @@
-"""§4.6, the import: what becomes of rows and cells. They need no server: the import's own
-simulation goes through a magazine in memory."""
+"""§4.6, the import: what becomes of rows and cells. No server is needed: the import's dry run uses
+a magazine in memory."""
 
 from __future__ import annotations
 

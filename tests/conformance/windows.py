@@ -1,4 +1,4 @@
-"""Rate limits count in windows: what is told of them must happen within one."""
+"""Rate limits count in windows: the requests of a test must fall into the same one."""
 
 from __future__ import annotations
 

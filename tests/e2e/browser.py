@@ -1,14 +1,21 @@
-"""A real browser: Debian's chromium, since playwright's own cannot be had everywhere."""
+"""A real browser: Debian's chromium, because playwright's own cannot be installed everywhere."""
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 import pytest
+from msgspec import Struct
 from playwright.async_api import Browser, Page, Request, async_playwright
+
+from tests.integration.api.server import Server, serving
+from tests.integration.projector.sample_log import Given
+from write_side.repository import Repository
+from write_side.store.mapper import EventMapper
+from write_side.store.recorder import open_recorder
 
 OPTIONS = [
     "--no-sandbox",
@@ -86,7 +93,29 @@ async def visit_with(browser: Browser, origin: str) -> AsyncIterator[Visit]:
         await context.close()
 
 
+class Place(Struct):
+    """A server with content, and a browser, for all tests of a module."""
+
+    origin: str
+    browser: Browser
+    acme: Given
+
+
 @asynccontextmanager
-async def visiting(origin: str) -> AsyncIterator[Visit]:
-    async with browsing() as browser, visit_with(browser, origin) as visit:
+async def place_at(url: str, fill: Callable[[Server], Awaitable[Given]]) -> AsyncIterator[Place]:
+    async with (
+        browsing() as browser,
+        open_recorder(url) as recorder,
+        serving(url, Repository(recorder, EventMapper())) as server,
+    ):
+        yield Place(server.origin, browser, await fill(server))
+
+
+@asynccontextmanager
+async def visiting(
+    url: str, fill: Callable[[Server], Awaitable[Given]], path: str
+) -> AsyncIterator[Visit]:
+    """A page of a server with content."""
+    async with place_at(url, fill) as place, visit_with(place.browser, place.origin) as visit:
+        await visit.page.goto(f"{visit.origin}{path}")
         yield visit

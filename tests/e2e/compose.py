@@ -18,6 +18,7 @@ from tempfile import mkdtemp
 
 from deploy.embedded.programs import LIBRARIES, PACKAGE
 from tests.e2e.container import Image
+from tests.e2e.machine import remove_group
 
 PROGRAMS = (
     *("dockerd", "docker", "docker-compose", "haproxy"),
@@ -25,6 +26,7 @@ PROGRAMS = (
 )
 WANTED = "CONTENTLOG_TEST_COMPOSE"
 PROJECT = "contentlog"
+CONTROL_GROUPS = Path("/sys/fs/cgroup")
 # Seconds for the engine to start, and for a command of Compose.
 PATIENCE = 300
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -150,12 +152,13 @@ def without_name(file: str) -> str:
 @contextmanager
 def engine(folder: Path) -> Iterator[Engine]:
     """Starts an engine whose files are in ``folder``, and ends it with all that it runs."""
+    group = f"contentlog-test-{os.getpid()}"
     # The path of a socket has at most 107 bytes.
     execution = mkdtemp(prefix="engine-")
     options = (
         f"--data-root={folder}/data --exec-root={execution} --pidfile={folder}/pid "
         f"--host=unix://{folder}/socket --bridge=none "
-        "--exec-opt=native.cgroupdriver=cgroupfs"
+        f"--exec-opt=native.cgroupdriver=cgroupfs --cgroup-parent=/{group}"
     )
     own = ("--net", "--mount", "--pid", "--mount-proc", "--fork", "--kill-child")
     with (folder / "log").open("wb") as log:
@@ -173,6 +176,9 @@ def engine(folder: Path) -> Iterator[Engine]:
         process.kill()
         process.wait()
         shutil.rmtree(execution, ignore_errors=True)
+        # One in each hierarchy.
+        for made in (*CONTROL_GROUPS.glob(group), *CONTROL_GROUPS.glob(f"*/{group}")):
+            remove_group(made)
 
 
 def _wait_until_it_answers(folder: Path, process: subprocess.Popen[bytes]) -> None:

@@ -96,6 +96,7 @@ class Dev:
         self.process.send_signal(number)
         assert self.process.wait(60) == 0, "".join(self.complaints)
         assert not [one for one in family if Path(f"/proc/{one}").exists()]
+        until(lambda: "contentlog has stopped\n" in self.lines)
 
     def kill(self) -> None:
         self.process.kill()

@@ -1,4 +1,4 @@
-"""What the connector of connectors.md uses of aiokafka, which it imports this as.
+"""A stand-in for the parts of aiokafka that the connector of connectors.md uses.
 
 A file takes the place of a broker: the topic of one partition, a record in JSON on each line.
 """

@@ -1,4 +1,4 @@
-"""An import that can be sent again and again, and how much of it the log has."""
+"""An import that can be repeated, and how much of it the log has."""
 
 from __future__ import annotations
 

@@ -42,8 +42,8 @@ SELECT (SELECT min(position) FROM write_side.webhook_cursor)
        >= (SELECT max(position) FROM read_model.change)"""
 
 MOVE = (WriteTransaction, "move_checkpoint")
-FILL = (background, "fill")
-RENDER = (background, "rerender")
+FILL = (background, "_fill")
+RENDER = (background, "_render")
 
 
 def projector(store_url: str, model_url: str) -> int:

@@ -1,5 +1,5 @@
-"""Runs work in forked processes that ``kill -9`` themselves at a point of their dealings with
-PostgreSQL, over and over.
+"""Runs work in forked processes that ``kill -9`` themselves at some point of their communication
+with PostgreSQL, again and again.
 
 Forked from a process that has everything imported, since there are many of them; nothing but the
 database is left of one when it is dead.

@@ -1,4 +1,4 @@
-"""The dashboard's pages in a real browser, and what axe-core says of them."""
+"""The dashboard's pages in a real browser, and axe-core's findings about them."""
 
 from __future__ import annotations
 

@@ -49,7 +49,9 @@ def _position_is_refused(case: Case, response: Response) -> bool:
 
 def _change_is_refused(case: Case, response: Response) -> bool:
     given = (case.headers or {}).get("Last-Event-ID") or (case.query or {}).get("after")
-    said = case.method == "HEAD" or "Unknown after" in response.text
+    said = case.method == "HEAD" or any(
+        name in response.text for name in ("Unknown after", "Unknown Last-Event-ID")
+    )
     return response.status_code == 400 and bool(given) and said
 
 

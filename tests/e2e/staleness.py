@@ -1,5 +1,5 @@
-"""Clients that write, read and follow entries of several API processes, and fail at an answer that
-is older than one that was received before the request was sent (ADR 38)."""
+"""Clients that write, read and follow entries of several API processes, and fail if a response is
+older than one received before the request was sent (ADR 38)."""
 
 from __future__ import annotations
 
@@ -74,6 +74,7 @@ class World:
         self.newer: list[asyncio.Queue[Entry]] = [asyncio.Queue(FOLLOWERS) for _ in processes]
         self.chance = random.Random(SEED)
         self.pause = pause
+        self.writing = True
         self.counts: Counter[str] = Counter()
         self.events: list[str] = []
 
@@ -110,9 +111,9 @@ class World:
 
 
 async def write(world: World, client: int) -> None:
-    """Each writer has entries of its own."""
+    """Each writer has entries of its own, and ends when ``world.writing`` is false."""
     entries = world.entries[client]
-    while True:
+    while world.writing:
         await asyncio.sleep(world.chance.uniform(0, world.pause))
         session = world.session(client)
         entry = world.chance.choice(entries)

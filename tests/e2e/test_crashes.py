@@ -1,4 +1,4 @@
-"""``kill -9`` of any process at random under load: what was answered is there afterwards."""
+"""``kill -9`` of any process at random under load: what was acknowledged is there afterwards."""
 
 from __future__ import annotations
 

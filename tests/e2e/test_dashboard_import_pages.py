@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from functools import partial
 
 import pytest
 import pytest_asyncio
-from msgspec import Struct
-from playwright.async_api import Browser, Locator, Page, Route, expect
+from playwright.async_api import Locator, Page, Route, expect
 
-from tests.databases import Databases
-from tests.e2e.browser import PATIENCE, Visit, browsing, chromium, visit_with
+from tests.e2e.browser import PATIENCE, Place, Visit, place_at, visit_with
 from tests.e2e.pages import checked, checked_in_both_themes, fits, signed_in
-from tests.integration.api.server import Server, serving
+from tests.integration.api.server import Server
 from tests.integration.projector.sample_log import Given, raws
 from tests.workbooks import workbook
 from write_side.domain.definition import Field, Option
-from write_side.repository import Repository
-from write_side.store.mapper import EventMapper
-from write_side.store.recorder import open_recorder
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -62,28 +57,10 @@ _OURS = (
 """What the browser says of every answer that refuses something, and of what has none."""
 
 
-class Place(Struct):
-    origin: str
-    browser: Browser
-    acme: Given
-
-
-@pytest.fixture(scope="module")
-def url(databases: Databases) -> Iterator[str]:
-    chromium()
-    with databases.new() as url:
-        yield url
-
-
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def place(url: str) -> AsyncIterator[Place]:
-    async with (
-        open_recorder(url) as recorder,
-        serving(url, Repository(recorder, EventMapper())) as server,
-        browsing() as browser,
-    ):
-        acme = await _magazine(server)
-        yield Place(server.origin, browser, acme)
+async def place(module_database_url: str) -> AsyncIterator[Place]:
+    async with place_at(module_database_url, _magazine) as place:
+        yield place
 
 
 @pytest_asyncio.fixture(loop_scope="module")
@@ -301,6 +278,7 @@ async def test_a_workbook_is_imported_by_keyboard_while_content_changes(
     await expect(page.locator("tr.error")).to_have_count(2)
 
 
+@pytest.mark.slow
 async def test_it_works_without_scripts(place: Place) -> None:
     context = await place.browser.new_context(java_script_enabled=False)
     page = await context.new_page()

@@ -1,5 +1,5 @@
-"""``kill -9`` of the API in the middle of an import: from the wizard, sent again, it has happened
-once; over HTTP another process carries it out."""
+"""``kill -9`` of the API in the middle of an import: from the wizard, repeated, it takes effect
+once; over HTTP, another process completes it."""
 
 from __future__ import annotations
 

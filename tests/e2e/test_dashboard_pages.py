@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from urllib.parse import urlsplit
 
 import pytest
 import pytest_asyncio
-from msgspec import Struct
-from playwright.async_api import Browser, Page, Route, expect
+from playwright.async_api import Page, Route, expect
 
-from tests.databases import Databases
-from tests.e2e.browser import Visit, browsing, chromium, visit_with
+from tests.e2e.browser import Place, Visit, place_at, visit_with
 from tests.e2e.pages import checked_in_both_themes, signed_in
-from tests.integration.api.server import Server, serving
+from tests.integration.api.server import Server
 from tests.integration.projector.sample_log import BODY, STAGES, Given, raws
 from write_side import commands as c
 from write_side.domain.definition import Field
-from write_side.domain.identity import Scope
-from write_side.domain.webhook import Endpoint, new_webhook_secret
-from write_side.repository import Repository
-from write_side.store.mapper import EventMapper
-from write_side.store.recorder import open_recorder
+from write_side.domain.webhook import new_webhook_secret
 from write_side.store.webhook_cursors import Cursors, Outcome
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -41,29 +35,10 @@ COVER = (
 )
 
 
-class Place(Struct):
-    """A server with a magazine in it, and a browser: one of each for all the tests here."""
-
-    origin: str
-    browser: Browser
-    acme: Given
-
-
-@pytest.fixture(scope="module")
-def url(databases: Databases) -> Iterator[str]:
-    chromium()
-    with databases.new() as url:
-        yield url
-
-
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def place(url: str) -> AsyncIterator[Place]:
-    async with (
-        open_recorder(url) as recorder,
-        serving(url, Repository(recorder, EventMapper())) as server,
-        browsing() as browser,
-    ):
-        yield Place(server.origin, browser, await _magazine(server))
+async def place(module_database_url: str) -> AsyncIterator[Place]:
+    async with place_at(module_database_url, _magazine) as place:
+        yield place
 
 
 @pytest_asyncio.fixture(loop_scope="module")
@@ -106,8 +81,7 @@ async def _magazine(server: Server) -> Given:
     await acme.translate(hello, "fr-FR", title="Bonjour", fields=raws(body="Un texte"))
     await acme.update(hello, status="published")
     await _webhooks(acme)
-    await acme.does(c.AddEnvironment, scope=Scope("acme", "staging"))
-    await Given(server.repository, Scope("acme", "staging")).content_type()
+    await (await acme.staging()).content_type()
     await server.caught_up()
     return acme
 
@@ -129,13 +103,7 @@ async def _webhooks(acme: Given) -> None:
     reason = "no delivery has succeeded for 3 days; the last failure: HTTP 500"
     await acme.does(c.SwitchWebhookOff, workspace="acme", name="off", reason=reason)
     cursors = Cursors(acme.repository.recorder.fetch)
-    webhooks = (await acme.repository.webhooks("acme")).by_name.values()
-    await cursors.open(
-        [
-            Endpoint(workspace="acme", name=one.name, created=one.created, changed_at=one.at)
-            for one in webhooks
-        ]
-    )
+    await cursors.open(list((await acme.repository.webhooks("acme")).by_name.values()))
     for outcome in (
         Outcome(message_id="1", type="entry.published", status=200, duration_ms=31, response="ok"),
         Outcome(
@@ -375,6 +343,7 @@ async def _unavailable(route: Route) -> None:
     await route.fulfill(status=503, content_type="text/html", body="<main id=main>Away</main>")
 
 
+@pytest.mark.slow
 async def test_scripts_are_not_needed(place: Place) -> None:
     context = await place.browser.new_context(java_script_enabled=False)
     page = await signed_in(Visit(await context.new_page(), place.origin))

@@ -1,4 +1,5 @@
-"""`contentlog dev` from nothing: its own printed lines answer, and it leaves nothing behind."""
+"""`contentlog dev` in an empty folder: the commands that it prints work, and it leaves no process
+behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The documentation page in a real browser, as somebody who tries the API there sees it."""
+"""The documentation page in a real browser, as someone who tries the API there sees it."""
 
 from __future__ import annotations
 
@@ -8,31 +8,27 @@ import pytest
 from playwright.async_api import expect
 
 from api.openapi.document import document
-from tests.e2e.browser import Visit, chromium, visiting
+from tests.e2e.browser import Visit, visiting
 from tests.e2e.pages import fits
-from tests.integration.api.server import ACME, Server, serving
-from tests.integration.projector.sample_log import raws
+from tests.integration.api.server import ACME, Server
+from tests.integration.projector.sample_log import Given, raws
 from write_side.domain.definition import Field, Option
-from write_side.repository import Repository
 
 FORM = Field("form", "Form", "select", required=True, options=(Option("long", "Long"),))
 
 
 @pytest.fixture
-async def visit(database_url: str, repository: Repository) -> AsyncIterator[Visit]:
-    chromium()
-    async with serving(database_url, repository) as server:
-        await _magazine(server)
-        async with visiting(server.origin) as visit:
-            await visit.page.goto(f"{visit.origin}/docs")
-            yield visit
+async def visit(database_url: str) -> AsyncIterator[Visit]:
+    async with visiting(database_url, _magazine, "/docs") as visit:
+        yield visit
 
 
-async def _magazine(server: Server) -> None:
+async def _magazine(server: Server) -> Given:
     acme = await server.workspace()
     await acme.content_type(FORM, slug="essays")
     await acme.entry("of-mud", type_slug="essays", status="published", fields=raws(form="long"))
     await server.caught_up()
+    return acme
 
 
 async def test_it_shows_every_operation_without_requests_to_other_hosts(visit: Visit) -> None:

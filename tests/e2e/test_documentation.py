@@ -19,7 +19,9 @@ from tests.integration.deploy.processes import has_proc
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "deploy/docs").glob("*.md"))]
 WITH_COMMANDS = [document for document in DOCUMENTS if steps(document)]
+PACKAGES = ("api", "deploy", "projector", "read_side", "tests", "write_side")
 _LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
+_FILE = re.compile(r"`([\w/.-]+\.(?:py|sql|html))`")
 _HEADING = re.compile(r"^#+ +(.+?)\s*$", re.M)
 
 
@@ -67,6 +69,15 @@ def check(document: Path, command: Command, status: int, printed: str) -> None:
 def test_commands_are_in_blocks_that_run(document: Path) -> None:
     """A block of ``text`` is a template, with names that the reader replaces."""
     assert not re.search(r"^ *```(sh|bash|shell)\b", document.read_text("utf-8"), re.M)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_files_that_are_named_exist(document: Path) -> None:
+    """In the repository, or among those that the reader saves."""
+    saved = {step.name for step in steps(document) if isinstance(step, File)}
+    ours = [str(path) for folder in PACKAGES for path in (ROOT / folder).rglob("*.*")]
+    for name in set(_FILE.findall(document.read_text("utf-8"))) - saved:
+        assert any(path.endswith(f"/{name}") for path in ours), f"{document.name} names {name}"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Faults of PostgreSQL under load: a database that is away, and one that does not say so.
+"""Faults of PostgreSQL under load: a database that is down, and one that does not respond.
 
 Projector and API come back by themselves, readiness tells the truth meanwhile, what was answered
 is in the log, and the read model is what a projection from the beginning comes to.
@@ -38,19 +38,7 @@ _HOLD_LOG = "SELECT FROM write_side.head FOR UPDATE"
 _HOLD_MODEL = "SELECT FROM read_model.checkpoint FOR UPDATE"
 
 
-@pytest.fixture
-def fresh_url(databases: Databases) -> Iterator[str]:
-    """For the projection that all is compared with."""
-    with databases.new() as url:
-        yield url
-
-
 class TestOneOfTwoDatabases:
-    @pytest.fixture
-    def model_url(self, databases: Databases) -> Iterator[str]:
-        with databases.new() as url:
-            yield url
-
     @pytest.fixture
     async def proxies(self, database_url: str, model_url: str) -> AsyncIterator[dict[str, Proxy]]:
         async with proxy_to(database_url) as store, proxy_to(model_url) as model:
@@ -65,53 +53,34 @@ class TestOneOfTwoDatabases:
         async with serving(database_url, model_url, log, through=urls.__getitem__) as service:
             yield service
 
-    async def test_reads_continue_while_the_event_store_is_unavailable(
-        self, service: Service, proxies: dict[str, Proxy], fresh_url: str
+    @pytest.mark.parametrize("away", ["event store", "read model"])
+    async def test_requests_that_need_only_the_other_database_continue(
+        self, away: str, service: Service, proxies: dict[str, Proxy], fresh_url: str
     ) -> None:
-        proxy = proxies[service.store_url]
+        is_store = away == "event store"
+        url = service.store_url if is_store else service.model_url
+        proxy = proxies[url]
         async with under_load(service) as load:
-            await terminate_sessions(service.store_url)
+            fail, work = load.creates_get, load.reads_get
+            if not is_store:
+                fail, work = work, fail
+            await terminate_sessions(url)
             await proxy.shut()
             await service.until_away()
-            await load.creates_get(503)
-            await load.reads_get(200)
+            await fail(503)
+            await work(200)
             await asyncio.sleep(AWAY)
             await service.until_away()
             await proxy.open()
-            await load.creates_get(200)
+            await fail(200)
             await service.until_level()  # its projector is at work again
 
             proxy.be_a_black_hole()
             await service.until_away()
-            await load.creates_get(503)
-            await load.reads_get(200)
+            await fail(503)
+            await work(200)
             proxy.answers = True
-            await load.creates_get(200)
-            await service.until_ready()
-        await service.check(fresh_url)
-
-    async def test_creates_continue_while_the_read_model_is_unavailable(
-        self, service: Service, proxies: dict[str, Proxy], fresh_url: str
-    ) -> None:
-        proxy = proxies[service.model_url]
-        async with under_load(service) as load:
-            await terminate_sessions(service.model_url)
-            await proxy.shut()
-            await service.until_away()
-            await load.reads_get(503)
-            await load.creates_get(200)
-            await asyncio.sleep(AWAY)
-            await service.until_away()
-            await proxy.open()
-            await load.reads_get(200)
-            await service.until_level()  # its projector is at work again
-
-            proxy.be_a_black_hole()
-            await service.until_away()
-            await load.reads_get(503)
-            await load.creates_get(200)
-            proxy.answers = True
-            await load.reads_get(200)
+            await fail(200)
             await service.until_ready()
         await service.check(fresh_url)
 

@@ -1,4 +1,4 @@
-"""GraphiQL in a real browser, as somebody who tries a query there sees it."""
+"""GraphiQL in a real browser, as someone who tries a query there sees it."""
 
 from __future__ import annotations
 
@@ -6,29 +6,26 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.e2e.browser import Visit, chromium, visiting
+from tests.e2e.browser import Visit, visiting
 from tests.e2e.pages import fits
-from tests.integration.api.server import ACME, Server, serving
-from write_side.repository import Repository
+from tests.integration.api.server import ACME, Server
+from tests.integration.projector.sample_log import Given
 
 EXAMPLE = "Hello, browser!"
 
 
 @pytest.fixture
-async def visit(database_url: str, repository: Repository) -> AsyncIterator[Visit]:
-    chromium()
-    async with serving(database_url, repository) as server:
-        await _magazine(server)
-        async with visiting(server.origin) as visit:
-            await visit.page.goto(f"{visit.origin}/graphql")
-            yield visit
+async def visit(database_url: str) -> AsyncIterator[Visit]:
+    async with visiting(database_url, _magazine, "/graphql") as visit:
+        yield visit
 
 
-async def _magazine(server: Server) -> None:
+async def _magazine(server: Server) -> Given:
     acme = await server.workspace()
     await acme.content_type()
     await acme.entry(EXAMPLE.lower())
     await server.caught_up()
+    return acme
 
 
 @pytest.mark.slow

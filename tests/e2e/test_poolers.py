@@ -7,7 +7,7 @@ import asyncio
 import os
 import subprocess
 from collections.abc import AsyncIterator, Iterator
-from contextlib import closing
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
 import aiohttp
@@ -22,8 +22,8 @@ from tests.e2e.proxied_service import SECRET, Service, prepare, serving, under_l
 from tests.integration.live_projector import connected
 from tests.pgbouncer import PROGRAM, PgBouncer, pgbouncer
 from tests.processes import CONTENTLOG, running
-from write_side.postgres.connection import connect, set_defaults
-from write_side.postgres.pooler import PoolerInTheWay, PoolerUrl
+from write_side.postgres.connection import Connection, connect, set_defaults
+from write_side.postgres.pooler import PoolerUrl, UnexpectedPooler
 from write_side.store.recorder import open_recorder
 
 pytestmark = [
@@ -63,6 +63,15 @@ async def pooler(database_url: str) -> AsyncIterator[PgBouncer]:
         yield process
 
 
+@asynccontextmanager
+async def client(url: str) -> AsyncIterator[Connection]:
+    connection = await connect(url)
+    try:
+        yield connection
+    finally:
+        await connection.close()
+
+
 def pools(url: str) -> dict[str, str]:
     return {f"CONTENTLOG_{name}_POOL_URL": url for name in ("EVENT_STORE", "READ_MODEL")}
 
@@ -81,8 +90,7 @@ async def test_statements_of_many_clients_share_few_sessions(
 
     async def asks(number: int) -> None:
         """Its own statement and parameter, in turn with all others."""
-        connection = await connect(url)
-        try:
+        async with client(url) as connection:
             for step in range(20):
                 assert await connection.fetchval(f"SELECT {number} + $1::int", step) == (
                     number + step
@@ -90,8 +98,6 @@ async def test_statements_of_many_clients_share_few_sessions(
                 async with connection.transaction():
                     process = await connection.fetchval(_PROCESS)
                     assert await connection.fetchval(_PROCESS) == process
-        finally:
-            await connection.close()
 
     await asyncio.gather(*(asks(1000 * number) for number in range(40)))
     async with connected(database_url) as owner:
@@ -105,15 +111,12 @@ async def test_sessions_prepare_each_statement_once_whoever_asks(
     url = PoolerUrl(pooler.url(database_url))
 
     async def asks(number: int) -> None:
-        connection = await connect(url)
-        try:
+        async with client(url) as connection:
             for step in range(30):
                 [row] = await connection.fetch(_STEP, number, step)
                 assert row["step"] == f"{number}/{step}"
                 if step % 7 == number % 7:
                     await connection.execute("DEALLOCATE ALL")
-        finally:
-            await connection.close()
 
     for _ in range(2):
         await asyncio.gather(*map(asks, range(20)))
@@ -123,13 +126,10 @@ async def test_sessions_prepare_each_statement_once_whoever_asks(
 
 async def _prepared(url: PoolerUrl) -> int:
     """The number of statements that a session has prepared."""
-    connection = await connect(url)
-    try:
+    async with client(url) as connection:
         await connection.fetch(_STEP, 0, 0)
         [row] = await connection.fetch("SELECT count(*) AS n FROM pg_prepared_statements")
         return int(row["n"])
-    finally:
-        await connection.close()
 
 
 async def test_no_row_is_misread_after_a_change_of_its_table(
@@ -166,9 +166,9 @@ async def test_a_pooler_in_the_way_is_noticed_by_its_process_id(
     pooler.kill()
     pooler.start()
     for _ in range(3):
-        with pytest.raises(PoolerInTheWay):
+        with pytest.raises(UnexpectedPooler):
             await connect(url)
-    with pytest.raises(PoolerInTheWay):
+    with pytest.raises(UnexpectedPooler):
         async with open_recorder(url):
             pass
     async with open_recorder(PoolerUrl(url)) as recorder:
@@ -250,13 +250,12 @@ async def test_doctor_sees_a_pooler_that_is_right_away_or_of_another_database(
     right = await check_pooler("read model", setting, database_url, url)
     # `contentlog migrate` sets it; the tests' databases are made without.
     assert (right.level, right.text[:10]) == ("warning", "jit is on ")
-    connection = await connect(database_url)
-    await set_defaults(connection)
-    await connection.execute(
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-        "WHERE usename = current_user AND pid <> pg_backend_pid()"
-    )
-    await connection.close()
+    async with client(database_url) as connection:
+        await set_defaults(connection)
+        await connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE usename = current_user AND pid <> pg_backend_pid()"
+        )
     assert (await check_pooler("read model", setting, database_url, url)).level == "ok"
     assert (await check_replica(pooler.url(database_url))).fix.endswith("REPLICAS_POOLED=true")
     assert "not a standby" in (await check_replica(url)).text

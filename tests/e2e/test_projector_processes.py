@@ -13,7 +13,6 @@ import pytest
 
 from deploy.supervisor import contentlog
 from read_side.status import ProjectorStatus
-from tests.databases import Databases
 from tests.integration.live_projector import caught_up, dump, project_all, status_of, until
 from tests.integration.projector.sample_log import Given
 from write_side.repository import Repository
@@ -43,12 +42,6 @@ def start(database_url: str, tmp_path: Path) -> Iterator[Start]:
             process.wait(10)
 
 
-@pytest.fixture
-def other_model(databases: Databases) -> Iterator[str]:
-    with databases.new() as url:
-        yield url
-
-
 async def projectors(url: str) -> dict[str, list[ProjectorStatus]]:
     """By role, those that were heard of in the last two seconds."""
     found: dict[str, list[ProjectorStatus]] = {"active": [], "standby": []}
@@ -76,7 +69,7 @@ async def one_of_each(url: str) -> tuple[int, int]:
 
 
 async def test_a_standby_takes_over_when_the_active_projector_is_killed(
-    start: Start, database_url: str, other_model: str, repository: Repository
+    start: Start, database_url: str, model_url: str, repository: Repository
 ) -> None:
     given = Given(repository)
     await given.magazine()
@@ -97,12 +90,12 @@ async def test_a_standby_takes_over_when_the_active_projector_is_killed(
 
     await given.update(entries[0], title="Still there")
     await caught_up(database_url)
-    await project_all(database_url, other_model)
-    assert await dump(database_url) == await dump(other_model), "nothing lost, nothing twice"
+    await project_all(database_url, model_url)
+    assert await dump(database_url) == await dump(model_url), "nothing lost, nothing twice"
 
 
 async def test_a_paused_projector_is_replaced_and_writes_nothing_when_it_resumes(
-    start: Start, database_url: str, other_model: str, repository: Repository
+    start: Start, database_url: str, model_url: str, repository: Repository
 ) -> None:
     given = Given(repository)
     await given.magazine()
@@ -125,8 +118,8 @@ async def test_a_paused_projector_is_replaced_and_writes_nothing_when_it_resumes
     await until(it_stands_by)
     await caught_up(database_url)
     assert (await status_of(database_url)).epoch == epoch + 1
-    await project_all(database_url, other_model)
-    assert await dump(database_url) == await dump(other_model), "nothing lost, nothing twice"
+    await project_all(database_url, model_url)
+    assert await dump(database_url) == await dump(model_url), "nothing lost, nothing twice"
 
 
 async def test_a_stopped_projector_exits_at_once_with_status_0(
@@ -160,7 +153,7 @@ async def pids(url: str) -> set[int]:
 
 
 async def test_a_projector_stopped_during_its_work_loses_nothing(
-    start: Start, database_url: str, other_model: str, repository: Repository
+    start: Start, database_url: str, model_url: str, repository: Repository
 ) -> None:
     """Stopped and started over and over while entries are made."""
     given = Given(repository)
@@ -174,5 +167,5 @@ async def test_a_projector_stopped_during_its_work_loses_nothing(
         process.wait(10)
     start()
     await caught_up(database_url)
-    await project_all(database_url, other_model)
-    assert await dump(database_url) == await dump(other_model)
+    await project_all(database_url, model_url)
+    assert await dump(database_url) == await dump(model_url)

@@ -1,5 +1,5 @@
-"""A read model's own PostgreSQL fails over to a standby that was behind: what was announced before
-is not there any more, until the projector has caught up from the log.
+"""A read model's own PostgreSQL fails over to a standby that was behind: announced changes are
+missing until the projector has caught up from the log.
 
 Who has a position waits for it, nothing is delivered twice or left out, and operators can see it.
 """

@@ -1,4 +1,4 @@
-"""Several read models of one log: the default one, one with two workspaces, one with a single one.
+"""Several read models of one log: the default one, one with two workspaces, and one with one.
 
 Each has its projector, its API and its database. Clients write and read through all of them while a
 projector is killed and another model is rebuilt.

@@ -66,12 +66,6 @@ def model_url(databases: Databases) -> Iterator[str]:
 
 
 @pytest.fixture
-def fresh_url(databases: Databases) -> Iterator[str]:
-    with databases.new() as url:
-        yield url
-
-
-@pytest.fixture
 async def commands(server: Postgres, model_url: str, tmp_path: Path) -> Commands:
     """On a new event store, and the read model."""
     server.run("createdb", "store")

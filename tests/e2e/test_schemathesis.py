@@ -1,4 +1,4 @@
-"""Schemathesis asks the API whatever its own document allows, and whatever it does not.
+"""Schemathesis sends requests that the API's document allows, and requests that it does not.
 
 All checks are on, except where ``schemathesis_hooks.py`` names a contradiction. In the suite it
 asks a bounded number of requests, the same each time. The long run:
@@ -76,8 +76,7 @@ async def api(
 async def _magazine(repository: Repository) -> None:
     production = Given(repository, Scope("acme", "production"))
     await production.workspace(staging=True)
-    staging = Given(repository, Scope("acme", "staging"))
-    await staging.does(c.AddEnvironment, scope=staging.scope)
+    staging = await production.staging()
     for given in (production, staging):
         await given.content_type(Field("bio", "Bio", "text"), slug="authors")
         await given.content_type(*FIELDS, stages=STAGES)

@@ -1,4 +1,4 @@
-"""What the hooks forgive, and that they forgive nothing else."""
+"""The hooks ignore the deviations that they name, and no others."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from position 0, and an API on it serves the same."""
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,6 @@ import pytest
 from msgspec import Struct
 
 from read_side.schema import LIVE, PREVIOUS
-from tests.databases import Databases
 from tests.e2e.commands import Commands
 from tests.integration.live_projector import caught_up, connected, dump, rendered, until
 from tests.integration.projector.random_log import Story
@@ -52,13 +51,6 @@ class Place(Struct):
 
 
 @pytest.fixture
-def elsewhere(databases: Databases) -> Iterator[str]:
-    """An empty database, as an operator has just created it."""
-    with databases.new(empty=True) as url:
-        yield url
-
-
-@pytest.fixture
 async def log(repository: Repository) -> Repository:
     await Story(repository, 20).tell(120)
     given = Given(repository)
@@ -90,10 +82,10 @@ async def first(database_url: str, log: Repository, tmp_path: Path) -> AsyncIter
 
 @pytest.fixture
 async def second(
-    database_url: str, first: Place, elsewhere: str, tmp_path: Path
+    database_url: str, first: Place, empty_database_url: str, tmp_path: Path
 ) -> AsyncIterator[Place]:
     """Begun when the first has long been at work."""
-    async with place(database_url, elsewhere, tmp_path / "second.log") as found:
+    async with place(database_url, empty_database_url, tmp_path / "second.log") as found:
         yield found
 
 

@@ -1,5 +1,5 @@
-"""Events that the projector's version does not know: it says so wherever one looks, reads go on,
-and the next version resumes there. A read model of a newer version is left alone."""
+"""Events that the projector's version does not know: it says so in every place, reads continue, and
+the next version resumes there. A read model of a newer version is left unchanged."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from msgspec import json
 
-from tests.databases import Databases
 from tests.e2e.commands import Commands
 from tests.e2e.newer_projector import TOPIC
 from tests.e2e.proxied_service import Service, serving
@@ -47,12 +46,6 @@ async def service(database_url: str, log: Path) -> AsyncIterator[Service]:
 @pytest.fixture
 def commands(database_url: str, tmp_path: Path) -> Commands:
     return Commands(database_url, database_url, tmp_path)
-
-
-@pytest.fixture
-def fresh_url(databases: Databases) -> Iterator[str]:
-    with databases.new() as url:
-        yield url
 
 
 async def test_an_unknown_event_is_reported_everywhere_and_the_next_version_resumes_there(

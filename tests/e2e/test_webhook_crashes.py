@@ -24,10 +24,8 @@ from tests.e2e.test_rebuild_processes import kill_everywhere
 from tests.integration.api.deliveries import SECRET, create_webhook
 from tests.integration.api.hook_server import HookServer, answer, hook_server
 from tests.integration.live_projector import project_all
-from tests.integration.projector.sample_log import ACTOR, Given
+from tests.integration.projector.sample_log import Given
 from tests.processes import Processes
-from write_side import commands as c
-from write_side.domain.identity import new_id
 from write_side.repository import Repository
 from write_side.store.mapper import EventMapper
 from write_side.store.recorder import open_recorder
@@ -230,24 +228,7 @@ async def write(
         if len(new) == 1:
             await given.entry(new[0])
         else:
-            entries = [
-                c.CreateEntry(
-                    actor=ACTOR,
-                    scope=given.scope,
-                    content_type_slug="posts",
-                    title=slug,
-                    slug=slug,
-                )
-                for slug in new
-            ]
-            await given.does(
-                c.ImportEntries,
-                scope=given.scope,
-                content_type_slug="posts",
-                import_id=new_id(),
-                file_name="a.csv",
-                entries=entries,
-            )
+            await given.imports({"title": slug, "slug": slug} for slug in new)
         slugs += new
         await asyncio.sleep(chance.random() * 0.05)
     return slugs

@@ -1,4 +1,4 @@
-"""Read models with more entries than a test could make by commands."""
+"""Read models with more entries than a test could create by commands."""
 
 from __future__ import annotations
 

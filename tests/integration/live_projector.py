@@ -1,11 +1,11 @@
-"""A projector beside a test, a log projected by hand, and what the read model then is."""
+"""A projector that runs during a test, a log projected by hand, and the resulting read model."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -20,6 +20,7 @@ from read_side.checkpoint import fetch_checkpoint
 from read_side.schema import Workspaces
 from read_side.status import ReadModelStatus, read_status
 from tests.databases import owner_of
+from tests.engines import Citus, engine
 from write_side.postgres.connection import Connection
 
 SECONDS = 20.0
@@ -29,6 +30,10 @@ WHERE nspname = 'read_model' AND relkind IN ('r', 'p') AND NOT relispartition
   AND relname <> 'checkpoint' ORDER BY 1"""
 _BEHIND = """
 SELECT EXISTS (SELECT 1 FROM read_model.rendering) OR EXISTS (SELECT 1 FROM read_model.indexing)"""
+_WAITS = """
+SELECT count(*) FROM pg_stat_activity
+WHERE wait_event_type = 'Lock' AND datname = current_database()"""
+_WAITS_OF_NODES = "SELECT count(*) FROM citus_lock_waits"
 _HEAD = "SELECT position FROM write_side.head"
 
 
@@ -51,19 +56,34 @@ async def connected(url: str, **settings: str) -> AsyncIterator[Connection]:
         await connection.close()
 
 
+async def blocked(connection: Connection) -> bool:
+    """Whether anything in the database waits for a lock."""
+    if isinstance(engine(), Citus) and await connection.fetchval(_WAITS_OF_NODES):
+        return True
+    return bool(await connection.fetchval(_WAITS))
+
+
 @asynccontextmanager
-async def projecting(
-    store_url: str, model_url: str | None = None, workspaces: Workspaces = None
-) -> AsyncIterator[None]:
-    """A projector as a task of the test's own loop."""
-    settings = ProjectorSettings(store_url, model_url or store_url, workspaces)
-    task = asyncio.create_task(run_sessions(settings))
+async def in_background(work: Coroutine[Any, Any, object]) -> AsyncIterator[None]:
+    """Does the work as a task of the test's own loop, until the block ends."""
+    task = asyncio.create_task(work)
     try:
         yield
     finally:
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await task
+
+
+@asynccontextmanager
+async def projecting(
+    store_url: str, model_url: str | None = None, workspaces: Workspaces = None
+) -> AsyncIterator[None]:
+    """A projector, while the test runs."""
+    async with in_background(
+        run_sessions(ProjectorSettings(store_url, model_url or store_url, workspaces))
+    ):
+        yield
 
 
 async def checkpoint_of(model_url: str) -> int:

@@ -1,8 +1,8 @@
-"""On a PostgreSQL with default settings no statement of ours is compiled (JIT).
+"""On a PostgreSQL with default settings none of our statements is compiled (JIT).
 
-The server compiles whatever it may: in its defaults every plan is worth that, as the plan of a
-list is at a million entries. It logs each plan with the settings that the plan rests on. The
-embedded PostgreSQL has no compiler; CONTENTLOG_TEST_POSTGRES may name one that has.
+The server would compile every plan, as one with default settings does for a list of a million
+entries. It logs each plan with the settings that the plan depends on. The embedded PostgreSQL has
+no compiler; CONTENTLOG_TEST_POSTGRES may name one that has.
 """
 
 from __future__ import annotations

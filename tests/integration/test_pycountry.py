@@ -1,4 +1,4 @@
-"""Real input: the whole of pycountry goes in, through POST and in files, and comes back equal.
+"""Real data: all of pycountry is created, through POST and from files, and is returned unchanged.
 
 249 countries by POST; 5,046 subdivisions that refer by slug to countries and to one another, and
 7,923 languages, in files as large as may be; and the translations of country names in every locale

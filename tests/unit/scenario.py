@@ -6,6 +6,7 @@ The handlers are driven by hand, without an event loop: one that did I/O would f
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Coroutine, Iterable
+from functools import reduce
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ from write_side.dispatch import HANDLERS
 from write_side.domain import events as e
 from write_side.domain import identity
 from write_side.domain.content_type import ContentType
-from write_side.domain.entry import Entry, evolve, fold
+from write_side.domain.entry import Entry, evolve
 from write_side.domain.identity import Scope
 from write_side.domain.refusals import Refused, UnknownContentType
 from write_side.repository import Repository
@@ -52,7 +53,7 @@ class Memory(Repository):
 
     async def latest_entries(self, entry_ids: Iterable[str]) -> AsyncIterator[Entry]:
         for entry_id in entry_ids:
-            entry = fold(await self._stream(identity.entry_stream(entry_id)))
+            entry = reduce(evolve, await self._stream(identity.entry_stream(entry_id)), None)
             if entry is not None:
                 yield entry
 
@@ -64,7 +65,9 @@ class Memory(Repository):
                 and event.entry_id in wanted
                 and _within(event, scope)
             ):
-                entry = fold(await self._stream(identity.entry_stream(event.entry_id)))
+                entry = reduce(
+                    evolve, await self._stream(identity.entry_stream(event.entry_id)), None
+                )
                 assert entry is not None
                 if not entry.deleted:
                     content_type = await self.content_type_by_id(event.content_type_id)

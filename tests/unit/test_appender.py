@@ -1,4 +1,4 @@
-"""Which appends go together in one call, and what the rows of its answer say of each."""
+"""Which appends are sent together in one call, and how each gets its result."""
 
 from __future__ import annotations
 

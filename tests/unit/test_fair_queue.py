@@ -1,4 +1,4 @@
-"""Whose turn it is, and who gets none."""
+"""Whose turn it is, and which requests get none."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit.api.counter_doubles import settled
 from write_side import fair_queue
-from write_side.fair_queue import FairQueue, NoTurn
+from write_side.fair_queue import FairQueue, Overloaded
 
 
 class Line:
@@ -84,7 +84,7 @@ async def test_a_turn_that_does_not_come_in_time_is_refused(
     turns = FairQueue(1)
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(turns.turn("acme"))
-        with pytest.raises(NoTurn):
+        with pytest.raises(Overloaded):
             await stack.enter_async_context(turns.turn("acme"))
     async with turns.turn("acme"):
         """It is free again."""
@@ -106,7 +106,7 @@ async def test_one_among_fifty_of_another_client_is_second() -> None:
 async def test_a_client_waits_for_a_bounded_number_of_turns() -> None:
     line = Line(FairQueue(1, waiting=2))
     await line.add("a1", "a2", "a3", "a4", "b1")
-    with pytest.raises(NoTurn):
+    with pytest.raises(Overloaded):
         await line.tasks["a4"]
     await line.end("a1")
     assert line.working == ["b1"], "who waits for few is not refused"

@@ -14,7 +14,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from api.dashboard import templates, values
-from api.dashboard.excerpts import Cutter
+from api.dashboard.excerpts import Truncator
 from api.dashboard.values import ReferenceTargets
 from api.graphql.types import EntryStatus, content_type_of
 from api.openapi.document import document
@@ -152,7 +152,9 @@ def test_a_cell_is_read_as_the_value_that_was_written(
 
 @pytest.mark.parametrize(("field", "value", "_misfit", "page"), SAMPLES)
 def test_the_dashboard_shows_every_type(field: Field, value: str, _misfit: str, page: str) -> None:
-    shown = values.display_value(Cutter().excerpt(field, raw(value), "f"), ReferenceTargets({}, {}))
+    shown = values.display_value(
+        Truncator().excerpt(field, raw(value), "f"), ReferenceTargets({}, {})
+    )
     assert shown.display == field.spec.display
     assert page in displayed(shown)
 
@@ -166,7 +168,7 @@ def test_a_section_takes_no_value() -> None:
 def test_every_display_has_a_branch_in_the_template() -> None:
     shown = {field.spec.display for field in FIELDS}
     assert shown == set(get_args(Display))
-    assert "Empty" in displayed(values.EMPTY_VALUE)
+    assert "Empty" in displayed(values.DisplayValue("none"))
 
 
 def displayed(shown: values.DisplayValue) -> str:

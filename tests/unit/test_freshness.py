@@ -1,4 +1,4 @@
-"""The rules by which a process may use what it has kept, on a clock that is set by hand."""
+"""The rules by which a process may use what it has kept, with a clock that is set by hand."""
 
 from __future__ import annotations
 

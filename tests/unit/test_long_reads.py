@@ -14,7 +14,7 @@ from tests.unit.samples import ENTRY, NOON, created, updated
 from write_side.domain.identity import Scope
 from write_side.domain.refusals import UnknownEntry
 from write_side.entry_history import HistoryRequest, entry_at, entry_versions, histories
-from write_side.fair_queue import NoTurn
+from write_side.fair_queue import Overloaded
 from write_side.repository import Repository
 from write_side.store.mapper import EventMapper, StreamEvent
 from write_side.store.recorder import LONG_READS, Recorder
@@ -104,5 +104,5 @@ async def test_a_workspace_may_wait_for_a_limited_number_of_histories() -> None:
     scope = SCOPES["victim"]
     reads: Sequence[Any] = [_as_of(repository, scope) for _ in range(120)]
     outcomes = await asyncio.gather(*reads, return_exceptions=True)
-    assert {type(one) for one in outcomes} == {type(None), NoTurn}
+    assert {type(one) for one in outcomes} == {type(None), Overloaded}
     await _as_of(repository, scope)

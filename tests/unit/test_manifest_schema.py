@@ -24,6 +24,28 @@ def test_the_file_is_up_to_date() -> None:
     assert FILE.read_bytes() == json_schema(), "run: .venv/bin/python -m tests.manifest_schema"
 
 
+SECTIONS = {
+    "Manifest": "Workspace",
+    "ManifestPlan": "Plan",
+    "ManifestKey": "Keys",
+    "ManifestMedia": "Media",
+    "ManifestWebhook": "Webhooks",
+    "ManifestContentType": "Content types",
+    "Field": "Fields",
+}
+"""Of deploy/docs/manifest.md, by definition in the schema."""
+SHOWN_IN_A_ROW = {"ManifestWorkflow", "Stage", "Option"}
+
+
+def test_the_reference_has_every_key() -> None:
+    reference = FILE.with_name("manifest.md").read_text("utf-8")
+    definitions = msgspec.json.decode(FILE.read_bytes())["$defs"]
+    assert definitions.keys() == SECTIONS.keys() | SHOWN_IN_A_ROW
+    for name, section in SECTIONS.items():
+        rows = reference.partition(f"\n## {section}\n")[2].partition("\n## ")[0]
+        assert [key for key in definitions[name]["properties"] if f"`{key}`" not in rows] == []
+
+
 def test_the_demo_manifest_is_valid() -> None:
     VALIDATOR.validate(yaml.safe_load((FILES / "manifest.yaml").read_text("utf-8")))
 

@@ -1,4 +1,4 @@
-"""What a process says of itself to those who probe it."""
+"""What a process reports to health probes."""
 
 from __future__ import annotations
 

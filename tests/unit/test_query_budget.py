@@ -1,4 +1,4 @@
-"""What a request for a page may read."""
+"""How much a request for a page may read."""
 
 from __future__ import annotations
 

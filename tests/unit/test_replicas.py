@@ -1,4 +1,4 @@
-"""Which server reads, and what becomes of a read that a replica cannot serve."""
+"""Which server reads, and what happens if a replica cannot serve a read."""
 
 from __future__ import annotations
 

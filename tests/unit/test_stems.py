@@ -1,4 +1,4 @@
-"""Which words PostgreSQL is asked for."""
+"""The words that PostgreSQL searches for."""
 
 from __future__ import annotations
 

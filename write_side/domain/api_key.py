@@ -50,5 +50,5 @@ def expiry_or_duration(text: str, now: datetime) -> datetime:
     try:
         end = now + timedelta(**{_UNITS[duration[2]]: int(duration[1])})
     except OverflowError:
-        raise InvalidDefinition(f"'{text}' is too long") from None
+        raise InvalidDefinition(f"'{text}' is too long; use {EXPIRY}") from None
     return end.replace(microsecond=end.microsecond // 1000 * 1000)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Raw
 
-from write_side.domain.dates import extended_form
+from write_side.domain.dates import extended_form, has_no_such_day
 from write_side.domain.refusals import InvalidField, InvalidText
 from write_side.domain.text import NotJSON, minified, unstorable
 from write_side.domain.values import (
@@ -34,6 +34,7 @@ if TYPE_CHECKING:  # fields refer to their types, and types to these functions
 
 TRUE = frozenset({"true", "yes", "1", "on"})
 FALSE = frozenset({"false", "no", "0", "off"})
+RANGE = "a range of ISO 8601 dates, from / to, such as 2026-01-31 / 2026-02-14"
 Names = Mapping[str, str]
 """Id of an entry → the name to write for it; the id itself if there is none."""
 
@@ -64,6 +65,8 @@ def value_of(field: Field, cell: str) -> Raw:
     try:
         return checked_value(field, field.spec.read_cell(field, cell), field.slug)
     except InvalidField as error:
+        if error.expected == field.spec.expected(field):
+            raise BadCell(f"takes {field.spec.expected_in_cell(field)}") from None
         inside = "" if error.path == field.slug else f"{error.path} "
         raise BadCell(f"{inside}takes {error.expected}") from None
     except (InvalidText, NotJSON) as error:
@@ -163,12 +166,14 @@ def split_range(cell: str) -> tuple[str, str]:
     """Prefers a slash with spaces around it, because dates may contain slashes. Raises BadCell."""
     start, slash, end = cell.partition(" / " if " / " in cell else "/")
     if not slash:
-        raise BadCell("takes a range of ISO 8601 dates: from / to")
+        raise BadCell(f"takes {RANGE}")
     return start, end
 
 
 def _date_text(cell: str) -> str:
     text = cell.strip()
+    if has_no_such_day(text):
+        raise BadCell(f"names a day that does not exist: {text}")
     return text if is_iso_datetime(text) else extended_form(text) or text
 
 

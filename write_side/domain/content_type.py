@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 from functools import cached_property
 
@@ -19,19 +18,25 @@ from write_side.domain.identity import Scope
 from write_side.domain.rendering import Renderer
 
 
-class ContentType(Struct, frozen=True, kw_only=True, dict=True):
-    """A content type, folded from its stream. ``known`` includes removed fields; the read model
-    does not store it."""
+class ContentTypeDefinition(Struct, frozen=True):
+    """A content type as clients see it. The fields include sections; without a workflow there are
+    no stages."""
 
     id: str
-    workspace: str
-    environment: str
     slug: str
     name: str
     fields: tuple[Field, ...]
     stages: tuple[Stage, ...]
     created_at: datetime
     updated_at: datetime
+
+
+class ContentType(ContentTypeDefinition, frozen=True, kw_only=True, dict=True):
+    """A content type, folded from its stream. ``known`` includes removed fields; the read model
+    does not store it."""
+
+    workspace: str
+    environment: str
     version: int
     known: dict[str, Field] = {}
     removed: bool = False
@@ -74,13 +79,6 @@ def evolve(content_type: ContentType | None, event: ContentTypeEvent) -> Content
         updated_at=event.at,
         version=version,
     )
-
-
-def fold(events: Sequence[ContentTypeEvent]) -> ContentType | None:
-    content_type: ContentType | None = None
-    for event in events:
-        content_type = evolve(content_type, event)
-    return content_type
 
 
 def _created(event: ContentTypeCreated) -> ContentType:

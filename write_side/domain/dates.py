@@ -36,6 +36,18 @@ def extended_form(text: str) -> str | None:
         return None
 
 
+def has_no_such_day(text: str) -> bool:
+    """Whether the text is written like a date, but the calendar has no such day: 2026-02-31."""
+    match = _ISO.fullmatch(text)
+    if match is None:
+        return False
+    try:
+        _day(match.groupdict())
+    except ValueError:
+        return True
+    return False
+
+
 def _day(parts: dict[str, str | None]) -> date:
     """Raises ValueError for a day that does not exist."""
     year = int(parts["year"] or 0)

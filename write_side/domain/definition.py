@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol, get_args
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -67,6 +68,10 @@ class Field(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True)
 class Stage(Struct, frozen=True, forbid_unknown_fields=True):
     id: str
     name: str
+
+
+decode_fields = msgspec.json.Decoder(tuple[Field, ...]).decode
+decode_stages = msgspec.json.Decoder(tuple[Stage, ...]).decode
 
 
 class At(Protocol):
@@ -252,12 +257,12 @@ def check_name(name: str, what: str) -> None:
     """Raises InvalidText or InvalidDefinition if the text cannot be the name of ``what``."""
     check_text(name, what)
     if not name.strip():
-        raise InvalidDefinition(f"{what} is empty")
+        raise InvalidDefinition(f"{what} is empty; enter one")
     if len(name) > LONGEST_NAME:
         raise InvalidDefinition(f"{what} has {len(name)} characters; at most {LONGEST_NAME}")
 
 
 def _check_unique(value: str, seen: set[str], what: str) -> None:
     if value in seen:
-        raise InvalidDefinition(f"Repeated {what}: {value!r}")
+        raise InvalidDefinition(f"Repeated {what}: {value!r}; use each once")
     seen.add(value)

@@ -62,13 +62,6 @@ def evolve(entry: Entry | None, event: EntryEvent) -> Entry:
     return _updated(entry, event)
 
 
-def fold(events: list[EntryEvent]) -> Entry | None:
-    entry: Entry | None = None
-    for event in events:
-        entry = evolve(entry, event)
-    return entry
-
-
 def _created(event: EntryCreated) -> Entry:
     assert event.environment is not None
     return Entry(

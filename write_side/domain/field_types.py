@@ -54,7 +54,8 @@ class FieldTypeSpec(Struct, frozen=True, kw_only=True, dict=True):
     """Everything that the service needs to know about a type.
 
     ``takes`` is the value in words, for refusals and the documentation of the API; ``takes_many``
-    the same for a field with ``multiple`` or ``range``. The values of the field's options follow.
+    the same for a field with ``multiple`` or ``range``, and ``cell_takes_many`` as it is written in
+    a spreadsheet's cell. The values of the field's options follow.
     ``fits`` says whether a value that is not null is valid for the type; the elements of a nested
     type are checked field by field. ``schema`` describes the same values as JSON Schema.
     ``read_cell`` reads the text of a spreadsheet's cell and raises BadCell; ``write_cell`` is its
@@ -69,6 +70,7 @@ class FieldTypeSpec(Struct, frozen=True, kw_only=True, dict=True):
 
     takes: str
     takes_many: str = ""
+    cell_takes_many: str = ""
     fits: Callable[[Field, Raw], bool]
     schema: Callable[[Field, Definitions], Schema]
     read_cell: Callable[[Field, str], Raw]
@@ -98,7 +100,14 @@ class FieldTypeSpec(Struct, frozen=True, kw_only=True, dict=True):
 
     def expected(self, field: Field) -> str:
         """A description of the values that the field takes."""
-        takes = self.takes_many if field.multiple or field.range else self.takes
+        return self._with_options(field, self.takes_many)
+
+    def expected_in_cell(self, field: Field) -> str:
+        """The same for a spreadsheet's cell."""
+        return self._with_options(field, self.cell_takes_many or self.takes_many)
+
+    def _with_options(self, field: Field, takes_many: str) -> str:
+        takes = takes_many if field.multiple or field.range else self.takes
         options = ", ".join(option.value for option in field.options)
         return f"{takes}: {options}" if options else takes
 
@@ -167,6 +176,7 @@ FIELD_TYPES: dict[FieldType, FieldTypeSpec] = {
     "datetime": FieldTypeSpec(
         takes="an ISO 8601 date or date-time, such as 2026-01-31 or 2026-01-31T09:30:00Z",
         takes_many='a range {"from": …, "to": …} of ISO 8601 dates or date-times',
+        cell_takes_many=cells.RANGE,
         fits=values.is_date_or_range,
         schema=json_schemas.date,
         read_cell=cells.read_date,
@@ -183,6 +193,7 @@ FIELD_TYPES: dict[FieldType, FieldTypeSpec] = {
     "select": FieldTypeSpec(
         takes="one of",
         takes_many="an array of",
+        cell_takes_many="a list, with commas between the options, of",
         fits=values.is_choice,
         schema=json_schemas.choice,
         read_cell=cells.read_options,

@@ -92,7 +92,7 @@ def check_slug(slug: str) -> None:
     """Raises InvalidText if the slug is empty, too long, or cannot be part of a URL: clients remove
     ``.`` and ``..`` from paths (RFC 3986, 5.2.4)."""
     if not slug:
-        raise InvalidText("The slug is empty")
+        raise InvalidText("The slug is empty; choose one")
     if slug in (".", ".."):
         raise InvalidText(f"The slug {slug!r} cannot be part of a URL; choose another one")
     if len(slug) > MAX_SLUG:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Protocol
 
-from write_side.domain.text import shortened
+from write_side.domain.refusals import shortened
 
 if TYPE_CHECKING:  # fields refer to their types, and types to these functions
     from write_side.domain.definition import Field

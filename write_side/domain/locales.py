@@ -7,8 +7,7 @@ from functools import cache
 
 from babel import Locale, UnknownLocaleError, localedata
 
-from write_side.domain.refusals import InvalidEntry
-from write_side.domain.text import shortened
+from write_side.domain.refusals import InvalidEntry, shortened
 
 _CODE = re.compile(r"([a-z]{2,3})(?:_[A-Z][a-z]{3})?_([A-Z]{2})")
 

@@ -17,13 +17,16 @@ Refused
 ├── PlanLimitReached
 ├── VersionConflict              the entry is not at the version the caller expected
 ├── CommandKeyReused             one idempotency key, two different requests
-└── OtherFile                    one import id, two different files
+└── FileMismatch                 one import id, two different files
 
 A refusal appends nothing. ``StaleDecision`` is not a refusal: the log moved on while a command was
 being decided, and the command must be decided again.
 """
 
 from __future__ import annotations
+
+_LONGEST = 200
+"""Characters of a slug or an id in a message."""
 
 
 class Refused(Exception):
@@ -95,7 +98,7 @@ class UnknownReference(InvalidEntry):
         self.path = path
         self.target = target
         self.why = why
-        super().__init__(f"Field '{path}' refers to {target!r}, {why}")
+        super().__init__(f"Field '{path}' refers to {shortened(target, _LONGEST)!r}, {why}")
 
 
 class MissingFields(InvalidEntry):
@@ -114,10 +117,9 @@ class Taken(Refused):
 
 class SlugTaken(Taken):
     def __init__(self, slug: str) -> None:
-        shown = slug if len(slug) <= 200 else slug[:200] + "…"
         super().__init__(
-            f"An entry with the slug '{shown}' already exists in this content type; "
-            "send another slug or update that entry"
+            f"An entry with the slug '{shortened(slug, _LONGEST)}' already exists in this content "
+            "type; send another slug or update that entry"
         )
 
 
@@ -146,7 +148,9 @@ class KeyTaken(Taken):
 
 class WebhookTaken(Taken):
     def __init__(self, name: str) -> None:
-        super().__init__(f"A webhook {name!r} already exists in this workspace")
+        super().__init__(
+            f"A webhook {name!r} already exists in this workspace; choose another name"
+        )
 
 
 class WorkspaceTaken(Taken):
@@ -161,7 +165,7 @@ class ImportIdTaken(Taken):
         )
 
 
-class OtherFile(Refused):
+class FileMismatch(Refused):
     def __init__(self, import_id: str, file_name: str) -> None:
         super().__init__(
             f"The import id {import_id!r} was used for another file, {file_name!r}: "
@@ -197,3 +201,10 @@ class CommandKeyReused(Refused):
 
 class StaleDecision(Exception):
     """The state that the command was decided on has changed; decide again on the new state."""
+
+
+def shortened(text: str, longest: int = 100) -> str:
+    """The text as messages quote it: what was sent may have megabytes. Invalid bytes of a header
+    become lone surrogates, which JSON cannot represent."""
+    text = text.encode("utf-8", "replace").decode()
+    return text if len(text) <= longest else text[:longest] + "…"

@@ -48,13 +48,6 @@ def unstorable(text: str) -> str | None:
     return None
 
 
-def shortened(text: str, longest: int = 100) -> str:
-    """The text as messages quote it. Invalid bytes of a header become lone surrogates, which JSON
-    cannot represent."""
-    text = text.encode("utf-8", "replace").decode()
-    return text if len(text) <= longest else text[:longest] + "…"
-
-
 def minified(document: bytes) -> bytes:
     """The document without white space between its tokens, its numbers and strings untouched.
 
@@ -108,4 +101,4 @@ def _check_depth(document: bytes) -> None:
     # In C throughout: a document may have hundreds of thousands of brackets.
     steps = array("b", without_strings(document).translate(_STEPS, _NO_BRACKETS))
     if max(accumulate(steps), default=0) > MAX_DEPTH:
-        raise InvalidText(f"The JSON is nested deeper than {MAX_DEPTH} levels")
+        raise InvalidText(f"The JSON is nested deeper than {MAX_DEPTH} levels; flatten it")

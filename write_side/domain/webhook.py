@@ -25,8 +25,8 @@ from write_side.domain.events import (
     WebhookSecretRotated,
     WebhookSwitchedOff,
 )
-from write_side.domain.refusals import InvalidDefinition
-from write_side.domain.text import shortened
+from write_side.domain.identity import Scope
+from write_side.domain.refusals import InvalidDefinition, shortened
 from write_side.domain.webhook_address import Network, literal_address, refused_address
 
 MOST_WEBHOOKS = 50
@@ -37,6 +37,7 @@ NETWORKS = "CONTENTLOG_WEBHOOK_NETWORKS"
 SECRET_PREFIX = "whsec_"  # noqa: S105 - the prefix of secrets
 _SECRET_BYTES = range(24, 65)
 _HOST = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?|\[[0-9A-Fa-f:.]+\]")
+_EXAMPLE = "use one like https://example.com:8443/hook"
 _VISIBLE = re.compile(r"[!-~]+")
 
 
@@ -44,33 +45,29 @@ Name = tuple[str, str]
 """The workspace and the name of an endpoint."""
 
 
-class Endpoint(Struct, frozen=True, kw_only=True):
+class Webhook(Struct, frozen=True, kw_only=True):
     """``created``: the version of the event that created it. ``changed_at``: the time of its last
-    event; failures before that no longer count."""
+    event; failures before that no longer count. Empty ``types`` or ``events``: all. ``off``: why it
+    is switched off; None if it is on."""
 
     workspace: str
     name: str
     created: int
     changed_at: datetime
-
-    @property
-    def key(self) -> Name:
-        return self.workspace, self.name
-
-
-class Webhook(Struct, frozen=True, kw_only=True):
-    """``off``: why it is switched off; None if it is on. ``created``: the version of the stream of
-    its workspace's endpoints at which it was created."""
-
-    name: str
     url: str
     environment: str
     types: tuple[str, ...]
     events: tuple[str, ...]
     include_entry: bool
-    at: datetime
-    created: int
     off: str | None = None
+
+    @property
+    def key(self) -> Name:
+        return self.workspace, self.name
+
+    @property
+    def scope(self) -> Scope:
+        return Scope(self.workspace, self.environment)
 
 
 class Webhooks(Struct, frozen=True):
@@ -83,26 +80,36 @@ class Webhooks(Struct, frozen=True):
 def evolve_webhooks(webhooks: Webhooks | None, event: WebhookEvent) -> Webhooks:
     known = dict(webhooks.by_name) if webhooks else {}
     version = webhooks.version + 1 if webhooks else 1
-    before = known.get(event.name)
-    if isinstance(event, WebhookRemoved):
+    webhook = evolve_webhook(known.get(event.name), event, version)
+    if webhook is None:
         del known[event.name]
-    elif isinstance(event, WebhookDefined):
-        known[event.name] = Webhook(
+    else:
+        known[event.name] = webhook
+    return Webhooks(known, version)
+
+
+def evolve_webhook(webhook: Webhook | None, event: WebhookEvent, version: int) -> Webhook | None:
+    """The endpoint after the event, None if it is removed. ``version``: of the event."""
+    if isinstance(event, WebhookRemoved):
+        return None
+    if isinstance(event, WebhookDefined):
+        return Webhook(
+            workspace=event.workspace,
             name=event.name,
+            created=webhook.created if webhook else version,
+            changed_at=event.at,
             url=event.url,
             environment=event.webhook_environment,
             types=event.types,
             events=event.events,
             include_entry=event.include_entry,
-            at=event.at,
-            created=before.created if before else version,
-            off=before.off if before else None,
+            off=webhook.off if webhook else None,
         )
-    elif not isinstance(event, WebhookSecretRotated):
-        assert before is not None
-        off = event.reason if isinstance(event, WebhookSwitchedOff) else None
-        known[event.name] = replace(before, off=off, at=event.at)
-    return Webhooks(known, version)
+    assert webhook is not None, f"{type(event).__name__} of an endpoint that was never created"
+    if isinstance(event, WebhookSecretRotated):
+        return webhook
+    off = event.reason if isinstance(event, WebhookSwitchedOff) else None
+    return replace(webhook, off=off, changed_at=event.at)
 
 
 def check_webhook_name(name: str) -> None:
@@ -123,19 +130,22 @@ def check_url(url: str) -> SplitResult:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
-        raise InvalidDefinition("The URL has an invalid host or port") from None
+        raise InvalidDefinition(f"The URL has an invalid host or port; {_EXAMPLE}") from None
     if parts.scheme not in ("http", "https"):
         raise InvalidDefinition(
             f"The URL has the scheme {shortened(parts.scheme)!r}; use http or https"
         )
     if "@" in parts.netloc:
         raise InvalidDefinition(
-            "The URL has a user or password, which the log would keep; deliveries are signed"
+            "The URL has a user or password, which the log would keep: remove it, because "
+            "deliveries are signed"
         )
     if not _HOST.fullmatch(parts.netloc.removesuffix(f":{port}") if port else parts.netloc):
-        raise InvalidDefinition(f"The URL has an invalid host {shortened(parts.netloc)!r}")
+        raise InvalidDefinition(
+            f"The URL has an invalid host {shortened(parts.netloc)!r}; {_EXAMPLE}"
+        )
     if "#" in url:
-        raise InvalidDefinition("The URL must have no fragment")
+        raise InvalidDefinition("The URL must have no fragment: remove it from # on")
     return parts
 
 

@@ -76,7 +76,7 @@ _INLINE = re.compile(
     r"|strike|strong|sub|sup|time|tt|u|var|wbr)(?:\s[^<>]*|/)?>",
     re.IGNORECASE,
 )
-_TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
+TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 
 
 class _Characters(dict[int, str | None]):
@@ -184,7 +184,7 @@ def without_markup(text: str) -> str:
     word, others do."""
     text = text[: 2 * LONGEST_TEXT]
     if "<" in text:
-        text = _TAG.sub(" ", _INLINE.sub("", _HIDDEN.sub(" ", text)))
+        text = TAG.sub(" ", _INLINE.sub("", _HIDDEN.sub(" ", text)))
     return html.unescape(text) if "&" in text else text
 
 

@@ -24,8 +24,12 @@ from write_side.domain.events import (
     WorkspaceRenamed,
 )
 from write_side.domain.identity import ENVIRONMENTS, PRODUCTION, STAGING, Scope
-from write_side.domain.refusals import EnvironmentNotSetUp, InvalidDefinition, StagingNotInPlan
-from write_side.domain.text import shortened
+from write_side.domain.refusals import (
+    EnvironmentNotSetUp,
+    InvalidDefinition,
+    StagingNotInPlan,
+    shortened,
+)
 
 SECRET_PREFIX = "cl_"  # noqa: S105 - the prefix of generated secrets
 VIEW = "content.view"

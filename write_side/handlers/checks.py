@@ -19,10 +19,18 @@ from write_side.domain.refusals import (
     MissingFields,
     UnknownReference,
     VersionConflict,
+    shortened,
 )
 from write_side.domain.text import check_text
 from write_side.domain.values import Target, checked, missing
+from write_side.domain.workspace import check_environment
 from write_side.repository import Repository
+
+
+async def check_scope(scope: Scope, repository: Repository) -> None:
+    """Raises UnknownWorkspace, and the refusals of an environment that the workspace lacks."""
+    workspace = await repository.workspace(scope.workspace)
+    check_environment(workspace.plan, workspace.environments, scope)
 
 
 async def check_targets(
@@ -94,8 +102,8 @@ def checked_translations(
 def check_stage(content_type: ContentType, stage_id: str | UnsetType | None) -> None:
     known = [stage.id for stage in content_type.stages]
     if isinstance(stage_id, str) and stage_id not in known:
-        stages = ", ".join(known) or "it has no workflow"
-        raise InvalidEntry(f"The content type has no stage {stage_id!r}: {stages}")
+        stages = f"use {', '.join(known)}" if known else "it has no workflow"
+        raise InvalidEntry(f"The content type has no stage {shortened(stage_id)!r}: {stages}")
 
 
 def check_version(expected: int | None, entry: Entry) -> None:
@@ -141,7 +149,7 @@ def _check_texts(before: Entry | None, after: Entry) -> None:
     if before is None or after.title != before.title:
         check_text(after.title, "The title")
         if not after.title.strip():
-            raise InvalidText("The title is blank")
+            raise InvalidText("The title is blank; enter one")
     if before is None or after.slug != before.slug:
         check_text(after.slug, "The slug")
         check_slug(after.slug)

@@ -15,7 +15,7 @@ from write_side.domain.refusals import (
     PlanLimitReached,
     Refused,
 )
-from write_side.domain.workspace import check_environment
+from write_side.handlers.checks import check_scope
 from write_side.repository import Repository
 from write_side.store.append import CONTENT_TYPES, Use
 from write_side.store.conflicts import (
@@ -31,8 +31,7 @@ async def create_content_type(command: CreateContentType, repository: Repository
     scope = command.scope
     check_slug(command.slug, "The slug of a content type,")
     check_definition(command.name, command.fields, command.stages)
-    workspace = await repository.workspace(scope.workspace)
-    check_environment(workspace.plan, workspace.environments, scope)
+    await check_scope(scope, repository)
     created = ContentTypeCreated(
         **scoped_header(command, scope),
         content_type_id=new_id(),

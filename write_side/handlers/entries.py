@@ -154,7 +154,7 @@ def update_event(command: UpdateEntry, entry: Entry, content_type: ContentType) 
         title=_different(command.title, entry.title),
         slug=_different(command.slug, entry.slug),
         status=_different(command.status, entry.status),
-        stage_id=_different(command.stage_id, entry.stage_id),
+        stage_id=_different_stage(command.stage_id, entry, content_type),
         fields={
             slug: value
             for slug, value in fields.items()
@@ -196,6 +196,14 @@ def _rename_refusal(updated: EntryUpdated, conflict: Conflict) -> Refused:
     if isinstance(conflict, SlugConflict) and isinstance(updated.slug, str):
         return SlugTaken(updated.slug)
     raise conflict
+
+
+def _different_stage(
+    given: str | UnsetType | None, entry: Entry, content_type: ContentType
+) -> str | UnsetType | None:
+    """None selects the first stage; an entry without a stage is already in it."""
+    first = content_type.first_stage
+    return _different(first if given is None else given, entry.stage_id or first)
 
 
 def _different(given: T | UnsetType, current: T) -> T | UnsetType:

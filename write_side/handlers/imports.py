@@ -12,7 +12,7 @@ from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry, changes, evolve, projected_bytes
 from write_side.domain.events import EntryCreated, EntryUpdated, ImportMappingSaved, ImportRecorded
 from write_side.domain.identity import Scope, entry_stream, import_mapping_stream, import_stream
-from write_side.domain.refusals import ImportIdTaken, InvalidEntry, OtherFile, UnknownEntry
+from write_side.domain.refusals import FileMismatch, ImportIdTaken, InvalidEntry, UnknownEntry
 from write_side.domain.text import check_text
 from write_side.domain.values import Target, targets
 from write_side.handlers.checks import check_targets, check_version
@@ -91,8 +91,8 @@ async def recorded_before(
     import_id: str,
     fingerprint: str,
 ) -> Appended | None:
-    """The position of the events of an import, or None. Raises ImportIdTaken, and OtherFile if the
-    fingerprint is that of another file."""
+    """The position of the events of an import, or None. Raises ImportIdTaken, and FileMismatch if
+    the fingerprint is that of another file."""
     found = await repository.find_import(import_id)
     if found is None:
         return None
@@ -102,7 +102,7 @@ async def recorded_before(
     if place != (scope.workspace, scope.environment, content_type.id):
         raise ImportIdTaken(import_id)
     if recorded.fingerprint and recorded.fingerprint != fingerprint:
-        raise OtherFile(import_id, recorded.file_name)
+        raise FileMismatch(import_id, recorded.file_name)
     return appended
 
 

@@ -240,7 +240,9 @@ async def put_media(command: PutMedia, repository: Repository) -> Decision:
     for what, text in wanted.items():
         check_text(text, f"The {what} of media file {command.media_id!r}")
         if not text:
-            raise InvalidDefinition(f"The {what} of media file {command.media_id!r} is empty")
+            raise InvalidDefinition(
+                f"The {what} of media file {command.media_id!r} is empty; enter one"
+            )
     await repository.workspace(command.workspace)
     media = await repository.find_media(command.workspace, command.media_id)
     exists = media is not None and not media.removed

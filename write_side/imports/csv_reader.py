@@ -27,7 +27,7 @@ from write_side.imports.table import (
 
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _MULTIBYTE = re.compile(rb"[\xc3-\xf4][\x80-\xbf]+")
-_SAVE = "save it as «CSV UTF-8», or choose its encoding"
+_SAVE = "save it as CSV UTF-8, or choose its encoding"
 _LIKELY = 4
 """Encodings that a refusal names."""
 _SAMPLE = 50
@@ -71,13 +71,16 @@ def decoded(document: bytes, encoding: str | None) -> tuple[str, str, EncodingSo
     text = _decoded(document, encoding)
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
-        raise FileRefused(f"is not text: line {line} has a zero byte; {_SAVE}")
+        raise FileRefused(_zero_byte(line))
     return text.removeprefix("\ufeff"), encoding, source
 
 
 def _detected(document: bytes) -> tuple[str, EncodingSource]:
     if document.startswith(_UTF16):
         return "utf-16", "certain"
+    if (at := document.find(b"\0")) >= 0:
+        line = document.count(b"\n", 0, at) + 1
+        raise FileRefused(f"{_zero_byte(line)}, such as UTF-16")
     try:
         document.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -91,13 +94,17 @@ def _detected(document: bytes) -> tuple[str, EncodingSource]:
     return detection.encoding, "detected"
 
 
+def _zero_byte(line: int) -> str:
+    return f"is not text: line {line} has a zero byte; {_SAVE}"
+
+
 def _undetected(likely: Sequence[tuple[str, str]]) -> str:
-    among = "; it could be " + ", ".join(
-        f"{encoding} («{one_line(line)}»)" for encoding, line in likely
+    among = "; it could be " + "; ".join(
+        f"{ENCODINGS[encoding]} ({encoding}): '{one_line(line)}'" for encoding, line in likely
     )
     return (
         "is not in UTF-8, and its encoding cannot be detected for certain"
-        f"{among if likely else ''}: {_SAVE} (--encoding, «Encoding» in the dashboard, "
+        f"{among if likely else ''}: {_SAVE} (--encoding, 'Encoding' in the dashboard, "
         "or the part `encoding` over HTTP)"
     )
 
@@ -175,7 +182,10 @@ def _reason(error: csv.Error, line: int, limits: Limits) -> str:
                 f" that begins in line {line}: shorten it"
             )
         case "unexpected":
-            why = "a quotation mark is opened and never closed"
+            why = "a quotation mark is opened and never closed: close it"
         case _:
-            why = "a closing quotation mark is followed by neither a separator nor the line's end"
+            why = (
+                "a closing quotation mark is followed by neither a separator nor the line's end:"
+                " double the quotation marks inside the cell"
+            )
     return f"is not valid CSV in line {line}: {why}"

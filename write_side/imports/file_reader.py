@@ -94,7 +94,8 @@ def _opened(document: bytes | Path, task: Task) -> BinaryIO:
         return tempfile.TemporaryFile()
     try:
         if not document.is_file():
-            raise FileRefused(f"{task.name}: no such file")
+            kind = "not a file" if document.exists() else "no such file"
+            raise FileRefused(f"{task.name}: {kind}")
         return document.open("rb")
     except OSError as error:
         raise FileRefused(f"{task.name} cannot be read: {error.strerror}") from None

@@ -9,7 +9,7 @@ them until the import is done (ADR 21).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import datetime
 
@@ -17,7 +17,7 @@ import asyncpg
 from asyncpg.transaction import Transaction
 from msgspec import Struct
 
-from write_side.commands import ImportEntries
+from write_side.commands import CreateEntry, ImportEntries, UpdateEntry
 from write_side.dispatch import Reserve, execute
 from write_side.domain.entry_changes import actor_name
 from write_side.domain.identity import Actor
@@ -33,7 +33,13 @@ from write_side.domain.refusals import (
     VersionConflict,
 )
 from write_side.imports.check import DryRun, check
-from write_side.imports.preview import Difference, Preview, differences, repeats_text
+from write_side.imports.preview import (
+    Difference,
+    Preview,
+    PreviewRow,
+    differences,
+    repeats_text,
+)
 from write_side.imports.report import Report, earlier_report, recorded_row
 from write_side.imports.request import ImportRequest
 from write_side.imports.table import Table, fingerprint_of
@@ -100,7 +106,7 @@ async def run_import(
     ``expected``: the preview that the user confirmed; None accepts any. An import that has already
     run has no effect, and its report is returned.
 
-    Raises RowsRefused, RepeatsUndecided, ImportIdTaken, OtherFile, StaleDecision if its entries
+    Raises RowsRefused, RepeatsUndecided, ImportIdTaken, FileMismatch, StaleDecision if its entries
     keep changing, and what ``check`` and ``reserve`` raise.
     """
     async with AsyncExitStack() as stack:
@@ -144,7 +150,9 @@ async def _attempt(
     if not dry_run.commands:
         return _report(table, request, by, dry_run, await repository.recorder.time())
     try:
-        command = _command(table, request, by, request_id, dry_run, fingerprint)
+        command = import_command(
+            request, table.name, by, fingerprint, dry_run.commands, preview.rows, request_id
+        )
         executed = await execute(command, repository, reserve)
     except OVERTAKEN:
         return None
@@ -176,26 +184,28 @@ def _report(
     )
 
 
-def _command(
-    table: Table,
+def import_command(
     request: ImportRequest,
+    file_name: str,
     by: Actor,
-    request_id: str | None,
-    dry_run: DryRun,
     fingerprint: str,
+    commands: Sequence[CreateEntry | UpdateEntry],
+    rows: tuple[PreviewRow, ...],
+    request_id: str | None = None,
 ) -> ImportEntries:
-    counts = dry_run.preview.counts
+    """``rows``: those that are recorded."""
+    counts = Preview("", rows).counts
     return ImportEntries(
-        actor=Actor("import", request.import_id, table.name),
+        actor=Actor("import", request.import_id, file_name),
         request_id=request_id,
         scope=request.scope,
         content_type_slug=request.content_type_slug,
         import_id=request.import_id,
-        file_name=table.name,
-        entries=dry_run.commands,
+        file_name=file_name,
+        entries=commands,
         language=request.language,
         by=by,
-        rows=tuple(map(recorded_row, dry_run.preview.rows)),
+        rows=tuple(map(recorded_row, rows)),
         unchanged=counts.unchanged,
         skipped=counts.skipped,
         failed=counts.error,

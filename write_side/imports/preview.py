@@ -139,7 +139,7 @@ def _reason(was: PreviewRow, now: PreviewRow) -> str:
         case ("new", "skipped" | "update" | "unchanged"):
             return f"an entry with the slug '{now.slug}' has been created since"
         case ("skipped" | "update" | "unchanged", "new"):
-            return f"the entry with the slug '{now.slug}' no longer exists"
+            return f"no entry has the slug '{now.slug}' any more"
         case ("error", _):
             return "no longer has errors"
     return "the entry, or what the row refers to, has changed"

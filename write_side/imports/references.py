@@ -11,7 +11,7 @@ from msgspec import Raw, Struct
 from write_side.domain.cells import BadCell, listed, same
 from write_side.domain.definition import Field
 from write_side.domain.identity import Scope
-from write_side.domain.refusals import InvalidText, UnknownReference
+from write_side.domain.refusals import InvalidText, UnknownReference, shortened
 from write_side.domain.text import NotJSON
 from write_side.domain.values import Target, is_null, json_of, targets
 from write_side.handlers.checks import check_file, check_reference
@@ -87,7 +87,7 @@ class References(Struct, frozen=True):
         kept = {target.reference_key for target in _inner(field, held)}
         for target in _inner(field, value):
             if target.reference_key not in kept:
-                self._check(target, f"{target.path} refers to {target.id!r}, ")
+                self._check(target, f"{target.path} refers to {shortened(target.id)!r}, ")
 
     def _check(self, target: Target, before: str = "is ") -> None:
         """Checks as the handlers do. ``before``: the beginning of the note, before the reason."""
@@ -108,7 +108,7 @@ class References(Struct, frozen=True):
         found = self._with_slug(field, name, language) or self._with_slug(field, name, None)
         if not found:
             kind = f"of type {' or '.join(field.to)} " if field.to else ""
-            raise BadCell(f"names no entry: no entry {kind}has the id or slug {name!r}")
+            raise BadCell(f"names no entry: no entry {kind}has the id or slug {shortened(name)!r}")
         if len(found) > 1:
             raise BadCell(f"is ambiguous: {len(found)} entries have the slug {name!r}, give the id")
         return found.popitem()
@@ -126,7 +126,7 @@ class References(Struct, frozen=True):
     def _file(self, name: str) -> str:
         found = self.files.get(name, [])
         if not found:
-            raise BadCell(f"names no file: no media file has the id or URL {name!r}")
+            raise BadCell(f"names no file: no media file has the id or URL {shortened(name)!r}")
         if len(found) > 1:
             raise BadCell(f"is ambiguous: these files have that URL: {', '.join(found)}")
         return found[0]

@@ -11,7 +11,7 @@ from write_side.commands import RevertImport
 from write_side.dispatch import Reserve, execute
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry_changes import actor_name
-from write_side.domain.events import ImportedRow, ImportRecorded, ImportReverted
+from write_side.domain.events import ImportedRow, ImportReverted
 from write_side.domain.identity import Actor, Scope
 from write_side.handlers.imports import recorded_before
 from write_side.handlers.reverts import recorded_import
@@ -79,7 +79,13 @@ async def import_report(repository: Repository, scope: Scope, import_id: str) ->
         language=recorded.language,
         at=recorded.at,
         by=actor_name(recorded.by or recorded.actor),
-        counts=_counts(recorded),
+        counts=Counts(
+            new=recorded.created,
+            update=recorded.updated,
+            unchanged=recorded.unchanged,
+            skipped=recorded.skipped,
+            error=recorded.failed,
+        ),
         rows=tuple(map(_row, recorded.rows)),
         position=appended.last,
         reverted=None if revert is None else _revert_report(revert[0], revert[1].last),
@@ -89,8 +95,8 @@ async def import_report(repository: Repository, scope: Scope, import_id: str) ->
 async def earlier_report(
     repository: Repository, request: ImportRequest, fingerprint: str
 ) -> Report | None:
-    """The report of the import with this id, if it has run. Raises ImportIdTaken, and OtherFile if
-    the fingerprint is that of another file."""
+    """The report of the import with this id, if it has run. Raises ImportIdTaken, and FileMismatch
+    if the fingerprint is that of another file."""
     scope, import_id = request.scope, request.import_id
     if await repository.find_import(import_id) is None:
         return None
@@ -140,16 +146,6 @@ def _revert_report(event: ImportReverted, position: int, *, replayed: bool = Fal
         gone=entries("gone"),
         position=position,
         replayed=replayed,
-    )
-
-
-def _counts(recorded: ImportRecorded) -> Counts:
-    return Counts(
-        new=recorded.created,
-        update=recorded.updated,
-        unchanged=recorded.unchanged,
-        skipped=recorded.skipped,
-        error=recorded.failed,
     )
 
 

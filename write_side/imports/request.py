@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from msgspec import Struct
 
@@ -12,6 +12,7 @@ from write_side.domain.identity import BASE_LANGUAGE, Scope, derived_id
 Repeats = Literal["skip", "update", "suffix"]
 """What to do with a row that has the slug of an earlier row: skip it, update the entry of that row,
 or add a suffix to the slug."""
+REPEATS: tuple[Repeats, ...] = get_args(Repeats)
 EntryKey: TypeAlias = tuple[str, str]
 """Language and slug, which no two entries of a content type share."""
 

@@ -13,23 +13,28 @@ from datetime import datetime
 from msgspec import UNSET, Raw, Struct, UnsetType
 from msgspec.structs import replace
 
-from write_side.commands import CreateEntry, ImportEntries, UpdateEntry
+from write_side.commands import CreateEntry, UpdateEntry
 from write_side.dispatch import execute
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry
 from write_side.domain.events import Status
 from write_side.domain.identity import Actor, Scope
 from write_side.domain.refusals import (
+    FileMismatch,
     ImportIdTaken,
-    OtherFile,
     Refused,
     StaleDecision,
 )
 from write_side.domain.values import NULL, is_empty
 from write_side.imports.check import DryRun, check
-from write_side.imports.importer import ATTEMPTS, OVERTAKEN, RepeatsUndecided, RowsRefused
+from write_side.imports.importer import (
+    ATTEMPTS,
+    OVERTAKEN,
+    RepeatsUndecided,
+    RowsRefused,
+    import_command,
+)
 from write_side.imports.preview import Preview, PreviewRow
-from write_side.imports.report import recorded_row
 from write_side.imports.request import ImportRequest
 from write_side.imports.split_parts import Recorded, recorded_parts
 from write_side.imports.split_plan import (
@@ -85,7 +90,7 @@ async def run_split(
 async def parts_before(
     repository: Repository, request: ImportRequest, fingerprint: str
 ) -> Recorded:
-    """The parts that are already imported. Raises ImportIdTaken, OtherFile, and ImportStopped if
+    """The parts that are already imported. Raises ImportIdTaken, FileMismatch, and ImportStopped if
     they were reverted or the id belongs to an import that was not split."""
     if await repository.find_import(request.import_id) is not None:
         raise ImportStopped(
@@ -98,7 +103,7 @@ async def parts_before(
         if place != request.scope:
             raise ImportIdTaken(request.import_id)
         if import_event.fingerprint != fingerprint:
-            raise OtherFile(request.import_id, import_event.file_name)
+            raise FileMismatch(request.import_id, import_event.file_name)
         if await repository.find_revert(import_id) is not None:
             raise ImportStopped(
                 f"import {request.import_id!r} was reverted; to import the file again, use "
@@ -205,22 +210,9 @@ class _Run:
         rows: Sequence[PreviewRow],
     ) -> None:
         actor = Actor("import", import_id, file_name)
-        counts = Preview("", tuple(rows)).counts
-        command = ImportEntries(
-            actor=actor,
-            scope=self._request.scope,
-            content_type_slug=self._request.content_type_slug,
-            import_id=import_id,
-            file_name=file_name,
-            entries=[replace(each, actor=actor) for each in commands],
-            language=self._request.language,
-            by=self._by,
-            rows=tuple(map(recorded_row, rows)),
-            unchanged=counts.unchanged,
-            skipped=counts.skipped,
-            failed=counts.error,
-            fingerprint=self._fingerprint,
-        )
+        request = replace(self._request, import_id=import_id)
+        own = [replace(each, actor=actor) for each in commands]
+        command = import_command(request, file_name, self._by, self._fingerprint, own, tuple(rows))
         await execute(command, self._repository)
         self._has_appended = True
 

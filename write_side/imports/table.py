@@ -33,6 +33,11 @@ class TooManyRows(FileRefused):
         super().__init__(f"{name} has {rows:,} rows; an import takes {limit:,}".strip())
 
 
+class NoHeadings(FileRefused):
+    def __init__(self) -> None:
+        super().__init__("has no headings: write the names of the columns into the first row")
+
+
 class Choice(Struct, frozen=True):
     """How to read a file. None means detected automatically."""
 
@@ -133,7 +138,7 @@ def headings_and_rows(
     """
     number, headings = next(records, (0, ()))
     if number != 1 or _width(headings) == 0:
-        raise FileRefused("has no headings: its first row names the columns")
+        raise NoHeadings
     rows: list[Row] = []
     bytes_left = limits.text_bytes - _checked_bytes(1, headings, limits, cell_characters)
     for number, cells in records:

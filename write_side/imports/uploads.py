@@ -65,7 +65,7 @@ UPDATE write_side.upload SET preview = $4
 WHERE id = $1 AND (workspace, environment) = ($2, $3) RETURNING id"""
 _UNFINISHED = """
 SELECT id::text, file_name, at, preview IS NOT NULL AS is_checked FROM write_side.upload
-WHERE (workspace, environment) = ($1, $2) AND at > now() - interval '24 hours'
+WHERE (workspace, environment) = ($1, $2) AND at > now() - write_side.upload_lifetime()
 ORDER BY at DESC, id DESC"""
 _DROP = "DELETE FROM write_side.upload WHERE id = $1 AND (workspace, environment) = ($2, $3)"
 

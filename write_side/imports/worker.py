@@ -31,7 +31,7 @@ from write_side.imports.table import (
 
 FileType = Literal["csv", "xlsx"]
 HEAD_BYTES = 4096
-_EXPORT = "open it in a spreadsheet program and save it as .xlsx or «CSV UTF-8»"
+_EXPORT = "open it in a spreadsheet program and save it as .xlsx or CSV UTF-8"
 _SIGNATURES = (
     (
         b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",

@@ -13,8 +13,8 @@ from typing import Any
 from msgspec import inspect
 from msgspec.inspect import Type
 
+from write_side.domain.refusals import shortened
 from write_side.domain.suggestion import nearest
-from write_side.domain.text import shortened
 from write_side.manifest.readers import UNREADABLE
 from write_side.manifest.source import SECRET, Path, Source
 

@@ -7,8 +7,7 @@ from contextlib import contextmanager
 
 from msgspec import Struct
 
-from write_side.domain.refusals import Refused
-from write_side.domain.text import shortened
+from write_side.domain.refusals import Refused, shortened
 
 Path = tuple[str | int, ...]
 """The keys and indexes that lead to a value: ``("keys", 0, "name")``."""

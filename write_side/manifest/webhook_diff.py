@@ -39,7 +39,7 @@ async def diff_webhooks(desired: DesiredState) -> list[Step]:
 def _check(desired: DesiredState, count: int) -> None:
     with desired.source.at("webhooks"):
         if count > MOST_WEBHOOKS:
-            raise InvalidDefinition(f"A workspace has at most {MOST_WEBHOOKS} webhooks")
+            raise InvalidDefinition(f"A workspace has at most {MOST_WEBHOOKS} webhooks: remove one")
     for index, declared in enumerate(desired.manifest.webhooks):
         with desired.source.at("webhooks", index, "url"):
             check_destination(declared.url, desired.networks)

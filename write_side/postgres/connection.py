@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Any, TypeAlias
@@ -13,12 +13,14 @@ import asyncpg
 
 from write_side.postgres.leader_watch import Found, Opened, leader_watch, wants_leader
 from write_side.postgres.pooled_connection import PooledConnection
-from write_side.postgres.pooler import PoolerInTheWay, PoolerUrl
+from write_side.postgres.pooler import PoolerUrl, UnexpectedPooler
 
 Connection: TypeAlias = (
     "asyncpg.Connection[asyncpg.Record] | asyncpg.pool.PoolConnectionProxy[asyncpg.Record]"
 )
 """A separate connection, or one from a pool."""
+Fetch: TypeAlias = Callable[..., Awaitable[list[asyncpg.Record]]]
+"""Runs a statement with its parameters, on a connection or a pool."""
 
 SETTINGS: Mapping[str, str] = {"jit": "off"}
 """Settings that the statements need on a server with defaults. The plan of a list in a large model
@@ -51,8 +53,21 @@ _TRANSIENT = (
     asyncpg.LockNotAvailableError,
 )
 
-# asyncpg raises DataError, an InterfaceError, for a parameter that it cannot encode.
-_LASTING = (asyncpg.DataError, asyncpg.DiskFullError)
+MIGRATE = "the database is not set up for this version: run `contentlog migrate`"
+NOT_MIGRATED = (
+    asyncpg.UndefinedTableError,
+    asyncpg.InvalidSchemaNameError,
+    asyncpg.UndefinedFunctionError,
+    asyncpg.UndefinedColumnError,
+)
+"""Errors that mean MIGRATE, unless they are transient."""
+
+_OF_WORKER = "while executing command on "
+"""How Citus begins the context of an error that comes from a worker."""
+
+# InterfaceErrors that asyncpg raises for a parameter that it cannot encode, and for a URL with, for
+# example, an unknown sslmode.
+_LASTING = (asyncpg.DataError, asyncpg.ClientConfigurationError, asyncpg.DiskFullError)
 
 
 async def connect(
@@ -64,7 +79,7 @@ async def connect(
     With a PoolerUrl, it is a PooledConnection, unless ``options`` have another class, as those of
     asyncpg's pool do: after a release, that one allows no use of prepared statements. Settings are
     those of the role, which ``set_defaults`` sets: PgBouncer refuses parameters that it does not
-    know. Raises PoolerInTheWay if any other URL leads to a pooler.
+    know. Raises UnexpectedPooler if any other URL leads to a pooler.
     """
     settings = {**SETTINGS, **(server_settings or {})}
     if isinstance(dsn, PoolerUrl):
@@ -76,13 +91,23 @@ async def connect(
     except asyncpg.ProtocolViolationError as error:
         if _UNSUPPORTED not in str(error):
             raise
-        raise PoolerInTheWay(dsn) from error
+        raise UnexpectedPooler(dsn) from error
     try:
         await _check_session(connection, dsn, options.get("timeout"))
     except BaseException:
         connection.terminate()
         raise
     return connection
+
+
+@asynccontextmanager
+async def connected(url: str, **options: Any) -> AsyncIterator[Opened]:
+    """A connection as from ``connect``, which is terminated at the end."""
+    connection = await connect(url, **options)
+    try:
+        yield connection
+    finally:
+        connection.terminate()
 
 
 async def _check_session(connection: Opened, dsn: str | None, timeout: float | None) -> None:
@@ -93,7 +118,7 @@ async def _check_session(connection: Opened, dsn: str | None, timeout: float | N
     except (asyncpg.DuplicatePreparedStatementError, asyncpg.InvalidSQLStatementNameError):
         is_own = False
     if not is_own:
-        raise PoolerInTheWay(dsn)
+        raise UnexpectedPooler(dsn)
 
 
 async def _connect(dsn: str | None, **options: Any) -> Opened:
@@ -178,5 +203,11 @@ async def set_defaults(connection: Connection, more: Mapping[str, str] | None = 
 def is_transient(error: BaseException) -> bool:
     """Whether the same statement may succeed over a new connection: after a lost connection, a
     timeout, a restart, a deadlock, a query that a replica cancels to keep up, a primary that has
-    become a standby, or an operator's lock_timeout. A full disk is not transient."""
+    become a standby, or an operator's lock_timeout. A full disk is not transient, nor is a bad URL.
+
+    A worker of Citus that was cut off in the midst of a switch has no table with the new name until
+    Citus completes the commit (ADR 59).
+    """
+    if isinstance(error, asyncpg.UndefinedTableError):
+        return (error.context or "").startswith(_OF_WORKER)
     return isinstance(error, _TRANSIENT) and not isinstance(error, _LASTING)

@@ -16,7 +16,7 @@ class PoolerUrl(str):
     __slots__ = ()
 
 
-class PoolerInTheWay(Exception):
+class UnexpectedPooler(Exception):
     """A pooler responds where PostgreSQL itself is needed; the text says what to set."""
 
     def __init__(self, url: str | None) -> None:

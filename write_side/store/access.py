@@ -7,15 +7,14 @@ revoked key valid. Every change of a key, a plan or an environment increments th
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from datetime import date, datetime
 from functools import cache
 
 import asyncpg
 from msgspec import Struct
 
-Fetch = Callable[..., Awaitable[list[asyncpg.Record]]]
-"""Runs a statement with its parameters."""
+from write_side.postgres.connection import Fetch
 
 _MARK = """
 SELECT version, position, pg_postmaster_start_time() AS since, clock_timestamp() AS now

@@ -41,7 +41,10 @@ class UndecodableEvent(Exception):
     """An event whose state does not match its topic."""
 
     def __init__(self, topic: str, error: Exception) -> None:
-        super().__init__(f"An event of topic {topic} does not decode: {error}")
+        super().__init__(
+            f"An event of topic {topic} does not decode: {error}. The log is damaged: restore it "
+            "from a backup"
+        )
 
 
 _UNREADABLE = (msgspec.DecodeError, LookupError, ValueError)

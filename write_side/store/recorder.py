@@ -96,9 +96,7 @@ CLOSING = 1.0
 
 
 @asynccontextmanager
-async def open_recorder(
-    url: str, *, connections: int = 10, patience: float = 10.0
-) -> AsyncIterator[Recorder]:
+async def open_recorder(url: str, *, connections: int = 10) -> AsyncIterator[Recorder]:
     """A recorder on the event store at a PostgreSQL URL, with a pool and the appender's
     connections."""
     async with asyncpg.create_pool(
@@ -109,7 +107,7 @@ async def open_recorder(
         connect=connect,
         reset=_keep_session if isinstance(url, PoolerUrl) else None,
     ) as pool:
-        recorder = Recorder(pool, lambda: connect(url), patience=patience)
+        recorder = Recorder(pool, lambda: connect(url))
         try:
             yield recorder
         finally:
@@ -129,15 +127,11 @@ class Recorder:
     """Appends events and reads them back. Safe for any number of tasks of one event loop."""
 
     def __init__(self, pool: Pool, connect: Connect, *, patience: float = 10.0) -> None:
-        self._pool = pool
+        self.pool = pool
         self._appender = Appender(connect, patience=patience)
         # Here a small append never waits for a large one.
         self._large_appender = Appender(connect, patience=patience)
         self.long_reads = FairQueue(LONG_READS)
-
-    @property
-    def pool(self) -> Pool:
-        return self._pool
 
     async def append(self, append: Append) -> Appended:
         """Appends all events of a command. Raises Conflict or StoreUnavailable."""
@@ -232,7 +226,7 @@ class Recorder:
                 raise
         # An event that ended one connection, such as a restart, usually ended the idle ones as
         # well.
-        await self._pool.expire_connections()
+        await self.pool.expire_connections()
         try:
             return await self._fetch(statement, *parameters)
         except Exception as error:
@@ -241,7 +235,7 @@ class Recorder:
             raise StoreUnavailable(f"The event store does not respond: {error!r}") from error
 
     async def _fetch(self, statement: str, *parameters: Any) -> list[asyncpg.Record]:
-        async with self._pool.acquire(timeout=CONNECTING) as connection:
+        async with self.pool.acquire(timeout=CONNECTING) as connection:
             try:
                 with tracing.span("SELECT write_side", "client", _DATABASE):
                     return await connection.fetch(statement, *parameters)

@@ -10,7 +10,6 @@ died during the append.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -18,6 +17,7 @@ from contextlib import asynccontextmanager
 import structlog
 
 from write_side.store.recorder import Recorder
+from write_side.waiting import cancel
 
 INTERVAL = 3600.0
 BATCH = 5_000
@@ -66,9 +66,7 @@ async def retention(recorder: Recorder) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
+        await cancel(task)
 
 
 async def _repeat(recorder: Recorder) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Sequence
 
 import asyncpg
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from write_side.store.recorder import Recorder
 
@@ -68,7 +69,8 @@ async def slice_pages(
     first = 0
     left = list(slices)
     while left:
-        rows = await recorder.fetch(_PAGE, *_columns(left), ROWS, BYTES, shape)
+        columns = map(list, zip(*map(astuple, left), strict=True))
+        rows = await recorder.fetch(_PAGE, *columns, ROWS, BYTES, shape)
         yield [(first + row["o"] - 1, row) for row in rows]
         if len(rows) < ROWS and (not rows or rows[-1]["bytes"] < BYTES):
             return
@@ -76,10 +78,3 @@ async def slice_pages(
         first += done
         left = left[done:]
         left[0] = StreamSlice(left[0].stream, rows[-1]["originator_version"], left[0].before)
-
-
-def _columns(slices: Iterable[StreamSlice]) -> list[list[object]]:
-    return [
-        list(column)
-        for column in zip(*((s.stream, s.after, s.before) for s in slices), strict=True)
-    ]

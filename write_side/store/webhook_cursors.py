@@ -5,14 +5,14 @@ A rebuild of the read model does not affect it. Everything is bounded per endpoi
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 
-import asyncpg
 from msgspec import Struct
 
-from write_side.domain.webhook import Endpoint, Name
+from write_side.domain.webhook import Name, Webhook
+from write_side.postgres.connection import Fetch
 from write_side.postgres.statements import statement
 
 KEPT = 200
@@ -33,11 +33,9 @@ _TIME_AT = "SELECT at FROM write_side.event WHERE notification_id = $1"
 _TOTALS = statement("write_side", "webhook_totals")
 
 DeliveryOutcome = Literal["", "delivered", "failed", "3xx", "4xx", "5xx", "none"]
-Fetch = Callable[..., Awaitable[list[asyncpg.Record]]]
-"""Runs a statement with its parameters."""
 
 
-class Cursor(Struct, frozen=True, kw_only=True):
+class Cursor(Struct, frozen=True):
     """``position``: of the last change that was delivered. ``attempt``: failed tries of the next
     one. ``wait``: seconds until it is tried again."""
 
@@ -50,7 +48,7 @@ class Cursor(Struct, frozen=True, kw_only=True):
     wait: float = 0.0
 
 
-class Outcome(Struct, frozen=True, kw_only=True):
+class Outcome(Struct, frozen=True, kw_only=True, rename="camel"):
     """The result of a delivery. ``error`` None: it was delivered. ``status`` None: there was no
     response, of which ``response`` is the beginning."""
 
@@ -67,7 +65,7 @@ class Move(Struct, frozen=True, kw_only=True):
     """An outcome that moves a cursor from ``after`` to ``position``, the same if the delivery
     failed; the next try is then in ``delay`` seconds."""
 
-    endpoint: Endpoint
+    endpoint: Webhook
     after: int
     position: int
     outcome: Outcome
@@ -95,7 +93,7 @@ class Cursors:
     def __init__(self, fetch: Fetch) -> None:
         self._fetch = fetch
 
-    async def open(self, endpoints: Sequence[Endpoint]) -> dict[Name, Cursor]:
+    async def open(self, endpoints: Sequence[Webhook]) -> dict[Name, Cursor]:
         """The cursors of the endpoints. A new endpoint's is at the event that created it."""
         if not endpoints:
             return {}
@@ -111,7 +109,7 @@ class Cursors:
     async def find(self, names: Iterable[Name]) -> dict[Name, Cursor]:
         wanted = list(names)
         rows = await self._fetch(_CURSORS, [one[0] for one in wanted], [one[1] for one in wanted])
-        return {(row["workspace"], row["name"]): _cursor(row) for row in rows}
+        return {(workspace, name): Cursor(*state) for workspace, name, *state in rows}
 
     async def record(self, moves: Sequence[Move]) -> dict[Name, float]:
         """Records deliveries, at most one of each endpoint, and moves their cursors.
@@ -140,7 +138,7 @@ class Cursors:
         )
         return {(row["workspace"], row["name"]): row["failing"] for row in rows}
 
-    async def skip(self, endpoint: Endpoint, after: int, position: int) -> bool:
+    async def skip(self, endpoint: Webhook, after: int, position: int) -> bool:
         """Moves the cursor over changes that the endpoint does not select. False if it is no longer
         at ``after``."""
         place = (endpoint.workspace, endpoint.name, endpoint.created)
@@ -190,15 +188,3 @@ class Cursors:
     async def totals(self) -> Totals:
         [row] = await self._fetch(_TOTALS, ACTIVE_LOCK)
         return Totals(**row)
-
-
-def _cursor(row: Any) -> Cursor:
-    return Cursor(
-        created=row["created"],
-        position=row["position"],
-        attempt=row["attempt"],
-        deliveries=row["deliveries"],
-        failures=row["failures"],
-        failing_since=row["failing_since"],
-        wait=row["wait"] or 0.0,
-    )

@@ -151,7 +151,9 @@ class Claims(Struct):
 
     def count(self, entries: Mapping[Place, int]) -> None:
         """Sets what is used: the given number of entries, and the number of content types."""
-        types = _places(self.content_type_claim.values())
+        types = Counter(
+            (row.workspace, row.environment) for row in self.content_type_claim.values()
+        )
         for key, row in self.usage.items():
             used = entries if row.quota == ENTRIES else types
             self.usage[key] = replace(row, used=used.get((row.workspace, row.environment), 0))
@@ -161,23 +163,8 @@ class Claims(Struct):
             self.usage[*place, quota] = UsageRow(*place, quota, 0, bound)
 
 
-def fold(events: Iterable[Event]) -> Claims:
-    """The claims after all events of the log, starting with the first."""
-    claims = Claims()
-    claims.apply(events)
-    claims.count(_places(claims.entry_claim.values()))
-    return claims
-
-
-async def stored(connection: Connection) -> Claims:
-    """The rows in the tables. To be called in a transaction that reads one snapshot."""
-    claims = await stored_without_entries(connection)
-    claims.entry_claim = await stored_entries(connection)
-    return claims
-
-
 async def stored_entries(
-    connection: Connection, first: str | None = None, end: str | None = None
+    connection: Connection, first: str | None, end: str | None
 ) -> dict[str, EntryRow]:
     """The rows of entries from the id ``first``, inclusive, to ``end``, exclusive."""
     rows = await connection.fetch(_ENTRIES, first, end)
@@ -194,7 +181,3 @@ async def stored_without_entries(connection: Connection) -> Claims:
         {row["id"]: msgspec.convert(dict(row), KeyRow) for row in keys},
         {(row["workspace"], row["environment"], row["quota"]): UsageRow(**row) for row in usage},
     )
-
-
-def _places(rows: Iterable[EntryRow | ContentTypeRow]) -> Counter[Place]:
-    return Counter((row.workspace, row.environment) for row in rows)

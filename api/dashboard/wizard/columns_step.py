@@ -15,7 +15,12 @@ from api.dashboard.page_handlers import Form, html, redirect
 from api.dashboard.templates import render
 from api.dashboard.wizard import form_choices
 from api.dashboard.wizard.form_choices import SelectOptions
-from api.dashboard.wizard.wizard_steps import charge_worker, check_cost, show_step
+from api.dashboard.wizard.wizard_steps import (
+    charge_worker,
+    check_cost,
+    file_problem,
+    show_step,
+)
 from write_side.domain.content_type import ContentType
 from write_side.domain.definition import Field
 from write_side.domain.events import STATUSES
@@ -131,7 +136,7 @@ async def read_again(request: DashboardRequest, upload: Upload, form: Form) -> w
             )
     except FileRefused as refused:
         mapping = await _proposed(request, upload, type_slug, language)
-        return await _show(request, upload, mapping, str(refused), 422)
+        return await _show(request, upload, mapping, file_problem(refused), 422)
     return redirect(_address(request, upload, type_slug, language))
 
 

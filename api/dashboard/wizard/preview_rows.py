@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 from msgspec import Raw, Struct
 
-from api.dashboard.values import with_names
+from api.dashboard.values import readable, with_names
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry
 from write_side.imports.columns import ATTRIBUTES, LANGUAGE, NOTHING
@@ -100,7 +100,7 @@ class LineReader:
             return ""
         if isinstance(value, list) and all(isinstance(one, str) for one in value):
             return one_line(", ".join(value))
-        return one_line(value if isinstance(value, str) else bytes(stored).decode())
+        return one_line(value if isinstance(value, str) else readable(bytes(stored).decode()))
 
     def _own_cell(
         self, row: PreviewRow, cells: Sequence[str], target: str, entry: Entry | None

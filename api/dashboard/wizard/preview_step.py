@@ -132,6 +132,7 @@ async def choose_repeats(
         return _to_columns(request)
     repeats, key = repeats_choice(form, len(upload.table.headings))
     chosen = replace(kept.request, repeats=repeats, key=key)
+    await check_cost(request, len(upload.table.rows))
     try:
         preview = (await check(request.repository, upload.table, chosen)).preview
     except MappingRefused:

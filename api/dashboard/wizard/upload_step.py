@@ -10,7 +10,12 @@ from api.dashboard.dashboard_request import DashboardRequest
 from api.dashboard.page_handlers import CSRF, CSRF_HEADER, redirect
 from api.dashboard.security import check_csrf_token
 from api.dashboard.wizard.form_choices import form_choices, reading_choice
-from api.dashboard.wizard.wizard_steps import charge_worker, check_cost, show_step
+from api.dashboard.wizard.wizard_steps import (
+    charge_worker,
+    check_cost,
+    file_problem,
+    show_step,
+)
 from api.errors import FileTooLarge
 from api.http.upload_slots import RECEIVING
 from api.rest.multipart_form import FileForm, FormReader
@@ -53,7 +58,7 @@ async def receive_upload(request: DashboardRequest) -> web.StreamResponse:
                 charge=partial(charge_worker, request),
             )
         except FileRefused as refused:
-            form.problem = str(refused)
+            form.problem = file_problem(refused)
             return await _show(request, form, 422)
         chosen = {"type": form.text("type"), "language": _language(form)}
         return redirect(request.link("imports", upload.id, "columns", **chosen))

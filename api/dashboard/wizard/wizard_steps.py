@@ -17,6 +17,7 @@ from write_side.domain.refusals import UnknownImport, UnknownUpload
 from write_side.domain.workspace import EDIT
 from write_side.handlers.reverts import recorded_import
 from write_side.imports.report import Report, import_report
+from write_side.imports.table import FileRefused, TooManyRows
 from write_side.imports.uploads import Upload, find_upload
 
 STEPS = ("Upload", "Columns", "Preview", "Result")
@@ -63,6 +64,11 @@ async def check_cost(request: DashboardRequest, rows: int = 0) -> None:
         await limits.reserve_cost(caller, rows * IMPORTED_ROW)
     else:
         await limits.check_cost(caller)
+
+
+def file_problem(refused: FileRefused) -> str:
+    is_long = isinstance(refused, TooManyRows)
+    return f"{refused}: split it into several files" if is_long else str(refused)
 
 
 def charge_worker(request: DashboardRequest, seconds: float) -> None:

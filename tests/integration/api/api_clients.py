@@ -1,4 +1,4 @@
-"""Tells entries over REST and GraphQL, and to the naive model: both say the same to it."""
+"""Applies commands over REST and GraphQL, and to the naive model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What both doors show of one environment, held against what the naive model says."""
+"""What REST and GraphQL return of one environment, compared with the naive model."""
 
 from __future__ import annotations
 

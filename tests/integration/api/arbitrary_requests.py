@@ -1,4 +1,4 @@
-"""Requests that nobody should send, as hypothesis thinks them up: HTTP, and the JSON in it."""
+"""Invalid requests, as hypothesis draws them: HTTP, and the JSON in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Certificates of endpoints: one that is accepted, and those that must not be."""
+"""Certificates of endpoints: one that is accepted, and others that must be refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions that hypothesis draws for lists, and the same question over REST and GraphQL."""
+"""Lists as hypothesis draws them, and the same request over REST and GraphQL."""
 
 from __future__ import annotations
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import ipaddress
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 from api.settings import WebhookSettings
 from api.webhooks.process import run_sessions
 from tests.integration.api.hook_server import HookServer
+from tests.integration.live_projector import in_background
 from tests.integration.projector.sample_log import Given
 from write_side import commands as c
 from write_side.domain.webhook import Webhook, new_webhook_secret
@@ -21,16 +19,9 @@ LOOPBACK = (ipaddress.ip_network("127.0.0.0/8"),)
 SECRET = new_webhook_secret()
 
 
-@asynccontextmanager
-async def delivering(url: str) -> AsyncIterator[None]:
-    """`contentlog webhooks` as a task."""
-    task = asyncio.create_task(run_sessions(WebhookSettings(url, url, networks=LOOPBACK)))
-    try:
-        yield
-    finally:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
+def delivering(url: str) -> AbstractAsyncContextManager[None]:
+    """`contentlog webhooks`, while the test runs."""
+    return in_background(run_sessions(WebhookSettings(url, url, networks=LOOPBACK)))
 
 
 async def create_webhook(

@@ -1,4 +1,4 @@
-"""A GraphQL client: one POST, its answer, its errors."""
+"""A GraphQL client: one POST, its response, its errors."""
 
 from __future__ import annotations
 

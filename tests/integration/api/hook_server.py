@@ -1,4 +1,4 @@
-"""Endpoints of webhooks: what they were sent, and how they misbehave."""
+"""Endpoints of webhooks: what they have received, and how they misbehave."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""The real application on a free port, and the workspaces whose keys ask it."""
+"""The real application on a free port, with workspaces and their keys."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import hashlib
 from collections.abc import AsyncIterator
@@ -162,3 +163,16 @@ async def listening(app: web.Application, patience: float = 30) -> AsyncIterator
         await site.start()
         host, port = runner.addresses[0][:2]
         yield f"http://{host}:{port}"
+
+
+async def malformed_http(server: Server) -> Answer:
+    """The response to a client that does not speak HTTP."""
+    url = server.session._base_url
+    assert url is not None
+    reader, writer = await asyncio.open_connection(url.host, url.port)
+    writer.write(b"this is no HTTP\r\n\r\n")
+    head, _, body = (await reader.read()).decode().partition("\r\n\r\n")
+    writer.close()
+    first, *lines = head.split("\r\n")
+    headers = dict(line.split(": ", 1) for line in lines)
+    return Answer(int(first.split()[1]), headers, body)

@@ -1,4 +1,4 @@
-"""Workspaces as hypothesis thinks them up: as alike as can be, and nobody's but their own."""
+"""Workspaces as hypothesis draws them: as similar as possible, and isolated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who calls is known in memory, and never for longer than it is true."""
+"""Keys are known in memory, and never for longer than they are valid."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from api.auth import access
 from api.auth.access import Access
 from api.auth.keys import KeyLoader, Keys
-from api.errors import KeysUnchecked
+from api.errors import KeysUnavailable
 from tests.integration.live_projector import until
 from tests.integration.projector.sample_log import Given
 from tests.proxy import proxy_to
@@ -306,9 +306,9 @@ class TestTrust:
                 assert known.cached_caller(SECRET)
                 clock.now += 1
                 for secret in (SECRET, "unknown"):
-                    with pytest.raises(KeysUnchecked):
+                    with pytest.raises(KeysUnavailable):
                         await known.caller(secret)
-                with pytest.raises(KeysUnchecked):
+                with pytest.raises(KeysUnavailable):
                     await known.caller_of_key("the key of a session")
                 assert await known.caller("") is None
                 assert known.cached_caller(SECRET) is None

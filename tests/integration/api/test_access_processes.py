@@ -12,7 +12,7 @@ import aiohttp
 import pytest
 
 from tests.integration.projector.sample_log import Given
-from tests.processes import Processes
+from tests.processes import Processes, apis
 from write_side import commands as c
 from write_side.repository import Repository
 
@@ -23,14 +23,8 @@ WITHIN = 1.0  # seconds
 @pytest.fixture
 def processes(database_url: str, tmp_path: Path) -> Iterator[list[Processes]]:
     """Two that know nothing of each other."""
-    started = [Processes(database_url, tmp_path / f"{n}.log") for n in range(2)]
-    try:
-        for process in started:
-            process.start("api")
+    with apis([Processes(database_url, tmp_path / f"{n}.log") for n in range(2)]) as started:
         yield started
-    finally:
-        for process in started:
-            process.stop()
 
 
 async def answer(session: aiohttp.ClientSession, process: Processes) -> int:

@@ -1,5 +1,5 @@
-"""Hypothesis asks: never a 500, never a hang, never another tenant's data, and whatever is answered
-has the error envelope and the headers that are promised."""
+"""Any request: never a 500, never a hang, never another tenant's data, and every response has the
+error envelope and the headers that are promised."""
 
 from __future__ import annotations
 

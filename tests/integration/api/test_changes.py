@@ -237,6 +237,8 @@ async def test_bad_requests_name_what_is_wrong(client: Client, posts: Given) -> 
     refused(await client.get("/v1/changes?include=media"), 400, "Unknown include 'media'")
     for token in ("x", "%00", "é", "a" * 40, "NOW"):
         refused(await client.get(f"/v1/changes?after={token}"), 400, "Unknown after")
+    answer = await client.get("/v1/changes?after=now", headers={"Last-Event-ID": "x"})
+    refused(answer, 400, "Unknown Last-Event-ID")
     for query in ("after=&events=&include=&contentType=", "limit=x", "events=,entry.deleted,"):
         assert (await client.get(f"/v1/changes?{query}")).status == 200
 
@@ -245,7 +247,7 @@ async def test_tokens_are_of_one_workspace_and_environment(
     server: Server, client: Client, posts: Given
 ) -> None:
     await server.workspace("globex")
-    await posts.does(c.AddEnvironment, scope=Scope("acme", "staging"))
+    await posts.staging()
     await server.caught_up()
     [change] = await feed(client)
     token = change["id"]
@@ -278,6 +280,14 @@ async def test_it_is_checked_and_sent_like_content(
     assert (again.status, again.text) == (304, "")
     left = [int(one.headers["X-RateLimit-Remaining"]) for one in (answer, again)]
     assert left[1] == left[0] - 1
+    for accept in (
+        "*/*",
+        "text/event-stream;q=0",
+        "text/event-stream;q=0.0, */*",
+        "text/event-stream;q=0.5, application/json",
+    ):
+        page = await client.get("/v1/changes", headers={"Accept": accept})
+        assert page.headers["Content-Type"] == "application/json", accept
     preflight = await server.client(None).ask("OPTIONS", "/v1/changes")
     assert "Last-Event-ID, If-None-Match" in preflight.headers["Access-Control-Allow-Headers"]
     assert (await client.ask("HEAD", "/v1/changes")).status == 200

@@ -1,5 +1,5 @@
-"""Any question to a list or for an entry, over REST and GraphQL, against an oracle in Python: now
-and at any moment of a random history, with the budgets of the service and with tiny ones."""
+"""Any request for a list or an entry, over REST and GraphQL, against an oracle in Python: now and
+at any moment of a random history, with the budgets of the service and with tiny ones."""
 
 from __future__ import annotations
 

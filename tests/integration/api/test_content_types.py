@@ -9,7 +9,6 @@ from msgspec.structs import replace
 
 from tests.integration.api.server import Client, Server
 from tests.integration.projector.sample_log import BODY, STAGES, Given
-from write_side import commands as c
 from write_side.domain.definition import Field, Option
 
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
@@ -95,9 +94,8 @@ async def test_a_revision_is_visible(server: Server, client: Client, acme: Given
 async def test_content_types_belong_to_one_workspace_and_environment(
     server: Server, client: Client, acme: Given
 ) -> None:
-    staging = Given(acme.repository, replace(acme.scope, environment="staging"))
     other = await server.workspace("other")
-    await acme.does(c.AddEnvironment, scope=staging.scope)
+    staging = await acme.staging()
     await acme.content_type(slug="live")
     await staging.content_type(slug="next")
     await other.content_type(slug="theirs")

@@ -1,4 +1,4 @@
-"""Real answers of every status, held against the OpenAPI document; and that this can fail."""
+"""Real responses of every status, compared with the OpenAPI document; and that this can fail."""
 
 from __future__ import annotations
 

@@ -128,6 +128,10 @@ async def test_rows_and_worker_seconds_of_an_import_are_charged(
         wizard = Wizard(browser)
         import_id = await wizard.uploaded(csv("Title", *(f"Row {n}" for n in range(10))))
         assert (await wizard.mapped(import_id, "Title")).status == 303
+        repeats = await wizard.sent(import_id, "repeats", ("repeats", "skip"))
+        assert repeats.status == 429, (
+            "choosing what to do with repeated slugs checks the rows again"
+        )
         refused = await wizard.mapped(import_id, "Title")
         assert refused.status == 429
         assert "Cost limit exceeded" in refused.text

@@ -14,7 +14,6 @@ from tests.integration.live_projector import connected
 from tests.integration.projector.sample_log import STAGES, Given, raws
 from write_side import commands as c
 from write_side.domain.definition import Field, Option
-from write_side.domain.identity import Scope
 from write_side.repository import Repository
 
 HOSTILE = "<script>alert(1)</script> & \"quotes' {{ 7 * 7 }}"
@@ -158,8 +157,7 @@ async def test_entries_of_other_workspaces_and_environments_are_not_found(
 ) -> None:
     await acme.content_type()
     mine = await acme.entry("mine", status="published")
-    staged = Given(server.repository, Scope("acme", "staging"))
-    await acme.does(c.AddEnvironment, scope=staged.scope)
+    staged = await acme.staging()
     await staged.content_type()
     elsewhere = await staged.entry("elsewhere")
     await server.workspace("rival")

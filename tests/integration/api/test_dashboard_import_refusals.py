@@ -15,8 +15,7 @@ from tests.integration.api.dashboard import HERE, Browser, signed_in
 from tests.integration.api.server import Server, serving
 from tests.integration.api.wizard import Wizard, csv, multipart
 from tests.integration.projector.sample_log import Given, rows
-from write_side import commands as c
-from write_side.domain.identity import Scope, new_id
+from write_side.domain.identity import new_id
 from write_side.imports import uploads
 from write_side.imports.table import Limits
 from write_side.repository import Repository
@@ -115,6 +114,7 @@ async def test_an_unusable_file_is_refused_on_the_page(server: Server, browser: 
         ("posts.xlsx", FILE, "posts.xlsx"),
         ("posts.csv", b"", "posts.csv"),
         ("<b>.csv", b"\0\0", "&lt;b&gt;.csv"),
+        ("posts.csv", b"Title\n" + b"x\n" * 2_001, "takes 2,000: split it into several files"),
         ("", FILE, "Choose a file"),
     ):
         answer = await wizard.send(document, name)
@@ -246,8 +246,7 @@ async def test_imports_of_other_workspaces_and_environments_are_not_found(
     server: Server, browser: Browser, posts: Given
 ) -> None:
     """Their pages are the same as those of an import that does not exist."""
-    await posts.does(c.AddEnvironment, scope=Scope("acme", "staging"))
-    await Given(server.repository, Scope("acme", "staging")).content_type()
+    await (await posts.staging()).content_type()
     other = await server.workspace("other")
     await other.content_type()
     wizard = Wizard(browser)

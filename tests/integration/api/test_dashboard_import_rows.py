@@ -6,6 +6,7 @@ import re
 from collections.abc import AsyncIterator
 
 import pytest
+from msgspec import Raw
 
 from tests.integration.api.dashboard import signed_in
 from tests.integration.api.server import Server
@@ -93,9 +94,12 @@ async def test_a_note_is_shown_with_its_text(wizard: Wizard) -> None:
     assert cells == [("warning", "live"), ("", "draft")]
 
 
-async def test_references_are_shown_by_name(server: Server, wizard: Wizard, acme: Given) -> None:
+async def test_replaced_values_are_shown_to_be_read(
+    server: Server, wizard: Wizard, acme: Given
+) -> None:
     about = Field("about", "About", "reference", multiple=True)
-    await acme.content_type(about, Field("cover", "Cover", "media"), slug="pages")
+    fields_of_pages = (about, Field("cover", "Cover", "media"), Field("meta", "Meta", "json"))
+    await acme.content_type(*fields_of_pages, slug="pages")
     await acme.does(
         c.PutMedia,
         workspace="acme",
@@ -106,21 +110,24 @@ async def test_references_are_shown_by_name(server: Server, wizard: Wizard, acme
     )
     old = await acme.entry("old", type_slug="pages", title="Old & gold")
     gone = await acme.entry("gone", type_slug="pages")
-    fields = raws(about=[old, gone], cover="c1")
+    fields = {**raws(about=[old, gone], cover="c1"), "meta": Raw(rb'{"a":"\u6f22"}')}
     page = await acme.entry("page", type_slug="pages", fields=fields)
     await acme.does(c.DeleteEntry, scope=acme.scope, entry_id=gone)
     await server.caught_up()
-    import_id = await wizard.uploaded(csv("Title,About,Cover", "Page,,"), type="pages")
+    import_id = await wizard.uploaded(csv("Title,About,Cover,Meta", "Page,,,[]"), type="pages")
     chosen = {"type": "pages", "update": "yes"}
-    assert (await wizard.mapped(import_id, "Title", "about", "cover", **chosen)).status == 303
+    targets = ("Title", "about", "cover", "meta")
+    assert (await wizard.mapped(import_id, *targets, **chosen)).status == 303
+    json = "{&#34;a&#34;:&#34;漢&#34;}"
     before = _BEFORE.findall((await wizard.page(import_id, "preview")).text)
-    assert before == [f"Old &amp; gold, {gone}", "harbour.png"]
+    assert before == [f"Old &amp; gold, {gone}", "harbour.png", json]
 
     assert (await wizard.run(import_id)).status == 303
     history = (await wizard.browser.get(f"/dashboard/entries/{page}")).text
     for kind in ("After", "Before"):
         assert f"{kind}: </span>Old &amp; gold, {gone}<" in history
         assert f"{kind}: </span>harbour.png<" in history
+        assert f"{kind}: </span>{json}<" in history
 
 
 async def test_a_result_says_why_rows_were_left_out(wizard: Wizard) -> None:

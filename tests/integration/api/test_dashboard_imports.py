@@ -16,9 +16,7 @@ from tests.integration.live_projector import until
 from tests.integration.projector.sample_log import BODY, Given, raws
 from tests.integration.write_side.append_locks import held
 from tests.workbooks import PARTS, sheet, workbook
-from write_side.commands import AddEnvironment
 from write_side.domain.definition import Field
-from write_side.domain.identity import Scope
 
 VIEWS = Field("views", "Views", "number")
 NEEDED = Field("body", "Body", "text", required=True)
@@ -102,7 +100,7 @@ async def test_a_file_goes_through_every_step_and_back(
 async def test_uploads_that_are_not_imported_are_listed(
     wizard: Wizard, server: Server, acme: Given
 ) -> None:
-    await acme.does(AddEnvironment, scope=Scope("acme", "staging"))
+    await acme.staging()
     import_id = await wizard.uploaded(ROWS, "unfinished.csv")
     listed = (await wizard.browser.get("/dashboard/imports")).text
     assert f'href="/dashboard/imports/{import_id}/columns"' in listed

@@ -13,7 +13,6 @@ from tests.integration.api.dashboard import Browser, browser, signed_in
 from tests.integration.api.server import Server, serving
 from tests.integration.live_projector import projecting
 from tests.integration.projector.sample_log import Given
-from write_side import commands as c
 from write_side.domain.identity import Scope
 from write_side.repository import Repository
 
@@ -56,7 +55,7 @@ async def live(visitor: Browser, query: str = "") -> AsyncIterator[Live]:
 async def test_a_change_is_announced_in_its_environment(server: Server) -> None:
     acme = await server.workspace(staging=True)
     globex = await server.workspace("globex")
-    await acme.does(c.AddEnvironment, scope=Scope("acme", "staging"))
+    await acme.staging()
     await server.caught_up()
     async with signed_in(server) as visitor, live(visitor) as production:
         async with live(visitor, "?environment=staging") as staging:

@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 
-from tests.integration.api.dashboard import Browser, browser, signed_in
+from tests.integration.api.dashboard import HERE, Browser, browser, signed_in
 from tests.integration.api.server import ACME, Server, serving
 from tests.integration.live_projector import connected, until
 from tests.integration.projector.sample_log import Given
 from write_side import commands as c
-from write_side.domain.identity import Scope
 from write_side.repository import Repository
 
 SIGN_IN = "/dashboard/sign-in"
@@ -135,6 +134,11 @@ async def test_a_session_expires_and_is_deleted(server: Server, acme: Given) -> 
             partial = await visitor.get("/dashboard/entries", headers={"HX-Request": "true"})
             assert (partial.status, partial.headers["HX-Redirect"][:18]) == (204, SIGN_IN)
             assert "has ended" in (await visitor.get(ENDED)).text
+            here = str(visitor.session._base_url).rstrip("/")
+            sent_from = f"{here}/dashboard/entries?status=draft"
+            headers = {**HERE, "Referer": sent_from}
+            form = await visitor.ask("POST", "/dashboard/imports/x/run", headers=headers, data={})
+            assert form.headers["Location"] == ENDED, "sign-in leads back to the page of the form"
         async with signed_in(server):
             assert len(await execute(server, "SELECT 1 FROM write_side.dashboard_session")) == 1
 
@@ -173,7 +177,7 @@ async def test_sign_in_leads_to_a_page_that_the_key_may_see(server: Server) -> N
 
 async def test_sign_in_leads_to_the_environment_of_the_key(server: Server) -> None:
     acme = await server.workspace(staging=True)
-    await acme.does(c.AddEnvironment, scope=Scope("acme", "staging"))
+    await acme.staging()
     await server.key("of-staging", "acme", environment="staging")
     async with browser(server) as visitor:
         start = "/dashboard/entries?environment=staging"

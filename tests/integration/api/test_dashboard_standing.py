@@ -1,4 +1,4 @@
-"""What the dashboard says while no projector runs, and of the last 15 minutes."""
+"""What the dashboard shows while no projector runs, and its charts of the last 15 minutes."""
 
 from __future__ import annotations
 

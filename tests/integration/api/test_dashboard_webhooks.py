@@ -23,7 +23,6 @@ from tests.integration.api.server import Server, serving
 from tests.integration.live_projector import connected, until
 from tests.integration.projector.sample_log import Given
 from write_side import commands as c
-from write_side.domain.identity import Scope
 from write_side.repository import Repository
 
 PAGE = "/dashboard/webhooks"
@@ -52,7 +51,7 @@ async def test_endpoints_of_the_environment_are_listed(
     acme: Given, hook: HookServer, visitor: Browser
 ) -> None:
     assert "No webhooks" in (await visitor.get(PAGE)).text
-    await acme.does(c.AddEnvironment, scope=Scope("acme", "staging"))
+    await acme.staging()
     await create_webhook(acme, hook, url=f"{hook.url()}?token=t0ken")
     await create_webhook(acme, hook, "elsewhere", environment="staging")
     page = (await visitor.get(PAGE)).text

@@ -1,4 +1,4 @@
-"""The OpenAPI document and its page: open to anybody, and what the process really serves."""
+"""The OpenAPI document and its page: public, and complete."""
 
 from __future__ import annotations
 

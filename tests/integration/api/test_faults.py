@@ -1,4 +1,4 @@
-"""A fault of ours, wherever it is: a 500 with all that every answer promises, and no detail."""
+"""An internal error at any point: a 500 with all promised headers, and no details."""
 
 from __future__ import annotations
 

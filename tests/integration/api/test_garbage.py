@@ -1,4 +1,4 @@
-"""Garbage collections do not visit what a process has from its start."""
+"""Garbage collections do not visit what a process has had since its start."""
 
 from __future__ import annotations
 

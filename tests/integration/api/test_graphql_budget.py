@@ -1,5 +1,5 @@
-"""What shows only while a request is answered is bounded too: the length of lists, the changes that
-are folded, the bytes that are read and shown."""
+"""What is known only during execution is bounded too: the length of lists, the changes that are
+folded, the bytes that are read and returned."""
 
 from __future__ import annotations
 

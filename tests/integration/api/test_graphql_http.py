@@ -104,10 +104,13 @@ async def test_a_mutation_returns_its_position_and_a_query_waits_for_it(
         assert found["contentEntries"]["pagination"]["total"] == 2
         assert (await client.get("/v1/content", headers={"X-Content-Position": token})).data
     wrong = await asked(client, ASK, headers={"X-Content-Position": "x"})
-    assert error_of(wrong) == (400, "Unknown X-Content-Position")
+    assert error_of(wrong) == (
+        400,
+        "Unknown X-Content-Position: send one that this workspace returned, or read without it",
+    )
     beyond = server.service.positions.token("acme", 10**6)
     wrong = await asked(client, ASK, headers={"X-Content-Position": beyond})
-    assert error_of(wrong) == (400, "X-Content-Position is beyond the log")
+    assert error_of(wrong) == (400, "X-Content-Position is beyond the log: read without it")
     assert "X-Content-Position" not in (await asked(client, ASK)).headers
 
 

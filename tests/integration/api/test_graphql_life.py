@@ -89,6 +89,14 @@ async def test_the_stage_is_restored_after_the_archive(client: Client, posts: Gi
     assert (await updated(client, entry, stageId=None))["stage"]["id"] == "writing"
 
 
+async def test_a_null_stage_is_the_first_one(client: Client, posts: Given) -> None:
+    entry = await created(client)
+    assert (await updated(client, entry, stageId=None))["version"] == 1
+    await updated(client, entry, stageId="review")
+    assert (await updated(client, entry, stageId=None))["version"] == 3
+    assert (await updated(client, entry, stageId="writing"))["version"] == 3
+
+
 async def test_fields_are_merged_and_an_explicit_null_empties_one(
     client: Client, posts: Given
 ) -> None:

@@ -13,10 +13,8 @@ from tests.integration.api.graphql import asked, counting, create, data, refused
 from tests.integration.api.server import Client, Server
 from tests.integration.projector.sample_log import BODY, STAGES, Given, raws
 from tests.store_clock import Clock, follow_clock
-from write_side import commands as c
 from write_side.domain.definition import Field, Option
 from write_side.domain.events import Translation
-from write_side.domain.identity import Scope
 
 RELATED = Field("related", "Related", "reference", multiple=True)
 LEAD = Field("lead", "Lead", "reference")
@@ -252,8 +250,7 @@ async def test_environments_and_workspaces_are_isolated(
     server: Server, client: Client, acme: Given
 ) -> None:
     other = await server.workspace("other")
-    staging = Given(server.repository, Scope("acme", "staging"))
-    await staging.does(c.AddEnvironment, scope=staging.scope)
+    staging = await acme.staging()
     ids = {}
     for given in (acme, other, staging):
         await given.content_type(BODY, RELATED)

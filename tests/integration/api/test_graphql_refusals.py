@@ -109,8 +109,8 @@ def of_updates(client: Client, viewer: Client, entry: str, foreign: str) -> Iter
     for name, entry_id in (("unknown", UNKNOWN), ("foreign", foreign), ("malformed", "x")):
         yield changed(f"of an {name} id", ENTRY_NOT_FOUND, id=entry_id, title="New")
     yield changed("to a taken slug", TAKEN, slug="taken")
-    yield changed("to no title", "The title is blank", title=" ")
-    yield changed("to no slug", "The slug is empty", slug="")
+    yield changed("to no title", "The title is blank; enter one", title=" ")
+    yield changed("to no slug", "The slug is empty; choose one", slug="")
     yield changed("of title to null", "title cannot be null: leave it out", title=None)
     yield changed("of slug to null", "slug cannot be null: leave it out", slug=None)
     yield changed("of status to null", "status cannot be null: leave it out", status=None)
@@ -144,7 +144,7 @@ def of_both(case: Any, foreign: str) -> Iterator[Case]:
         "an unknown locale": ([{"locale": "xx", "title": "X"}], LOCALE),
         "its own language": ([{"locale": "en-US", "title": "X"}], "The entry is written in en-US"),
         "a wrong text": ([{**french, "fields": {"body": 1}}], "Field 'body' takes a string"),
-        "a locale twice": ([french, french], "the locale 'fr-FR' twice"),
+        "a locale twice": ([french, french], "the locale 'fr-FR' twice: give it once"),
         "a NUL": ([{**french, "title": "\x00"}], NUL),
         "no object": ([{**french, "fields": []}], "fields must be an object"),
     }

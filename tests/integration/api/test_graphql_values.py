@@ -1,4 +1,4 @@
-"""Values over GraphQL: what is sent comes back as the JSON it was, as over REST."""
+"""Values over GraphQL: they are returned as the JSON that was sent, as over REST."""
 
 from __future__ import annotations
 
@@ -136,7 +136,30 @@ async def test_a_body_that_cannot_be_read_is_refused_as_a_whole(
         answer = await client.post(body, "/graphql")
         assert answer.body["errors"][0]["message"].startswith("Send an object"), body
     answer = await client.post({"query": "{ __typename }", "variables": [1]}, "/graphql")
-    assert answer.body["errors"][0]["message"] == "variables must be an object"
+    assert (
+        answer.body["errors"][0]["message"]
+        == "variables must be an object: leave them out for none"
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "fault"),
+    [
+        ({"title": "A", "contentTypeSlug": "a", "nope": 1}, "not to include unknown field 'nope'"),
+        ({"title": "A"}, "to include required field 'contentTypeSlug'"),
+    ],
+)
+async def test_a_wrong_member_of_an_input_is_named_without_the_whole_input(
+    client: Client, meta: Given, given: dict[str, object], fault: str
+) -> None:
+    document = "mutation($i: CreateContentEntryInput!) { createContentEntry(input: $i) {success} }"
+    variables = {"i": {**given, "fields": {"body": "Text"}}}
+    answer = await client.post({"query": document, "variables": variables}, "/graphql")
+    [error] = answer.body["errors"]
+    assert error["message"] == (
+        f"Variable '$i' has invalid value: Expected value of type 'CreateContentEntryInput' {fault}"
+    )
+    assert error["locations"] == [{"line": 1, "column": 10}]
 
 
 async def test_numbers_of_the_schema_are_not_our_json(client: Client, meta: Given) -> None:

@@ -1,4 +1,4 @@
-"""Texts meant to harm: in paths, queries, headers and values. Never a 500, and nothing lost."""
+"""Hostile texts in paths, queries, headers and values: never a 500, and nothing is lost."""
 
 from __future__ import annotations
 

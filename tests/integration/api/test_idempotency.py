@@ -1,4 +1,4 @@
-"""``Idempotency-Key``: a POST is carried out once, however often it is sent."""
+"""``Idempotency-Key``: a POST is executed once, however often it is sent."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from tests.integration.live_projector import connected
 from tests.integration.projector.sample_log import Given
 from write_side import commands as c
 from write_side.domain.events import Plan
-from write_side.domain.identity import Scope
 
 POST = {"contentTypeSlug": "posts", "title": "A", "fields": {"body": "b"}}
 ONCE = {"Idempotency-Key": "once"}
@@ -89,8 +88,7 @@ class TestWhatAKeyHoldsFor:
         self, server: Server, client: Client, posts: Given
     ) -> None:
         await server.key("another", "acme")
-        await posts.does(c.AddEnvironment, scope=Scope("acme", "staging"))
-        staging = Given(server.repository, Scope("acme", "staging"))
+        staging = await posts.staging()
         await staging.content_type()
         first = await client.post(POST, headers=ONCE)
         refused(await server.client("another").post(POST, headers=ONCE), 409, "'a' already")

@@ -1,4 +1,4 @@
-"""Imports over HTTP: accepted at once, carried out later, reported as the command reports."""
+"""Imports over HTTP: accepted at once, executed later, reported as the command reports."""
 
 from __future__ import annotations
 
@@ -136,7 +136,10 @@ async def test_an_import_that_changes_nothing_cannot_be_reverted(client: Client)
 async def test_a_file_that_cannot_be_read_is_refused_with_the_reason(client: Client) -> None:
     one = await done(client, b"\n\n")
     assert (one["state"], one["report"]) == ("refused", None)
-    assert one["message"] == "posts.csv has no headings: its first row names the columns"
+    assert (
+        one["message"]
+        == "posts.csv has no headings: write the names of the columns into the first row"
+    )
     unmapped = await done(client, b"Title,Colour\nA,red\n")
     assert (unmapped["state"], "'Colour'" in unmapped["message"]) == ("refused", True)
 

@@ -1,4 +1,4 @@
-"""Who carries out accepted imports: one process at a time, another one where it has died."""
+"""Accepted imports are run by one process at a time, and by another one if it dies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kept responses with ``include``: used again, and never when something in them has changed."""
+"""Kept responses with ``include``: used again, but not after something in them has changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is taken in change by change is what one would read from the start."""
+"""Keys that are loaded change by change are those that a fresh start would load."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists of large entries, and bodies that are sent slowly: the same answers, within bounds."""
+"""Lists of large entries, and responses to slow clients: the same bytes, within bounds."""
 
 from __future__ import annotations
 

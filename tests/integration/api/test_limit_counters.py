@@ -1,4 +1,4 @@
-"""The counter in the database gives and takes as its model does, and expired buckets go."""
+"""The counter in the database behaves as its model does, and expired buckets are removed."""
 
 from __future__ import annotations
 

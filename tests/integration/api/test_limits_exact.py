@@ -1,12 +1,11 @@
-"""Of so many requests in a window exactly the limit passes, whoever they come to."""
+"""Exactly the limit of a window passes, whichever processes get the requests."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AbstractContextManager, AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from tests.integration.api.server import Answer, Server, serving
 from tests.integration.api.test_limits import PATH, patient, room
 from tests.integration.deploy.processes import children_of, eventually, listens
 from tests.integration.projector.sample_log import Given
-from tests.processes import Processes
+from tests.processes import Processes, apis
 from write_side import commands as c
 from write_side.repository import Repository
 
@@ -95,25 +94,21 @@ async def two(
     ]
 
 
-@contextmanager
-def api_processes(url: str, folder: Path, workers: tuple[int, ...]) -> Iterator[list[Processes]]:
+def api_processes(
+    url: str, folder: Path, workers: tuple[int, ...]
+) -> AbstractContextManager[list[Processes]]:
     """API processes on ports of their own, with so many workers each."""
-    started = [
-        Processes(
-            url,
-            folder / f"{number}.log",
-            CONTENTLOG_KEY_RATE_LIMIT="50",
-            CONTENTLOG_WORKERS=str(n),
-        )
-        for number, n in enumerate(workers)
-    ]
-    try:
-        for process in started:
-            process.start("api")
-        yield started
-    finally:
-        for process in started:
-            process.stop()
+    return apis(
+        [
+            Processes(
+                url,
+                folder / f"{number}.log",
+                CONTENTLOG_KEY_RATE_LIMIT="50",
+                CONTENTLOG_WORKERS=str(n),
+            )
+            for number, n in enumerate(workers)
+        ]
+    )
 
 
 async def check_processes(processes: list[Processes], repository: Repository) -> None:

@@ -146,32 +146,6 @@ def encoded(query: str) -> str:
     return quote(query, safe="=&[],:")
 
 
-async def test_filters_combine_with_the_parameters_of_the_list(server: Server) -> None:
-    query = "status=draft&filter[fields.on_sale]=true&limit=2&offset=1"
-    answer = await server.client().get(f"{POSTS}?{query}&locale=fr-FR&sort=fields.price")
-    assert names(answer) == [24, 18]
-    assert answer.body["pagination"] == {"limit": 2, "offset": 1, "total": 5}
-    assert {one["locale"] for one in answer.data} == {"fr-FR"}
-    other = await server.client().get(f"{POSTS}?language=fr-FR&sort=title")
-    assert other.body["pagination"]["total"] == 0
-
-
-async def test_the_list_across_types(server: Server) -> None:
-    client = server.client()
-    found = await client.get("/v1/content?filter[contentType]=notes")
-    assert [one["slug"] for one in found.data] == ["note"]
-    found = await client.get("/v1/content?filter[status]=draft&sort=createdAt&limit=2")
-    assert names(found) == [0, 3]
-    assert found.body["pagination"] == {"limit": 2, "offset": 0, "total": 10}
-    ids = [one["id"] for one in found.data]
-    found = await client.get(f"/v1/content?filter[id][in]={','.join(ids)}")
-    assert names(found) == [3, 0]
-    found = await client.get(f"/v1/content?filter[id][nin]={','.join(ids)}&type=posts")
-    assert found.body["pagination"]["total"] == NUMBER - 2
-    assert names(found) == [n for n in reversed(range(NUMBER)) if n not in (0, 3)]
-    assert (await client.get("/v1/content?type=none&sort=title")).status == 404
-
-
 SORTS = {
     "id": lambda one: one["id"],
     "title": lambda one: one["title"],

@@ -89,6 +89,13 @@ def test_every_alert_has_a_summary_and_a_description() -> None:
         assert {"summary", "description"} == rule["annotations"].keys()
 
 
+def test_the_runbook_has_an_action_for_every_alert() -> None:
+    [group] = yaml.safe_load((FOLDER / "alerts.yaml").read_text("utf-8"))["groups"]
+    runbook = (FOLDER.parent / "docs/operations.md").read_text("utf-8")
+    actions = re.findall(r"^\| (Contentlog\w+) \| \S", runbook, re.M)
+    assert sorted(actions) == sorted(rule["alert"] for rule in group["rules"])
+
+
 def test_panels_do_not_overlap() -> None:
     panels = json.loads((FOLDER / "dashboard.json").read_text("utf-8"))["panels"]
     taken: set[tuple[int, int]] = set()

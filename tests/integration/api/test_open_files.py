@@ -1,4 +1,4 @@
-"""A process with few descriptors: idle connections make room, and running out does no harm."""
+"""A process with few descriptors: idle connections make room, and it survives having none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages of the lists: newest first, a total order, and together all there is."""
+"""Pages of the lists: newest first, a total order, and complete."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from itertools import product
 import pytest
 
 from tests.integration.api.server import Client, Server
-from tests.integration.projector.sample_log import ACTOR, Given
-from write_side import commands as c
-from write_side.domain.identity import new_id
+from tests.integration.projector.sample_log import Given
 
 ENTRIES = 23
 EFFECTIVE: list[tuple[str, dict[str, int]]] = [
@@ -31,23 +29,7 @@ async def newest_first(server: Server, acme: Given) -> list[str]:
     """Slugs of entries, many of which were created in the same millisecond."""
     await acme.content_type()
     slugs = [f"entry-{n}" for n in range(ENTRIES)]
-    await acme.does(
-        c.ImportEntries,
-        scope=acme.scope,
-        content_type_slug="posts",
-        import_id=new_id(),
-        file_name="f.csv",
-        entries=[
-            c.CreateEntry(
-                actor=ACTOR,
-                scope=acme.scope,
-                content_type_slug="posts",
-                title=slug,
-                slug=slug,
-            )
-            for slug in slugs
-        ],
-    )
+    await acme.imports({"title": slug, "slug": slug} for slug in slugs)
     await server.caught_up()
     return slugs[::-1]
 

@@ -1,4 +1,5 @@
-"""``?asOf=``: an entry as it was, whoever had the slug then, under the content type of then."""
+"""``?asOf=``: an entry as it was, by the slug that it had then, under the content type of that
+time."""
 
 from __future__ import annotations
 
@@ -195,8 +196,7 @@ async def test_translations_languages_and_environments_in_the_past(
     client: Client, acme: Given, server: Server
 ) -> None:
     await acme.content_type()
-    staging = Given(acme.repository, Scope("acme", "staging"))
-    await staging.does(c.AddEnvironment, scope=staging.scope)
+    staging = await acme.staging()
     await staging.content_type()
     texts = {"fr-FR": Translation("Un", raws(body="Bonjour"))}
     entry_id = await acme.entry("one", fields=raws(body="Hello"), translations=texts)

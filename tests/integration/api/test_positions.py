@@ -1,4 +1,4 @@
-"""``X-Content-Position``: reading what was written, also elsewhere and later."""
+"""``X-Content-Position``: reading what was written, also from other processes and later."""
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from typing import Any
@@ -10,13 +9,15 @@ from typing import Any
 import aiohttp
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from structlog.testing import capture_logs
+from structlog.typing import EventDict
 
 from api.operations.process_listener import process_listener
 from api.settings import WebhookSettings
 from api.webhooks.process import run_sessions as deliver
 from projector.process import ProjectorSettings
 from projector.process import run_sessions as project
-from tests.integration.live_projector import connected, projecting, until
+from tests.integration.live_projector import connected, in_background, projecting, until
 from tests.processes import free_port
 from write_side.process_state import ProcessState
 
@@ -45,17 +46,6 @@ async def has_role(session: aiohttp.ClientSession, role: str) -> bool:
     return bool((await readiness(session))[1]["role"] == role)
 
 
-@contextlib.asynccontextmanager
-async def running(work: Any) -> AsyncIterator[None]:
-    task = asyncio.create_task(work)
-    try:
-        yield
-    finally:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
-
-
 async def test_a_process_that_has_just_started_is_alive_but_not_ready(
     session: aiohttp.ClientSession,
 ) -> None:
@@ -79,7 +69,7 @@ async def test_a_projector_is_active_or_stands_by_and_both_are_ready(
                 return bool(await connection.fetch(role))
 
             await until(is_active)
-        async with running(project(settings, state)):
+        async with in_background(project(settings, state)):
             await until(lambda: has_role(session, "standby"))
             assert (await readiness(session))[0] == 200
             await first.aclose()
@@ -92,17 +82,31 @@ async def test_a_projector_that_halts_is_not_ready_and_says_why(
 ) -> None:
     async with connected(database_url) as connection:
         await connection.execute("UPDATE read_model.checkpoint SET shape = 'of another version'")
-    async with running(project(ProjectorSettings(database_url, database_url), state)):
+    async with in_background(project(ProjectorSettings(database_url, database_url), state)):
         await until(lambda: has_role(session, "halted"))
         status, body = await readiness(session)
     assert status == 503
     assert "different shape" in body["reason"]
 
 
+async def test_without_a_migration_the_deliverer_says_what_to_run(
+    empty_database_url: str,
+) -> None:
+    with capture_logs() as lines:
+        async with in_background(deliver(WebhookSettings(empty_database_url, empty_database_url))):
+            await until(lambda: are_logged(lines, "webhooks are active", "begins again"))
+    [fault, *_] = [line["fault"] for line in lines if "fault" in line]
+    assert fault.endswith("run `contentlog migrate`")
+
+
+async def are_logged(lines: list[EventDict], *events: str) -> bool:
+    return {*events} <= {line["event"] for line in lines}
+
+
 async def test_the_deliverer_reports_its_role(
     database_url: str, session: aiohttp.ClientSession, state: ProcessState
 ) -> None:
-    async with running(deliver(WebhookSettings(database_url, database_url), state)):
+    async with in_background(deliver(WebhookSettings(database_url, database_url), state)):
         await until(lambda: has_role(session, "active"))
         assert (await readiness(session))[0] == 200
 

@@ -1,4 +1,5 @@
-"""``X-Content-Position`` on every response to a read, now and in the past, also of nothing."""
+"""``X-Content-Position`` on every response to a read, now and in the past, also if nothing is
+found."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""What is refused, in which order, and in which words."""
+"""Refusals: which ones, in which order, and their messages."""
 
 from __future__ import annotations
 
-import asyncio
 import gzip
 from itertools import product
 from typing import Any
@@ -18,7 +17,6 @@ from tests.integration.projector.sample_log import BODY, Given
 from write_side import commands as c
 from write_side.domain.definition import Field
 from write_side.domain.events import Plan
-from write_side.domain.identity import Scope
 from write_side.repository import Repository
 
 UNAUTHORIZED = {"error": "Unauthorized - Invalid or missing API key"}
@@ -203,15 +201,6 @@ class TestTenants:
         ), "as if there were no such entry"
         assert (await client.get("/v1/content/posts/one")).data["id"] == entry_id
 
-    async def test_a_slug_of_one_workspace_is_free_in_another(
-        self, server: Server, acme: Given
-    ) -> None:
-        other = await server.workspace("other")
-        for given, slug in ((acme, "acme"), (other, "other")):
-            await given.content_type()
-            answer = await server.client(f"secret-of-{slug}").post({**POST, "title": "same"})
-            assert answer.data["slug"] == "same"
-
 
 def acme_like(entry_id: str) -> str:
     return entry_id[:-1] + ("0" if entry_id[-1] != "0" else "1")
@@ -234,7 +223,7 @@ class TestEnvironments:
 
         await until(not_set_up, SOON)
         refused(await client.get(staging), 404, "This team has no staging environment yet")
-        await acme.does(c.AddEnvironment, scope=Scope("acme", "staging"))
+        await acme.staging()
 
         async def set_up() -> bool:
             return (await client.get(staging)).status == 400
@@ -300,36 +289,6 @@ class TestBodies:
             refused(await client.post(bomb, headers=headers), 413)
             small = gzip.compress(b'{"contentTypeSlug":"no","title":"A"}')
             refused(await client.post(small, headers=headers), 404, "Content type not found")
-
-
-class TestParallel:
-    async def test_forty_posts_of_one_slug_create_one_entry(
-        self, server: Server, client: Client, acme: Given
-    ) -> None:
-        await acme.content_type()
-        head = await server.repository.recorder.head()
-        answers = await asyncio.gather(*(client.post(POST) for _ in range(40)))
-        assert sorted(answer.status for answer in answers) == [200] + 39 * [409]
-        for answer in answers:
-            if answer.status == 409:
-                refused(answer, 409, "'a'")
-        assert await server.repository.recorder.head() == head + 1
-        assert (await client.get("/v1/content")).body["pagination"]["total"] == 1
-
-    async def test_twenty_posts_against_a_limit_of_three_create_three_entries(
-        self, server: Server
-    ) -> None:
-        acme = await server.workspace(entries=3)
-        await acme.content_type()
-        client = server.client()
-        answers = await asyncio.gather(
-            *(client.post({**POST, "title": f"Entry {n}"}) for n in range(20))
-        )
-        assert sorted(answer.status for answer in answers) == 3 * [200] + 17 * [402]
-        assert (await client.get("/v1/content")).body["pagination"]["total"] == 3
-        [first] = (await client.get("/v1/content?limit=1")).data
-        await acme.delete(first["id"])
-        assert (await client.post({**POST, "title": "again"})).status == 200
 
 
 class TestRouter:

@@ -1,4 +1,4 @@
-"""Reads that take the shortest path get what the ordinary path would answer."""
+"""Reads on the shortest path get the response of the ordinary path."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Both doors to one house: whatever is told over REST and GraphQL, in any order, what either shows
-is what the specification says, now and at any time before.
+"""Commands over REST and GraphQL in any order: both return what the specification says, now and at
+any earlier time.
 
 Told by hypothesis to a real server and to the naive model of the read model's laws. A time of its
 own, so that entries are created in one millisecond and clocks go back.

@@ -10,11 +10,9 @@ import pytest_asyncio
 from read_side.search import LONGEST
 from tests.integration.api.graphql import asked, data
 from tests.integration.api.server import Client, Server
-from tests.integration.projector.sample_log import ACTOR, raws
-from write_side import commands as c
+from tests.integration.projector.sample_log import raws
 from write_side.domain.definition import Field
 from write_side.domain.events import Translation
-from write_side.domain.identity import new_id
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -184,22 +182,8 @@ async def test_more_matches_than_are_ranked_have_no_total(
 async def test_an_import_is_found(server: Server) -> None:
     given = await server.workspace("importers")
     await given.content_type()
-    await given.does(
-        c.ImportEntries,
-        scope=given.scope,
-        content_type_slug="posts",
-        import_id=new_id(),
-        file_name="f.csv",
-        entries=[
-            c.CreateEntry(
-                actor=ACTOR,
-                scope=given.scope,
-                content_type_slug="posts",
-                title=f"Imported {number}",
-                slug=f"imported-{number}",
-            )
-            for number in range(50)
-        ],
+    await given.imports(
+        {"title": f"Imported {number}", "slug": f"imported-{number}"} for number in range(50)
     )
     await server.caught_up()
     found = await slugs(server.client("secret-of-importers"), POSTS + "q=imported&status=draft")

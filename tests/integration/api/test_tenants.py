@@ -1,5 +1,5 @@
-"""A hundred workspaces that are as alike as can be: each key sees its own, and of the others not
-even that they are there."""
+"""A hundred workspaces that are as similar as possible: each key sees its own, and cannot tell that
+the others exist."""
 
 from __future__ import annotations
 

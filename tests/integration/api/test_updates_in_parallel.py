@@ -1,4 +1,4 @@
-"""Many clients of two API processes update one entry, none of them saying what it expects.
+"""Many clients of two API processes update one entry, without an expected version.
 
 CONTENTLOG_TEST_LAWS=1 sends a thousand updates.
 """
@@ -19,7 +19,7 @@ from tests.integration.api import graphql
 from tests.integration.api.server import Client
 from tests.integration.live_projector import until
 from tests.integration.projector.sample_log import SCOPE, Given
-from tests.processes import Processes
+from tests.processes import Processes, apis
 from write_side import commands as c
 from write_side.domain.definition import Field
 from write_side.domain.entry_changes import Change
@@ -40,13 +40,8 @@ def processes(database_url: str, tmp_path: Path) -> Iterator[list[Processes]]:
         Processes(database_url, tmp_path / f"{n}.log", CONTENTLOG_READ_YOUR_WRITES_MS="0")
         for n in range(2)
     ]
-    try:
-        for process in started:
-            process.start("api")
+    with apis(started):
         yield started
-    finally:
-        for process in started:
-            process.stop()
 
 
 async def sends(client: Client, entry_id: str, field: str) -> list[tuple[int, int]]:

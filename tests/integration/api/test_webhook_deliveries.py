@@ -1,4 +1,5 @@
-"""Changes reach the endpoints of webhooks: in order, at least once, when they can be read."""
+"""Changes are delivered to the endpoints of webhooks: in order, at least once, when they can be
+read."""
 
 from __future__ import annotations
 
@@ -26,7 +27,6 @@ from tests.integration.api.server import Client, Server
 from tests.integration.live_projector import caught_up, connected, until
 from tests.integration.projector.sample_log import Given, raws
 from write_side import commands as c
-from write_side.domain.identity import Scope
 from write_side.domain.webhook import new_webhook_secret
 from write_side.store.webhook_cursors import ACTIVE_LOCK, Cursors
 
@@ -115,8 +115,7 @@ async def until_settled(given: Given, name: str = "search") -> None:
 async def test_types_events_and_environment_select(
     magazine: Given, hook: HookServer, deliverer: None
 ) -> None:
-    await magazine.does(c.AddEnvironment, scope=Scope("acme", "staging"))
-    staging = Given(magazine.repository, Scope("acme", "staging"))
+    staging = await magazine.staging()
     await staging.content_type()
     await create_webhook(magazine, hook, types=("posts", "authors"), events=("entry.created",))
     await magazine.content_type(slug="topics")

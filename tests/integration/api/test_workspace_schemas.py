@@ -17,7 +17,6 @@ from api.openapi.workspace import workspace_document
 from read_side.content_types import ContentTypeRow
 from tests.integration.api.server import Client, Server
 from tests.integration.projector.sample_log import BODY, Given, raws
-from write_side import commands as c
 from write_side.domain.definition import Field, Option
 
 DOCUMENT = "/v1/openapi.json"
@@ -63,8 +62,7 @@ async def test_a_new_type_appears_and_changes_the_tag(
 async def test_it_describes_the_environment_of_the_request(
     server: Server, client: Client, acme: Given
 ) -> None:
-    staging = Given(acme.repository, replace(acme.scope, environment="staging"))
-    await acme.does(c.AddEnvironment, scope=staging.scope)
+    staging = await acme.staging()
     await acme.content_type(slug="live")
     await staging.content_type(slug="next")
     await server.caught_up()

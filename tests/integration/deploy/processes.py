@@ -1,4 +1,4 @@
-"""Real processes for the tests: users of a server, and a look at what runs."""
+"""Real processes for the tests: users of a server, and which processes run."""
 
 import asyncio
 import os

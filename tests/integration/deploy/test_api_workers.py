@@ -135,7 +135,8 @@ async def test_they_share_a_port_and_their_counts_and_a_killed_one_is_replaced(
     assert stays in after
     assert killed not in after
     await count_is(workers, 40)
-    assert {file.name for file in folder.iterdir()} == files, "it counts on where the other ended"
+    # Its own gauges are written with the first request that it counts.
+    assert {file.name for file in folder.iterdir()} <= files, "it counts on where the other ended"
 
     workers.parent.send_signal(signal.SIGINT)
     assert await asyncio.to_thread(workers.parent.wait, PATIENCE) == 0

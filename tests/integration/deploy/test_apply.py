@@ -1,4 +1,4 @@
-"""A manifest brought into the log: what is told, what is done, and that twice is once."""
+"""A manifest is applied: what is printed and appended, and that a second run changes nothing."""
 
 from __future__ import annotations
 

@@ -204,7 +204,9 @@ def test_changes_are_printed_as_the_feed_has_them(run: Run, files: Path) -> None
     after = said(run("changes", "--workspace", "acme", "--json", "--after", token))
     assert [json.loads(line) for line in after] == changes[1:]
     assert said(run("changes", "--workspace", "acme", "--after", "now")) == []
-    assert "is no id of a change" in refused(run("changes", "--workspace", "acme", "--after", "x"))
+    assert "is not the id of a change" in refused(
+        run("changes", "--workspace", "acme", "--after", "x")
+    )
     assert "globex" in refused(run("changes", "--workspace", "globex"))
 
 
@@ -213,6 +215,7 @@ def test_an_unknown_stream_is_refused(run: Run, files: Path) -> None:
     (line,) = said(run("events", "--stream", "workspace/acme"))
     assert json.loads(line)["position"] == 1
     assert said(run("events", "--stream", "workspace/acme", "--after", "1")) == []
+    assert run("events", "--after", str(2**63)).exit_code == 2
     for options in ((), ("--follow",)):
         reason = refused(run("events", "--stream", "workspace/acm", *options))
         assert reason.startswith("there is no stream 'workspace/acm'; streams have names such as ")
@@ -329,6 +332,10 @@ def test_an_unreachable_server_is_one_line_without_its_password(run: Run) -> Non
             assert re.search(
                 r"cannot connect to PostgreSQL at .+ \(.+\): check CONTENTLOG_\w+_URL$", line
             )
+            assert "secret" not in line
+        for command in (("rebuild",), ("rollback",), ("verify",)):
+            line = refused(run(*command, url=url))
+            assert line.endswith(": run `contentlog doctor`")
             assert "secret" not in line
 
 
@@ -466,7 +473,7 @@ def test_invalid_cells_are_listed_and_nothing_is_imported(run: Run, files: Path)
     ]
     assert len(said(run("events"))) == 3
     other = run("import", "bad.csv", "--workspace", "acme", "--type", "songs")
-    assert refused(other) == "Content type not found"
+    assert refused(other) == "content type not found"
 
 
 def test_events_are_json_lines_and_can_be_followed(

@@ -1,4 +1,4 @@
-"""The demo comes whole, once, and whatever became of an earlier start."""
+"""The demo is created completely and only once, even if an earlier start was interrupted."""
 
 from __future__ import annotations
 

@@ -7,13 +7,13 @@ import json
 from collections.abc import Callable
 
 import asyncpg
+import pytest
 from click.testing import Result
 
 from deploy.databases import role_of
 from deploy.doctor.installation import check_replica
-from tests.databases import owner_of
 from tests.integration.deploy.test_cli import run
-from tests.integration.live_projector import caught_up, projecting
+from tests.integration.live_projector import caught_up, connected, projecting
 from tests.integration.projector.sample_log import Given
 from tests.processes import free_port
 from write_side import commands as c
@@ -49,12 +49,9 @@ def test_a_migrated_installation_without_projectors_has_one_problem(run: Run) ->
 
 
 async def test_it_finds_what_was_changed_in_the_databases(run: Run, database_url: str) -> None:
-    owner = await asyncpg.connect(owner_of(database_url))
-    try:
+    async with connected(database_url) as owner:
         role, _ = role_of(database_url)
         await owner.execute(f'GRANT UPDATE ON write_side.event TO "{role}"')
-    finally:
-        await owner.close()
     runtime = await asyncpg.connect(database_url)
     try:
         await runtime.execute("UPDATE read_model.checkpoint SET shape = 'another'")
@@ -106,7 +103,48 @@ def test_the_text_names_the_worst_first_and_each_fix_below_its_finding(run: Run)
     )
 
 
-def test_a_server_that_cannot_be_reached_is_one_line(run: Run) -> None:
-    result = run("doctor", url="postgresql://content@127.0.0.1:1/none")
+def test_servers_that_cannot_be_reached_are_problems_and_the_rest_is_looked_at(run: Run) -> None:
+    result = run("doctor", "--json", url="postgresql://content:secret@127.0.0.1:1/none")
     assert result.exit_code == 1
-    assert "cannot connect to PostgreSQL" in result.stderr
+    findings = json.loads(result.stdout)
+    away = [one for one in findings if one["text"].startswith("cannot connect to PostgreSQL")]
+    assert [(one["level"], one["subject"]) for one in away] == [
+        ("problem", "event store"),
+        ("problem", "read model"),
+    ]
+    assert "secret" not in result.stdout
+    assert found(result, "GiB free")["subject"] == "machine"
+
+
+async def test_a_read_model_that_is_missing_is_a_problem_and_the_rest_is_looked_at(
+    run: Run, database_url: str
+) -> None:
+    runtime = await asyncpg.connect(database_url)
+    try:
+        await runtime.execute("DROP SCHEMA read_model CASCADE")
+    finally:
+        await runtime.close()
+    result = run("doctor", "--json")
+    assert found(result, "run `contentlog migrate`")["subject"] == "read model"
+    assert found(result, "the runtime role cannot change events")["level"] == "ok"
+
+
+async def test_processes_that_cannot_be_looked_at_are_a_problem_and_the_rest_is_looked_at(
+    run: Run, database_url: str
+) -> None:
+    async with connected(database_url) as owner:
+        await owner.execute("DROP SCHEMA projector CASCADE")
+    result = run("doctor", "--json")
+    assert found(result, "run `contentlog migrate`")["subject"] == "processes"
+    assert found(result, "its tables are those of this version")["level"] == "ok"
+
+
+def test_a_refusal_by_postgresql_does_not_advise_to_run_the_doctor(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refused(*_: object) -> None:
+        raise asyncpg.QueryCanceledError("statement timeout")
+
+    monkeypatch.setattr("deploy.commands.doctor._look_at_store", refused)
+    finding = found(run("doctor", "--json"), "statement timeout")
+    assert finding["text"] == "PostgreSQL or the operating system refused: statement timeout"

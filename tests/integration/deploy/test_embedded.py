@@ -1,4 +1,4 @@
-"""The life of the embedded PostgreSQL: starts, stops, crashes, and what keeps it from running."""
+"""The embedded PostgreSQL: starts, stops, crashes, and what prevents a start."""
 
 import asyncio
 import os
@@ -22,6 +22,7 @@ from tests.integration.deploy.processes import (
     IS_ROOT,
     ask,
     has_proc,
+    inspect_running,
     kill_all_in,
     leave,
     needs_root,
@@ -109,14 +110,15 @@ def test_two_at_once_on_one_new_folder_share_one_server(data: Path, name: tuple[
     home_for(data, name)
     with user(data, *name) as first, user(data, *name) as second:
         assert url_of(first) == url_of(second)
-        postmasters = [pid for pid in running_in(data) if os.getpgid(pid) == pid]
-        assert len([pid for pid in postmasters if " -c " in arguments(pid)]) == 1
+        assert inspect_running(data, is_postmaster).count(True) == 1
         leave(first)
         leave(second)
 
 
-def arguments(pid: int) -> str:
-    return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
+def is_postmaster(process: Path) -> bool:
+    """Whether this folder of /proc is that of the process that started the server's others."""
+    leads_its_group = os.getpgid(int(process.name)) == int(process.name)
+    return leads_its_group and "\0-c\0" in (process / "cmdline").read_text()
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Who runs the embedded PostgreSQL, where root keeps what that user needs, who gets in."""
+"""The user that runs the embedded PostgreSQL, the files that it needs, and who may connect."""
 
 import os
 import pwd
@@ -13,7 +13,7 @@ from threading import Barrier
 import pytest
 
 from deploy.embedded import files, programs
-from deploy.embedded.programs import Account, by_name, for_server, our_own
+from deploy.embedded.programs import Account, by_name, current_account, for_server
 from deploy.embedded.server import EmbeddedPostgresError, use
 from tests.integration.deploy.processes import (
     ask,
@@ -27,7 +27,7 @@ from tests.integration.deploy.processes import (
 
 pytestmark = [pytest.mark.slow, needs_root, has_proc]
 
-SERVER = for_server(None) if os.geteuid() == 0 else our_own()
+SERVER = for_server(None) if os.geteuid() == 0 else current_account()
 NOBODY = by_name("nobody")
 STRANGER = next(
     other for other in pwd.getpwall() if other.pw_uid not in {0, SERVER.uid, NOBODY.uid}
@@ -105,7 +105,7 @@ def connect_as(account: Account, data: Path, sockets: Path) -> str:
 def test_other_users_of_the_machine_are_refused(data: Path) -> None:
     stranger = Account(STRANGER.pw_name, STRANGER.pw_uid, STRANGER.pw_gid)
     with use(data, durable=False):
-        assert connect_as(our_own(), data, data / "sockets") == "in\n"
+        assert connect_as(current_account(), data, data / "sockets") == "in\n"
         assert "Permission denied" in connect_as(stranger, data, data / "sockets")
         assert "Peer authentication failed" in connect_as(SERVER, data, data / "sockets")
 
@@ -210,9 +210,9 @@ def test_a_shelter_that_others_can_write_is_skipped(open_folder: Path) -> None:
     (open_folder / "ours").mkdir()
     linked.symlink_to(open_folder / "ours")
     unsafe = (strangers, writable, linked)
-    assert files.shelter((*unsafe, open_folder / "good")) == open_folder / "good"
+    assert files.protected_folder((*unsafe, open_folder / "good")) == open_folder / "good"
     with pytest.raises(EmbeddedPostgresError, match="make root the owner of one of them"):
-        files.shelter(unsafe)
+        files.protected_folder(unsafe)
 
 
 def test_links_of_other_users_are_not_followed(data: Path, tmp_path: Path) -> None:

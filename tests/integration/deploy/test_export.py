@@ -1,4 +1,4 @@
-"""`contentlog export`: a file that is there whole or not at all, and what it says besides."""
+"""`contentlog export`: a file that is complete or absent, and the notes."""
 
 from __future__ import annotations
 
@@ -134,9 +134,9 @@ def test_invalid_requests_are_refused_in_one_line_and_keep_the_file(
     file = tmp_path / "old.xlsx"
     file.write_text("as it was")
     refusals: list[tuple[dict[str, Any], list[str], str]] = [
-        ({"workspace": "nobody"}, [], "There is no workspace 'nobody'"),
+        ({"workspace": "nobody"}, [], "there is no workspace 'nobody'"),
         ({"kind": "nothing"}, [], "there is no content type 'nothing' in production of 'acme'"),
-        ({}, ["--environment", "staging"], "This team has no staging environment yet"),
+        ({}, ["--environment", "staging"], "this team has no staging environment yet"),
     ]
     for named, options, reason in refusals:
         result = export(*options, "--output", "old.xlsx", **named)

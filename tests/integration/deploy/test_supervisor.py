@@ -1,4 +1,4 @@
-"""Children of a real parent: kept alive, ended with it, never left behind."""
+"""Children of a real parent: kept alive, ended with it, never orphaned."""
 
 import asyncio
 import logging

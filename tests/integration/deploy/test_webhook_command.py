@@ -159,7 +159,7 @@ def test_replay_takes_a_time_or_the_id_of_a_change(
 
 
 def test_an_unknown_endpoint_is_one_line(run: Run, secret: str) -> None:
-    unknown = "contentlog: There is no webhook 'none' in this workspace\n"
+    unknown = "contentlog: there is no webhook 'none' in this workspace\n"
     for name, *options in (
         ("deliveries",),
         ("test",),
@@ -170,4 +170,4 @@ def test_an_unknown_endpoint_is_one_line(run: Run, secret: str) -> None:
         said = run("webhook", name, "none", *WHERE, *options)
         assert (said.exit_code, said.stderr) == (1, unknown), name
         said = run("webhook", name, "none", "--workspace", "rival", *options)
-        assert said.stderr == "contentlog: There is no workspace 'rival'\n", name
+        assert said.stderr == "contentlog: there is no workspace 'rival'\n", name

@@ -1,4 +1,4 @@
-"""What hypothesis draws to tell a log: little of each kind, so that things meet."""
+"""Commands as hypothesis draws them: few of each kind, so that they meet."""
 
 from __future__ import annotations
 

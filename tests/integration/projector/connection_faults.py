@@ -1,4 +1,4 @@
-"""Connections that are lost in the middle of whatever is being done on them."""
+"""Connections that are lost in the middle of any operation."""
 
 from __future__ import annotations
 

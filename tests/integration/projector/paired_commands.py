@@ -1,4 +1,4 @@
-"""Tells commands twice: to the service, and to the naive model of what it must do."""
+"""Applies commands twice: to the service, and to the naive model of it."""
 
 from __future__ import annotations
 

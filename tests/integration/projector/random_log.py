@@ -1,4 +1,4 @@
-"""A log in which everything happens that can: commands at random, the same for one seed."""
+"""A log in which everything happens that can: random commands, the same for one seed."""
 
 from __future__ import annotations
 

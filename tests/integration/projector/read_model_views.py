@@ -1,4 +1,4 @@
-"""Everything a reader can see of one environment, held against what the specification says."""
+"""Everything that a reader can see of one environment, compared with the specification."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was: every state that anything ever had, and who had a slug at a time."""
+"""The past: every state that anything had, and who had a slug at a time."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Values of fields as behaviour.md has them, in plain dicts and loops: what is accepted, what is
-lacking, what is shown. It has no code in common with what it is held against.
+"""Values of fields as behaviour.md describes them, in plain dicts and loops: what is accepted, what
+is missing, what is shown. It shares no code with what it is compared with.
 
 A field is a dict: ``slug``, ``type``, and where it has them ``required``, ``multiple``, ``range``,
 ``options`` (values), ``to`` (slugs of types) and ``fields`` (a repeater's own).

@@ -1,18 +1,20 @@
-"""Commands to make a log of, and entries as the read model has them."""
+"""Commands for a log, and entries as the read model has them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
 from msgspec import Raw
+from msgspec.structs import replace
 
 from tests.integration.live_projector import connected
 from write_side import commands as c
 from write_side.dispatch import execute
 from write_side.domain.definition import Field, Stage
 from write_side.domain.events import ContentTypeCreated, EntryCreated, Plan, Translation
-from write_side.domain.identity import Actor, Scope
+from write_side.domain.identity import Actor, Scope, new_id
 from write_side.postgres.connection import Connection
 from write_side.repository import Repository
 
@@ -45,6 +47,12 @@ class Given:
         await self.workspace(staging=True)
         return await self.content_type()
 
+    async def staging(self) -> Given:
+        """Sets up the staging environment of the workspace."""
+        staging = Given(self.repository, replace(self.scope, environment="staging"))
+        await staging.does(c.AddEnvironment, scope=staging.scope)
+        return staging
+
     async def content_type(self, *fields: Field, slug: str = "posts", **more: Any) -> str:
         event = await self.does(
             c.CreateContentType,
@@ -72,6 +80,22 @@ class Given:
         )
         assert isinstance(event, EntryCreated)
         return event.entry_id
+
+    async def imports(
+        self, entries: Iterable[Mapping[str, Any]], *, type_slug: str = "posts", **more: Any
+    ) -> None:
+        """Entries in one append."""
+        creates = [
+            c.CreateEntry(actor=ACTOR, scope=self.scope, content_type_slug=type_slug, **entry)
+            for entry in entries
+        ]
+        await self.does(
+            c.ImportEntries,
+            scope=self.scope,
+            content_type_slug=type_slug,
+            entries=creates,
+            **{"import_id": new_id(), "file_name": "f.csv", **more},
+        )
 
     async def update(self, entry_id: str, **changes: Any) -> None:
         await self.does(c.UpdateEntry, scope=self.scope, entry_id=entry_id, **changes)

@@ -1,4 +1,4 @@
-"""The tables are a function of the log alone, however it is cut into batches."""
+"""The tables are a function of the log alone, however it is divided into batches."""
 
 from __future__ import annotations
 

@@ -19,7 +19,6 @@ from read_side.engine import EngineRefused, is_distributed
 from read_side.notices import CHANNEL, Notice, decode_notice
 from read_side.pool import fetch, open_pool
 from read_side.status import read_status
-from tests.engines import engine
 from tests.integration.live_projector import caught_up, connected, head_of, projecting
 from tests.integration.projector.random_log import Story
 from tests.integration.projector.rebuilds import build_settings, schemas, silent
@@ -30,9 +29,6 @@ MOVE = "UPDATE read_model.checkpoint SET position = $1"
 ANNOUNCE = "UPDATE projector.announced SET position = $1"
 WARN = "DO $$ BEGIN RAISE WARNING 'failed to commit transaction on worker:5432'; END $$"
 DURABLE = "SHOW synchronous_commit"
-pytestmark = pytest.mark.skipif(
-    engine().model_engine == "citus", reason="the read model has the table already"
-)
 
 
 async def spread(url: str) -> None:
@@ -155,6 +151,18 @@ async def test_commits_of_a_distributed_read_model_wait_for_the_disk(database_ur
     await spread(database_url)
     model = await connect_model(database_url)
     assert await model.fetchval(DURABLE) == "on"
+    await begin_epoch(model)
+    assert await model.fetchval(DURABLE) == "on"
+    await model.close()
+
+
+async def test_so_do_those_of_a_projector_that_came_before_the_read_model(
+    empty_database_url: str,
+) -> None:
+    model = await connect_model(empty_database_url)
+    async with connected(empty_database_url) as connection:
+        await schema.create(connection)
+    await spread(empty_database_url)
     await begin_epoch(model)
     assert await model.fetchval(DURABLE) == "on"
     await model.close()

@@ -1,4 +1,4 @@
-"""One projector at a time: the lock says who, and the epoch fences off who was."""
+"""One projector at a time: the lock admits one, and the epoch fences off the previous one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The projector as it runs: it follows, begins again after what passes, and misses nothing."""
+"""The projector as it runs: it follows, begins again after temporary faults, and misses nothing."""
 
 from __future__ import annotations
 

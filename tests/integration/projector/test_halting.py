@@ -1,4 +1,4 @@
-"""Where it must not go on, the projector halts, says so, and moves nothing."""
+"""If it must not continue, the projector halts, says so, and changes nothing."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ INSERT INTO write_side.event SELECT position, $1, 1, $2, $3, now() FROM at"""
 RESTORE = "DELETE FROM write_side.event WHERE notification_id > $1"
 HEAD = "UPDATE write_side.head SET position = $1"
 SAID = "SELECT halted FROM projector.process"
+REFUSE_ONE = "ALTER TABLE read_model.entry ADD CONSTRAINT refused CHECK (slug <> 'one')"
 
 
 @pytest.fixture(autouse=True)
@@ -217,15 +218,19 @@ async def test_an_unexpected_fault_halts_it_and_is_reported(
 ) -> None:
     """It would come again with the next life: ending the process over and over says nothing."""
     await given.magazine()
-    await execute(database_url, ("ALTER TABLE read_model.entry ADD CHECK (slug <> 'one')",))
+    await execute(database_url, (REFUSE_ONE,))
     await given.entry("one")
     async with projecting(database_url):
-        await until_halted(database_url, "CheckViolationError")
+        await until_halted(database_url, "unexpected error")
         assert await checkpoint_of(database_url) == 0
-        await execute(
-            database_url, ("ALTER TABLE read_model.entry DROP CONSTRAINT entry_slug_check",)
-        )
+        await execute(database_url, ("ALTER TABLE read_model.entry DROP CONSTRAINT refused",))
         await caught_up(database_url)
+
+
+async def test_without_a_migration_it_says_what_to_run(database_url: str) -> None:
+    await execute(database_url, ("DROP SCHEMA write_side CASCADE",))
+    async with projecting(database_url):
+        await until_halted(database_url, "run `contentlog migrate`")
 
 
 async def test_a_read_model_of_a_different_shape_is_not_written(

@@ -1,4 +1,4 @@
-"""Bounds on what is held and sent at once: with each as low as can be, the tables are the same."""
+"""Bounds on what is held and sent at once: with the lowest bounds, the tables are the same."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import asyncio
 
 import pytest
 
-from projector import background, log, stored_rows, writer
-from projector import rows as model_rows
+from projector import background, entry_rows, log, stored_rows, writer
 from projector.checkpoint import begin_epoch
 from projector.process import connect_model
 from tests.integration.live_projector import (
@@ -28,7 +27,7 @@ from write_side.repository import Repository
 @pytest.fixture
 def no_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """A statement, a batch and a chunk have room for one entry."""
-    monkeypatch.setattr(model_rows, "PORTION", 1)
+    monkeypatch.setattr(entry_rows, "PORTION", 1)
     monkeypatch.setattr(stored_rows, "FEW", 0)
     monkeypatch.setattr(stored_rows, "LOADED_BYTES", 1)
     monkeypatch.setattr(background, "CHUNK_BYTES", 1)

@@ -28,7 +28,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from projector import background, stored_rows, writer
+from projector import background, entry_rows, stored_rows, writer
 from projector import rows as model_rows
 from projector.checkpoint import CheckpointConflict
 from projector.rebuild import build, replay, switch
@@ -101,7 +101,7 @@ def small_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     for module, name, bound in (
         (writer, "COPY_FROM", 3),
         (past_versions, "FEW", 3),
-        (model_rows, "PORTION", 300),
+        (entry_rows, "PORTION", 300),
         (model_rows, "BLOCKS", BLOCKS),
         (build, "BLOCKS", BLOCKS),
         (stored_rows, "FEW", 1),

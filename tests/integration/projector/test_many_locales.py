@@ -25,7 +25,6 @@ from tests.integration.live_projector import connected, project_all
 from tests.integration.projector.rebuilds import build_settings, rebuild, silent
 from tests.integration.projector.sample_log import ACTOR, Given, rows
 from tests.integration.projector.test_partitions import grow
-from write_side import commands as c
 from write_side.domain.events import EntryCreated, Translation
 from write_side.domain.identity import ENVIRONMENTS, Scope, entry_stream, new_id
 from write_side.postgres.statements import statements
@@ -103,7 +102,7 @@ async def fill(url: str) -> None:
         repository, events = Repository(recorder, EventMapper()), []
         given = Given(repository)
         await given.workspace(staging=True)
-        await given.does(c.AddEnvironment, scope=Scope("acme", "staging"))
+        await given.staging()
         for environment in ENVIRONMENTS:
             type_id = await Given(repository, Scope("acme", environment)).content_type()
             events += [translated(environment, type_id, f"entry-{n}") for n in range(2)]

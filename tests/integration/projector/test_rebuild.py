@@ -1,4 +1,4 @@
-"""A rebuild: the same tables from the log alone, put in the place of the live ones."""
+"""A rebuild: the same tables, from the log alone, replace the live ones."""
 
 from __future__ import annotations
 
@@ -238,7 +238,7 @@ async def test_one_at_a_time(database_url: str) -> None:
 async def test_status_shows_it_while_it_runs(database_url: str) -> None:
     async with exclusive_operation(database_url, "rebuild", silent) as work:
         work.begin("replay", 10)
-        work.go_on(4)
+        work.advance(4)
 
         async def told() -> bool:
             status = (await status_of(database_url)).work

@@ -5,36 +5,32 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
-from urllib.parse import urlsplit
 
-import asyncpg
 import pytest
 
-from projector.log import Log
 from projector.rebuild import operations as module
-from projector.rebuild.build import Build
 from projector.rebuild.comparison import snapshot
 from projector.rebuild.progress import Operation
-from projector.rebuild.switch import TO_NEXT, Candidate
-from read_side.schema import LIVE, NEXT, PREVIOUS
-from tests.databases import owner_of
+from projector.rebuild.switch import TO_NEXT
+from read_side.schema import LIVE, PREVIOUS
 from tests.engines import Citus, engine
-from tests.integration.live_projector import (
-    connected,
-    dump,
-    head_of,
-    project_all,
-    projecting,
-    until,
+from tests.integration.live_projector import connected, head_of, project_all, projecting, until
+from tests.integration.projector.citus_workers import on_worker, worker_of_acme
+from tests.integration.projector.marked_read_models import (
+    ALL_WORKSPACES,
+    ENTRIES,
+    ONE_WORKSPACE,
+    Reader,
+    candidate_with_mark,
+    mark,
+    project_with_marks,
 )
 from tests.integration.projector.random_log import WORKSPACES, Story
-from tests.integration.projector.rebuilds import build_settings, rebuild, rollback, schemas, silent
+from tests.integration.projector.rebuilds import build_settings, rollback, schemas, silent
 from tests.integration.projector.sample_log import Given
-from tests.integration.projector.slow_proxy import SlowProxy, slow_proxy
 from write_side.domain.identity import Scope
 from write_side.postgres.connection import Connection
 from write_side.repository import Repository
@@ -44,40 +40,11 @@ pytestmark = [
     pytest.mark.skipif(not isinstance(engine(), Citus), reason="only with --engine citus"),
 ]
 
-ENTRIES = 3
-MARKS = ("UPDATE {}.entry SET title = $1", "UPDATE {}.workspace SET name = $1")
-ONE_WORKSPACE = """
-SELECT e.title, w.name, c.epoch, count(*) AS n FROM read_model.entry e
-JOIN read_model.workspace w ON w.slug = e.workspace CROSS JOIN read_model.checkpoint c
-WHERE e.workspace = 'acme' GROUP BY 1, 2, 3"""
-ALL_WORKSPACES = """
-SELECT e.title, w.name, count(*) AS n FROM read_model.entry e
-JOIN read_model.workspace w ON w.slug = e.workspace GROUP BY 1, 2"""
 
-
-async def mark(connection: Connection, schema: str, number: int) -> None:
-    """Every row says which read model it is of."""
-    for statement in MARKS:
-        await connection.execute(statement.format(schema), str(number))
-
-
-class Reader:
-    """Reads over and over with one prepared statement, as a pool's connection does."""
-
-    def __init__(self, connection: Connection, query: str, entries: int) -> None:
-        self._connection = connection
-        self._query = query
-        self._entries = entries
-        self._seen = 0
-        self.reads: Counter[int] = Counter()
-
-    async def read(self) -> None:
-        [row] = await self._connection.fetch(self._query)
-        assert (row["title"], row["n"]) == (row["name"], self._entries)
-        number = int(row["title"])
-        assert number >= self._seen
-        self._seen = number
-        self.reads[number] += 1
+@pytest.fixture
+async def marked(repository: Repository, database_url: str) -> str:
+    await project_with_marks(repository, database_url)
+    return database_url
 
 
 @asynccontextmanager
@@ -93,30 +60,6 @@ async def meanwhile(*work: Callable[[], Awaitable[None]]) -> AsyncIterator[None]
         yield
         for task in tasks:
             task.cancel()
-
-
-@pytest.fixture
-async def marked(repository: Repository, database_url: str) -> str:
-    """The database of a log with some entries in each of two workspaces, projected."""
-    for workspace in WORKSPACES:
-        given = Given(repository, Scope(workspace, "production"))
-        await given.magazine()
-        for number in range(ENTRIES):
-            await given.entry(f"entry-{number}")
-    await project_all(database_url, database_url)
-    async with connected(database_url) as connection:
-        await mark(connection, LIVE, 0)
-    return database_url
-
-
-@asynccontextmanager
-async def candidate_with_mark(url: str, number: int) -> AsyncIterator[Candidate]:
-    settings = build_settings(url)
-    async with module.connections(settings, NEXT) as (store, model):
-        build = Build(settings, NEXT, store, model, Operation(silent))
-        candidate = await build.make(await Log(store).head())
-        await mark(model, NEXT, number)
-        yield candidate
 
 
 async def test_no_read_mixes_two_read_models_or_goes_back(marked: str) -> None:
@@ -168,109 +111,6 @@ async def is_locking(connection: Connection) -> bool:
             "AND wait_event_type = 'Lock' AND datname = current_database()"
         )
     )
-
-
-PREPARED = "SELECT count(*) FROM pg_prepared_xacts WHERE database = current_database()"
-WORKERS = """
-SELECT nodeid, nodename, nodeport, get_shard_id_for_distribution_column('read_model.entry', 'acme')
-    IN (SELECT shardid FROM pg_dist_placement p WHERE p.groupid = n.groupid) AS is_read
-FROM pg_dist_node n WHERE groupid > 0"""
-ANNOUNCED = "SELECT epoch FROM projector.announced"
-BEHIND_PROXY = "SELECT citus_update_node($1, '127.0.0.1', $2)"
-
-
-@asynccontextmanager
-async def behind_proxy(
-    url: str, coordinator: Connection
-) -> AsyncIterator[tuple[Connection, SlowProxy]]:
-    """The worker that has the workspace of ONE_WORKSPACE, and the coordinator's way to it."""
-    [node] = [row for row in await coordinator.fetch(WORKERS) if row["is_read"]]
-    async with (
-        slow_proxy(node["nodename"], node["nodeport"]) as proxy,
-        connected(on_node(url, node)) as worker,
-    ):
-        await coordinator.execute(BEHIND_PROXY, node["nodeid"], proxy.port)
-        yield worker, proxy
-
-
-async def test_a_worker_cut_off_in_the_midst_of_the_commit_is_repaired(marked: str) -> None:
-    """It has prepared the switch, and the process that switched is gone too. What is read
-    meanwhile is of one read model, or an error."""
-    expected = await dump(marked)
-    async with (
-        connected(marked) as coordinator,
-        behind_proxy(marked, coordinator) as (worker, proxy),
-    ):
-        async with candidate_with_mark(marked, 1) as candidate:
-            switching = await cut_off_after_prepare(candidate, proxy, worker)
-            candidate.model.terminate()
-            await asyncio.gather(switching, return_exceptions=True)
-        assert await worker.fetchval(PREPARED) == 1
-        proxy.is_slow = False
-        reader = Reader(coordinator, ONE_WORKSPACE, ENTRIES)
-        for _ in range(20):
-            try:
-                await reader.read()
-            except asyncpg.PostgresError:
-                continue
-        # As Citus does by itself once a minute.
-        await until(lambda: recovered(coordinator, worker))
-        await reader.read()
-        await rebuild(marked, accept=True)
-        assert await dump(marked) == {**expected, **await unmarked(marked)}
-        assert await schemas(marked) == [LIVE, PREVIOUS]
-
-
-async def test_a_switch_that_a_worker_did_not_confirm_is_announced_by_the_projector(
-    marked: str,
-) -> None:
-    async with (
-        connected(marked) as coordinator,
-        behind_proxy(marked, coordinator) as (worker, proxy),
-    ):
-        before = await coordinator.fetchval(ANNOUNCED)
-        async with candidate_with_mark(marked, 1) as candidate:
-            switching = await cut_off_after_prepare(candidate, proxy, worker)
-            with pytest.raises(ConnectionError, match="may not have committed"):
-                await switching
-        assert await worker.fetchval(PREPARED) == 1
-        assert await coordinator.fetchval(ANNOUNCED) == before
-        proxy.is_slow = False
-        async with projecting(marked):
-            await until(lambda: recovered(coordinator, worker))
-            await until(lambda: is_announced_after(coordinator, before))
-
-
-async def is_announced_after(coordinator: Connection, epoch: int) -> bool:
-    return bool(await coordinator.fetchval(ANNOUNCED) > epoch)
-
-
-async def cut_off_after_prepare(
-    candidate: Candidate, proxy: SlowProxy, worker: Connection
-) -> asyncio.Task[None]:
-    """The switch whose commit the worker has prepared and will not hear of."""
-    proxy.is_slow = True
-    switching = asyncio.create_task(candidate.switch(TO_NEXT))
-    await until(lambda: worker.fetchval(PREPARED))
-    proxy.cut_off()
-    return switching
-
-
-async def recovered(coordinator: Connection, worker: Connection) -> bool:
-    await coordinator.execute("SELECT recover_prepared_transactions()")
-    return not int(await worker.fetchval(PREPARED))
-
-
-async def unmarked(url: str) -> dict[str, list[str]]:
-    """The two tables of which the marks are gone, because they were built again."""
-    found = await dump(url)
-    return {table: found[table] for table in ("entry", "workspace")}
-
-
-def on_node(url: str, node: asyncpg.Record) -> str:
-    parts = urlsplit(owner_of(url))
-    login = parts.netloc.rpartition("@")[0]
-    return parts._replace(netloc=f"{login}@{node['nodename']}:{node['nodeport']}").geturl()
 
 
 LAST_CHANGES = "SELECT workspace, max(position) AS last, count(*) AS n FROM change GROUP BY 1"
@@ -347,9 +187,9 @@ async def test_what_is_wrong_on_one_worker_is_found_in_each_table(
     async with connected(database_url) as coordinator:
         tables = {row["relation"] for row in await coordinator.fetch(DIGESTED)}
         assert tables == CHANGES.keys()
-        [node] = [row for row in await coordinator.fetch(WORKERS) if row["is_read"]]
+        address = await worker_of_acme(coordinator)
         shards = await coordinator.fetch(SHARDS, list(tables))
-    async with connected(on_node(database_url, node), **DIRECTLY) as worker:
+    async with connected(on_worker(database_url, address), **DIRECTLY) as worker:
         for table, shard in shards:
             value, key = CHANGES[table]
             for statement in WRONG[kind]:

@@ -1,4 +1,4 @@
-"""The moment of the switch: who reads, who writes, who projects, and who is fenced off."""
+"""The moment of the switch: readers, writers and projectors, and the one that is fenced off."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from projector.writer import Writer
 from read_side.notices import CHANNEL, Notice, decode_notice
 from read_side.schema import DISCARDED, LIVE, NEXT, PREVIOUS
 from tests.databases import RUNTIME
-from tests.engines import Citus, engine
 from tests.integration.live_projector import (
+    blocked,
     caught_up,
     checkpoint_of,
     connected,
@@ -48,7 +48,6 @@ from write_side.store.log_reader import ENTRIES
 ROUNDS = 3
 LOST = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError)
 COUNT = "SELECT count(*) FROM read_model.entry"
-WAITS_OF_NODES = "SELECT count(*) FROM citus_lock_waits"
 POSITION = "SELECT position FROM read_model.checkpoint"
 
 
@@ -182,17 +181,6 @@ async def test_a_switch_that_waits_for_a_silent_store_is_aborted_and_blocks_no_o
     await project_all(database_url, database_url)
     assert await rows(database_url, "SELECT slug FROM entry") == [("one",)]
     assert await schemas(database_url) == [LIVE, NEXT]
-
-
-async def blocked(connection: Connection) -> bool:
-    if isinstance(engine(), Citus) and await connection.fetchval(WAITS_OF_NODES):
-        return True
-    return bool(
-        await connection.fetchval(
-            "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' "
-            "AND datname = current_database()"
-        )
-    )
 
 
 async def test_the_projector_continues_in_the_new_model_at_once(

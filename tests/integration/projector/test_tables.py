@@ -1,4 +1,4 @@
-"""What each event makes of the tables, through every command there is."""
+"""The rows that each event leads to, through every command."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ from tests.store_clock import Clock, follow_clock
 from write_side import commands as c
 from write_side.domain.entry_changes import actor_name
 from write_side.domain.events import Plan, Translation
-from write_side.domain.identity import Scope
 
 LOCALES = "SELECT locale, title, fields::text FROM entry_locale WHERE id = $1::uuid ORDER BY 1"
 
@@ -34,7 +33,7 @@ async def test_a_workspace_with_its_plan_and_environments(given: Given, database
     await given.workspace(entries=3)
     await given.does(c.RenameWorkspace, workspace="acme", name="Acme & Sons")
     await given.does(c.ChangePlan, workspace="acme", plan=Plan(staging=True, entries=5))
-    await given.does(c.AddEnvironment, scope=Scope("acme", "staging"))
+    await given.staging()
     await project_all(database_url, database_url)
     [(slug, name, plan, environments)] = await rows(
         database_url, "SELECT slug, name, plan::text, environments FROM workspace"
@@ -88,19 +87,8 @@ async def test_the_media_library(given: Given, database_url: str) -> None:
 
 async def test_an_import_and_its_entries(given: Given, database_url: str) -> None:
     type_id = await given.magazine()
-    entries = [
-        c.CreateEntry(actor=ACTOR, scope=SCOPE, content_type_slug="posts", title=title)
-        for title in ("One", "Two")
-    ]
-    await given.does(
-        c.ImportEntries,
-        scope=SCOPE,
-        content_type_slug="posts",
-        import_id="i-1",
-        file_name="posts.csv",
-        entries=entries,
-        skipped=4,
-    )
+    titles = [{"title": "One"}, {"title": "Two"}]
+    await given.imports(titles, import_id="i-1", file_name="posts.csv", skipped=4)
     await project_all(database_url, database_url)
     [run] = await rows(
         database_url,
@@ -312,8 +300,7 @@ async def test_a_type_removed_with_its_entries_and_created_again_in_one_batch(
 
 async def test_staging_is_isolated_from_production(given: Given, database_url: str) -> None:
     await given.magazine()
-    await given.does(c.AddEnvironment, scope=Scope("acme", "staging"))
-    staging = Given(given.repository, Scope("acme", "staging"))
+    staging = await given.staging()
     await staging.content_type()
     await given.entry("one")
     await staging.entry("one", translations={"fr-FR": Translation("Un")})

@@ -1,4 +1,4 @@
-"""Verify: whatever is not as the log says is found, named, and only then mended."""
+"""Verify: every difference from the log is found, named, and repaired only on request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A read model that holds some workspaces: what it has, and that it holds no others by mistake."""
+"""A read model that holds some workspaces: what it contains, and that it contains no others by
+mistake."""
 
 from __future__ import annotations
 

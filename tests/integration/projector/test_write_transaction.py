@@ -16,7 +16,7 @@ from projector.log import Log
 from projector.process import connect_model
 from projector.write_transaction import combined, write_transaction
 from projector.writer import Writer
-from tests.integration.live_projector import connected, dump, project_all, until
+from tests.integration.live_projector import blocked, connected, dump, project_all, until
 from tests.integration.projector.sample_log import Given, raws, rows
 from write_side.domain.events import Translation
 from write_side.postgres.connection import Connection
@@ -24,7 +24,6 @@ from write_side.postgres.connection import Connection
 FRENCH = {"fr-FR": Translation("Un", raws(body="Texte"))}
 LONGEST_KEPT = 15 * 1024
 """asyncpg keeps no longer statement prepared."""
-WAITS = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND pid = $1"
 
 
 @pytest.fixture
@@ -144,17 +143,13 @@ async def test_a_checkpoint_that_moves_while_the_statement_waits_undoes_it(
     async with connected(database_url) as store:
         batch = await Log(store).read(checkpoint.position)
     before = await dump(database_url)
-    pid: Any = await model.fetchval("SELECT pg_backend_pid()")
     async with connected(database_url, search_path="read_model") as other:
         async with other.transaction():
             await begin_epoch(other)
             writing = asyncio.create_task(writer.write(batch, checkpoint))
 
-            async def waits() -> bool:
-                async with connected(database_url) as watcher:
-                    return bool(await watcher.fetchval(WAITS, pid))
-
-            await until(waits)
+            async with connected(database_url) as watcher:
+                await until(lambda: blocked(watcher))
         with pytest.raises(CheckpointConflict):
             await writing
     assert await dump(database_url) == before

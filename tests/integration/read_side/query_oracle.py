@@ -1,4 +1,4 @@
-"""Filters, sort keys and pages over entries in memory, as naively as can be."""
+"""Filters, sort keys and pages over entries in memory, in the simplest way."""
 
 from __future__ import annotations
 

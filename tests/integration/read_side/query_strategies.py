@@ -1,5 +1,5 @@
-"""What hypothesis draws to ask of lists: filters, sort keys and pages, and the values that entries
-have in the fields that can be named."""
+"""Lists as hypothesis draws them: filters, sort keys and pages, and the values that entries have in
+the fields."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from typing import Any
 
 import hypothesis.strategies as st
 import msgspec
+from msgspec.structs import replace
 
+from read_side.queries.comparison import ATTRIBUTES
 from read_side.queries.request import EntryQuery, Filter, SortKey
 from write_side.domain.definition import Field, Option
 
@@ -40,7 +42,7 @@ BUILT_IN_TIMES = ("createdAt", "updatedAt", "publishedAt")
 CHOICES = ("stage", "fields.featured", "fields.category", "fields.author")
 MULTIPLE = ("fields.tags", "fields.related")
 SORTABLE = (*TEXTUAL, *ORDERED, *BUILT_IN_TIMES, *CHOICES)
-SORT_KEYS = (*SORTABLE, "id", "status", "language", "contentType")
+SORT_KEYS = (*SORTABLE, "id", *ATTRIBUTES)
 EQUALITY = ("eq", "ne", "in", "nin", "exists")
 ORDER = (*EQUALITY, "lt", "lte", "gt", "gte")
 
@@ -153,4 +155,19 @@ def queries(draw: st.DrawFn) -> EntryQuery:
         limit=draw(st.integers(1, 12)),
         offset=draw(st.sampled_from([0, 0, 1, 5, 200])),
         custom=type_slug is not None,
+    )
+
+
+@st.composite
+def sorted_by_attributes(draw: st.DrawFn) -> EntryQuery:
+    """Among other keys, and often across statuses and languages."""
+    query = draw(queries())
+    names = draw(st.lists(st.sampled_from(ATTRIBUTES), min_size=1, max_size=3, unique=True))
+    added = [SortKey(name, draw(st.booleans())) for name in names]
+    others = [key for key in query.sort if key.field not in ATTRIBUTES]
+    return replace(
+        query,
+        status=draw(st.sampled_from([None, None, query.status])),
+        language=draw(st.sampled_from([None, None, query.language])),
+        sort=tuple(draw(st.permutations((*added, *others)[:3]))),
     )

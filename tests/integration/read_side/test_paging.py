@@ -29,7 +29,7 @@ STATUSES = ("draft", "published", "archived")
 LANGUAGES = ("en-US", "sv-SE")
 NEWEST_FIRST = """
 SELECT e.id::text, t.slug, e.status, e.language
-FROM entry e JOIN content_type t ON t.id = e.content_type_id
+FROM entry e JOIN content_type t ON (t.workspace, t.id) = (e.workspace, e.content_type_id)
 WHERE e.workspace = $1 AND e.environment = $2 ORDER BY e.created_at DESC, e.position DESC"""
 TYPES = "SELECT slug FROM content_type WHERE workspace = $1 AND environment = $2"
 

@@ -19,7 +19,6 @@ from read_side.pool import Pool, open_pool
 from read_side.queries.request import EntryQuery, Filter, SortKey
 from read_side.refusals import TooBroad
 from read_side.schema import LIVE
-from tests.databases import Databases
 from tests.integration.read_side.test_statements import READ_SIDE, explained, of_type, scans
 from write_side.domain.identity import Scope
 from write_side.domain.keys import list_id, text_key, time_key
@@ -96,15 +95,9 @@ VALUES = """
 SELECT position, content_type_id::text, status, title, created_at, updated_at FROM entry"""
 
 
-@pytest.fixture(scope="module")
-def filled_url(databases: Databases) -> Iterator[str]:
-    with databases.new() as url:
-        yield url
-
-
 @pytest.fixture
-async def filled(filled_url: str) -> AsyncIterator[Connection]:
-    connection = await asyncpg.connect(filled_url, server_settings={"search_path": LIVE})
+async def filled(module_database_url: str) -> AsyncIterator[Connection]:
+    connection = await asyncpg.connect(module_database_url, server_settings={"search_path": LIVE})
     if not await connection.fetchval("SELECT count(*) FROM content_type"):
         for sql, given in FILL:
             await connection.execute(sql, *given)
@@ -137,8 +130,8 @@ def values(entries: list[asyncpg.Record]) -> Iterator[tuple[Any, ...]]:
 
 
 @pytest.fixture
-async def pool(filled: Connection, filled_url: str) -> AsyncIterator[Pool]:
-    async with open_pool(filled_url) as pool:
+async def pool(filled: Connection, module_database_url: str) -> AsyncIterator[Pool]:
+    async with open_pool(module_database_url) as pool:
         yield pool
 
 

@@ -34,6 +34,7 @@ from tests.integration.read_side.query_strategies import (
     queries,
     random_values,
     shown,
+    sorted_by_attributes,
 )
 from write_side.repository import Repository
 from write_side.store.mapper import EventMapper
@@ -163,7 +164,7 @@ def walked(desk: Desk, query: EntryQuery) -> Iterator[str]:
 
 @pytest.mark.parametrize(("rows_", "chunk", "streams"), [LARGE, SMALL], ids=["collected", "walked"])
 @IN_THE_SUITE
-@given(query=queries())
+@given(query=queries() | sorted_by_attributes())
 def test_any_query_against_the_oracle(
     query: EntryQuery, rows_: int, chunk: int, streams: int, desk: Desk
 ) -> None:
@@ -173,7 +174,7 @@ def test_any_query_against_the_oracle(
 @pytest.mark.slow
 @pytest.mark.parametrize(("rows_", "chunk", "streams"), [LARGE, SMALL], ids=["collected", "walked"])
 @AT_LENGTH
-@given(query=queries())
+@given(query=queries() | sorted_by_attributes())
 def test_thousands_of_queries_against_the_oracle(
     query: EntryQuery, rows_: int, chunk: int, streams: int, desk: Desk
 ) -> None:

@@ -16,14 +16,13 @@ from projector.rows import BLOCKS
 from read_side.entries import INLINE
 from read_side.queries.budget import COUNTED, ROWS, Budget
 from read_side.queries.comparison import selection
-from read_side.queries.finder import Finder, Wanted
+from read_side.queries.finder import Finder, PageQuery
 from read_side.queries.lists import Combination, Lists
 from read_side.queries.pages import find
 from read_side.queries.request import Boundary, EntryQuery, Filter, SortKey
 from read_side.queries.statements import Statements
 from read_side.refusals import TooBroad
 from read_side.schema import LIVE
-from tests.databases import Databases
 from tests.integration.live_projector import connected
 from tests.integration.read_side.test_statements import (
     PROJECTOR,
@@ -94,20 +93,16 @@ def number(value: int) -> bytes:
     return key
 
 
-@pytest.fixture(scope="module")
-def filled_url(databases: Databases) -> Iterator[str]:
-    with databases.new() as url:
-        yield url
-
-
 @pytest.fixture
-async def explaining(filled_url: str) -> AsyncIterator[Explaining]:
+async def explaining(module_database_url: str) -> AsyncIterator[Explaining]:
     settings = {"search_path": LIVE, "jit": "off", "plan_cache_mode": "force_generic_plan"}
-    async with connected(filled_url, **settings) as connection:
+    async with connected(module_database_url, **settings) as connection:
         if not await connection.fetchval("SELECT count(*) FROM content_type"):
             await fill(connection)
         # Explaining deallocates all statements of its connection.
-        other = await asyncpg.connect(filled_url, server_settings=settings, statement_cache_size=0)
+        other = await asyncpg.connect(
+            module_database_url, server_settings=settings, statement_cache_size=0
+        )
         yield Explaining(connection, other)
         await other.close()
 
@@ -298,7 +293,7 @@ async def test_the_matches_of_a_search_are_checked_one_by_one(explaining: Explai
     lists = Lists(SCOPE, [Combination(TYPE, "posts", "published", "en-US", 180_000)])
     places = [(1, position) for position in range(1, ENTRIES, ENTRIES // ROWS)]
     statements = Statements(cast("Connection", explaining), SCOPE, lists)
-    page = Wanted(wanted.conditions, wanted.sort, None, 11)
+    page = PageQuery(wanted.conditions, wanted.sort, None, 11)
     total, found = await Finder(statements, lists, Budget(wanted), places).page(
         page, 0, counted=True
     )

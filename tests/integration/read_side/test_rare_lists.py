@@ -6,7 +6,7 @@ with a filter would find a page at once; for a rare list it would visit all entr
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 
 import asyncpg
@@ -16,7 +16,6 @@ from projector.rows import BLOCKS
 from read_side.entries import INLINE
 from read_side.schema import LIVE
 from read_side.shared_reads import TOGETHER
-from tests.databases import Databases
 from tests.integration.read_side.test_statements import (
     PROJECTOR,
     READ_SIDE,
@@ -63,15 +62,9 @@ RARE_LISTS: list[tuple[str, list[Any], int]] = [
 ]
 
 
-@pytest.fixture(scope="module")
-def skewed_url(databases: Databases) -> Iterator[str]:
-    with databases.new() as url:
-        yield url
-
-
 @pytest.fixture
-async def skewed(skewed_url: str) -> AsyncIterator[Connection]:
-    connection = await asyncpg.connect(skewed_url, server_settings={"search_path": LIVE})
+async def skewed(module_database_url: str) -> AsyncIterator[Connection]:
+    connection = await asyncpg.connect(module_database_url, server_settings={"search_path": LIVE})
     if not await connection.fetchval("SELECT count(*) FROM content_type"):
         await connection.execute(TYPES, POSTS, RARE)
         await connection.execute(MANY, POSTS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 
 import asyncpg
@@ -12,7 +12,6 @@ import pytest
 from projector.rows import BLOCKS
 from read_side.schema import LIVE
 from read_side.search import MOST, MOST_READ, Kind, search
-from tests.databases import Databases
 from tests.integration.read_side.test_statements import PROJECTOR, READ_SIDE, explained, scans
 from write_side.domain.identity import Scope
 from write_side.domain.words import BLOCK, lexeme_prefix, search_area
@@ -38,17 +37,11 @@ CROSS JOIN unnest($3::bigint[]) WITH ORDINALITY AS sizes (size, number)
 GROUP BY workspace, type_id, number, status, position / size * size"""
 
 
-@pytest.fixture(scope="module")
-def large_url(databases: Databases) -> Iterator[str]:
-    with databases.new() as url:
-        yield url
-
-
 @pytest.fixture
-async def large(large_url: str) -> AsyncIterator[Connection]:
+async def large(module_database_url: str) -> AsyncIterator[Connection]:
     """Every second entry is of the other workspace, one of 50 is a draft."""
     settings = {"search_path": LIVE, "plan_cache_mode": "force_generic_plan"}
-    connection = await asyncpg.connect(large_url, server_settings=settings)
+    connection = await asyncpg.connect(module_database_url, server_settings=settings)
     if not await connection.fetchval("SELECT EXISTS (SELECT FROM entry_search)"):
         await connection.execute("DROP INDEX entry_search_words")
         chance = random.Random(1)

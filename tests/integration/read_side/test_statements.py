@@ -1,4 +1,4 @@
-"""Every statement fits the real tables, and the lists are what the indexes are for."""
+"""Every statement fits the real tables, and the lists use the indexes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 from projector.rows import BLOCKS
 from read_side.entries import INLINE, WHOLE
 from read_side.schema import LIVE
-from tests.databases import Databases, owner_of
+from tests.databases import owner_of
 from write_side.domain.identity import slug_hash
 from write_side.postgres.connection import Connection
 from write_side.postgres.statements import statements
@@ -170,17 +170,11 @@ SEARCHES = ("search", "lexize")
 PLANS = ["force_custom_plan", "force_generic_plan"]
 
 
-@pytest.fixture(scope="module")
-def filled_url(databases: Databases) -> Iterator[str]:
-    with databases.new() as url:
-        yield url
-
-
 @pytest.fixture
-async def filled(filled_url: str) -> AsyncIterator[Connection]:
+async def filled(module_database_url: str) -> AsyncIterator[Connection]:
     """Entries of two workspaces, two environments and three statuses, filled in once."""
     connection = await asyncpg.connect(
-        filled_url,
+        module_database_url,
         server_settings={"search_path": LIVE},
         statement_cache_size=0,  # ``explained`` removes prepared statements
     )
@@ -203,8 +197,8 @@ async def settle(connection: Connection) -> None:
 
 
 @pytest.fixture
-async def model(filled_url: str) -> AsyncIterator[Connection]:
-    connection = await asyncpg.connect(filled_url, server_settings={"search_path": LIVE})
+async def model(module_database_url: str) -> AsyncIterator[Connection]:
+    connection = await asyncpg.connect(module_database_url, server_settings={"search_path": LIVE})
     yield connection
     await connection.close()
 
@@ -489,7 +483,7 @@ async def test_what_a_search_found_is_read_by_position(
 
 @pytest.mark.parametrize("name", [*LISTS, *SUMMARIES, *IDS, "export_page"])
 async def test_a_page_is_planned_as_one_for_any_number_of_entries(
-    name: str, filled: Connection, filled_url: str
+    name: str, filled: Connection, module_database_url: str
 ) -> None:
     """From `jit_above_cost` on, a server with default settings compiles a plan at each execution.
 
@@ -497,7 +491,9 @@ async def test_a_page_is_planned_as_one_for_any_number_of_entries(
     size of these on disk; `deploy/dev bench scale` measures real ones.
     """
     parameters = {**LISTS, **SUMMARIES, **IDS, **EXPORTS}[name]
-    owner = await asyncpg.connect(owner_of(filled_url), server_settings={"search_path": LIVE})
+    owner = await asyncpg.connect(
+        owner_of(module_database_url), server_settings={"search_path": LIVE}
+    )
     transaction = owner.transaction()
     await transaction.start()
     try:

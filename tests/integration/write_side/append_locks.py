@@ -1,4 +1,4 @@
-"""Makes appends wait on the server for as long as a test needs, and sees that they do."""
+"""Makes appends wait on the server for as long as a test needs, and checks that they do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recorders of several processes, as it were, on one event store."""
+"""Recorders on one event store, as several processes have them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A workspace with types, and what the handlers' tests ask of it again and again."""
+"""A workspace with types, and queries that the handlers' tests share."""
 
 from __future__ import annotations
 

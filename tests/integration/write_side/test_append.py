@@ -1,4 +1,4 @@
-"""The append: positions, claims, quotas and refusals under writers that race."""
+"""The append: positions, claims, quotas and refusals with concurrent writers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever was asked, in whatever order and by whomever, the claims are those the log tells of."""
+"""After any commands in any order, the claims are those that follow from the log."""
 
 from __future__ import annotations
 

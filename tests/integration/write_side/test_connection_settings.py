@@ -11,7 +11,7 @@ import pytest
 
 from read_side.pool import open_pool
 from write_side.postgres.connection import connect, set_defaults
-from write_side.postgres.pooler import PoolerInTheWay, PoolerUrl
+from write_side.postgres.pooler import PoolerUrl, UnexpectedPooler
 from write_side.store.recorder import Recorder
 
 JIT = "SHOW jit"
@@ -80,7 +80,7 @@ async def pooler(refuses: bytes) -> AsyncIterator[tuple[str, list[bytes]]]:
 
 async def test_a_pooler_that_refuses_a_parameter_is_named_with_what_to_set() -> None:
     async with pooler(refuses=b"jit") as (url, _):
-        with pytest.raises(PoolerInTheWay, match=r"at '127\.0\.0\.1:.*_POOL_URL") as refusal:
+        with pytest.raises(UnexpectedPooler, match=r"at '127\.0\.0\.1:.*_POOL_URL") as refusal:
             await connect(url)
     assert "u:p" not in str(refusal.value)
 

@@ -1,4 +1,4 @@
-"""Commands on entries against the real store. What a refusal appends is nothing."""
+"""Commands on entries against the real store. A refused command appends nothing."""
 
 from __future__ import annotations
 
@@ -23,13 +23,11 @@ from write_side.domain.refusals import (
     CommandKeyReused,
     EntryIdTaken,
     InvalidField,
-    MissingFields,
     PlanLimitReached,
     SlugTaken,
     UnknownContentType,
     UnknownEntry,
     UnknownReference,
-    VersionConflict,
 )
 from write_side.repository import Repository
 
@@ -175,26 +173,6 @@ async def test_a_repeated_command_is_answered_from_the_log(world: World) -> None
         await world.do(c.CreateEntry, scope=SCOPE, digest=b"2", **said)
 
 
-async def test_an_update_appends_only_what_changed(world: World) -> None:
-    post = await world.entry("a", fields=raws(body="b"))
-    executed = await world.update(post, title="a", slug="c", fields=raws(body="d", other=1))
-    event = executed.events[0].event
-    assert isinstance(event, EntryUpdated)
-    assert (event.slug, event.fields) == ("c", raws(body="d"))
-    assert not isinstance(event.title, str)
-    assert event.request_id == f"r{world.requests}"
-
-
-async def test_an_update_that_changes_nothing_appends_nothing(world: World) -> None:
-    post = await world.entry("a", fields=raws(body="b"))
-    async with world.appends():
-        executed = await world.update(
-            post, title="a", slug="a", status="draft", stage_id="writing", fields=raws(body="b")
-        )
-    assert (executed.events, executed.position) == ((), 0)
-    assert executed.content_type is not None
-
-
 async def test_a_renamed_entry_frees_its_slug_and_takes_the_new_one(world: World) -> None:
     post, other = await world.entry("a"), await world.entry("b")
     async with world.refuses(SlugTaken, "slug 'b'"):
@@ -203,15 +181,6 @@ async def test_a_renamed_entry_frees_its_slug_and_takes_the_new_one(world: World
     await world.update(other, slug="a")
     async with world.refuses(SlugTaken, "slug 'c'"):
         await world.entry("c")
-
-
-async def test_the_expected_version_refuses_a_lost_update(world: World) -> None:
-    post = await world.entry("a")
-    await world.update(post, title="b", expected_version=1)
-    async with world.refuses(VersionConflict, "The entry is at version 2, not 1"):
-        await world.update(post, title="c", expected_version=1)
-    async with world.refuses(VersionConflict, "read it again"):
-        await world.do(c.DeleteEntry, scope=SCOPE, entry_id=post, expected_version=1)
 
 
 async def test_an_existing_reference_is_accepted_even_if_its_target_was_deleted(
@@ -233,18 +202,6 @@ async def test_an_existing_entry_may_refer_to_itself(world: World) -> None:
     post = await world.entry("a")
     async with world.appends(EntryUpdated):
         await world.update(post, fields=raws(related=[post]))
-
-
-async def test_publishing_needs_the_required_fields(world: World) -> None:
-    post = await world.entry("a")
-    async with world.refuses(MissingFields, "required fields: body"):
-        await world.do(c.UpdateEntry, scope=SCOPE, entry_id=post, status="published")
-    await world.update(post, status="published", fields=raws(body="b"))
-    async with world.refuses(MissingFields, "required fields: body"):
-        await world.update(post, fields=raws(body=""))
-    await world.update(post, status="draft", fields=raws(body=None))
-    async with world.refuses(MissingFields, "required fields: body"):
-        await world.do(c.UpdateEntry, scope=SCOPE, entry_id=post, status="published")
 
 
 async def test_an_entry_is_translated_moved_archived_and_deleted(world: World) -> None:

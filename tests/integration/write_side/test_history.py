@@ -1,4 +1,4 @@
-"""The history of many entries at once, whatever their number of versions and their size."""
+"""The history of many entries at once, with any number of versions of any size."""
 
 from __future__ import annotations
 

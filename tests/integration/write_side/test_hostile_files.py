@@ -1,4 +1,4 @@
-"""Files made to do harm: each is refused with its reason, in little memory; the next is read."""
+"""Hostile files: each is refused with its reason, in little memory; the next one is read."""
 
 from __future__ import annotations
 

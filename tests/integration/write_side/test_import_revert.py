@@ -1,4 +1,4 @@
-"""An import taken back: by events, where its entries are unchanged since."""
+"""A reverted import: by events, for entries that have not changed since."""
 
 from __future__ import annotations
 

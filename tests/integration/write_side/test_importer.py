@@ -1,4 +1,4 @@
-"""The import itself: checked again, appended at once, and no obstacle to other writers."""
+"""The import itself: checked again, appended at once, without blocking other writers."""
 
 from __future__ import annotations
 
@@ -133,6 +133,10 @@ async def test_an_update_does_not_overwrite_later_changes_by_others(
     changed = await run_import(magazine, table, request, OPERATOR, shown)
     assert isinstance(changed, PreviewOutdated)
     assert changed.differences[0].why == "the entry, or what the row refers to, has changed"
+    await update(magazine, one, slug="moved")
+    changed = await run_import(magazine, table, request, OPERATOR, shown)
+    assert isinstance(changed, PreviewOutdated)
+    assert changed.differences[0].why == "no entry has the slug 'one' any more"
 
 
 def raw(**fields: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Files into the log: one unit, once for an import id, and what is in the way."""
+"""Files into the log: one unit, once for each import id, and what prevents it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.integration.write_side.import_fixtures import (
 )
 from write_side.domain.events import ImportRecorded
 from write_side.domain.identity import Actor, import_stream
-from write_side.domain.refusals import ImportIdTaken, OtherFile, UnknownContentType
+from write_side.domain.refusals import FileMismatch, ImportIdTaken, UnknownContentType
 from write_side.imports.check import check
 from write_side.imports.importer import RowsRefused
 from write_side.imports.request import ImportRequest
@@ -93,7 +93,7 @@ async def test_the_same_import_id_has_no_effect_the_second_time(magazine: Reposi
     assert [row.entry_id for row in report.rows] == [row.entry_id for row in first.rows]
     assert report.position == first.position
     for other in ("Title,Body\nOther,x\n", "Title,Body\n,bad\n"):
-        with pytest.raises(OtherFile, match="'i-1' was used for another file, 'posts"):
+        with pytest.raises(FileMismatch, match="'i-1' was used for another file, 'posts"):
             await imported(magazine, other)
     assert await magazine.recorder.head() == head
 

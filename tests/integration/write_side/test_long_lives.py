@@ -1,4 +1,4 @@
-"""Entries that have been changed very often: their histories are folded, never held."""
+"""Entries that have been changed very often: their histories are folded, never kept in memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A connection lost in mid-append: the same append sent again decides whether it happened."""
+"""A connection lost in the middle of an append: sending the same append again decides whether it
+happened."""
 
 from __future__ import annotations
 

@@ -60,18 +60,21 @@ async def test_a_path_is_read_directly(tmp_path: Path) -> None:
     assert (await read_file(path, "posts.xlsx")).name == "posts.xlsx"
 
 
-@pytest.mark.parametrize("missing", ["none.csv", ""])
-async def test_a_missing_file_is_refused(tmp_path: Path, missing: str) -> None:
-    with pytest.raises(FileRefused, match=r"^x\.csv: no such file$"):
-        await read_file(tmp_path / missing, "x.csv")
+@pytest.mark.parametrize(("name", "text"), [("none.csv", "no such file"), ("", "not a file")])
+async def test_a_missing_file_and_a_folder_are_refused(
+    tmp_path: Path, name: str, text: str
+) -> None:
+    with pytest.raises(FileRefused, match=rf"^x\.csv: {text}$"):
+        await read_file(tmp_path / name, "x.csv")
 
 
 async def test_a_refusal_is_one_line_for_any_name() -> None:
     with pytest.raises(FileRefused) as caught:
         await read_file(b"", f"{'x' * 999}\n\x1b[1m\udcff.csv")
     said = str(caught.value)
+    name = "x\ufffd\ufffd[1m\ufffd.csv"
     assert said.endswith(
-        "x\ufffd\ufffd[1m\ufffd.csv has no headings: its first row names the columns"
+        f"{name} has no headings: write the names of the columns into the first row"
     )
     assert len(said) < 300
 

@@ -22,7 +22,7 @@ from write_side.commands import CreateContentType, UpdateEntry
 from write_side.dispatch import execute
 from write_side.domain.definition import Field
 from write_side.domain.events import EntryCreated, EntryUpdated, ImportRecorded
-from write_side.domain.refusals import OtherFile, UnknownImport
+from write_side.domain.refusals import FileMismatch, UnknownImport
 from write_side.imports import split
 from write_side.imports.check import check
 from write_side.imports.importer import RepeatsUndecided, RowsRefused
@@ -224,7 +224,7 @@ async def test_another_file_or_a_plain_import_under_the_id_is_refused(
     magazine: Repository,
 ) -> None:
     await split_of(magazine)
-    with pytest.raises(OtherFile):
+    with pytest.raises(FileMismatch):
         await split_of(magazine, HEAD + "Z,x,\n")
     await imported(magazine, HEAD + "Q,x,\n", "i-7")
     with pytest.raises(ImportStopped, match="'i-7' was used for an import that was not split"):

@@ -1,4 +1,4 @@
-"""Every SQL statement of the write side, found by looking, is one that the schema understands."""
+"""Every SQL statement of the write side is found, and fits the schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An event store that does not answer: patience and its end, commands sent again, endings."""
+"""An event store that does not respond: waiting, commands sent again, and giving up."""
 
 from __future__ import annotations
 

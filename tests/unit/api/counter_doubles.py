@@ -1,4 +1,4 @@
-"""A clock turned by hand, a model of the counter, and one that can be held up or taken away."""
+"""A clock that is set by hand, a model of the counter, and one that can be delayed or fail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may hold how much."""
+"""How many bytes each client may hold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose address a request counts for."""
+"""The address that a request counts for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Packed bodies: whatever the pieces they come in, and never more than is asked for."""
+"""Compressed bodies: in pieces of any size, and never more than is requested."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What exceptions that nobody raised on purpose become."""
+"""The responses to unexpected exceptions."""
 
 from __future__ import annotations
 
@@ -42,6 +42,17 @@ def test_other_errors_of_postgresql_are_internal_errors() -> None:
     assert status_of(asyncpg.UndefinedTableError("x")) == 500
 
 
+def test_a_table_that_only_a_worker_of_citus_lacks_will_be_there() -> None:
+    error = asyncpg.UndefinedTableError("x")
+    assert not is_transient(error)
+    error.context = "while executing command on worker1:5432"
+    assert is_transient(error)
+
+
 def test_a_full_disk_is_not_tried_again_at_once() -> None:
     assert not is_transient(asyncpg.DiskFullError("x"))
     assert is_transient(asyncpg.TooManyConnectionsError("x"))
+
+
+def test_a_bad_url_is_not_tried_again() -> None:
+    assert not is_transient(asyncpg.ClientConfigurationError("unknown sslmode"))

@@ -13,11 +13,11 @@ from api.dashboard.excerpts import (
     PAGE_CHARACTERS,
     PAGE_VALUES,
     SHORT,
-    Cutter,
     Excerpt,
+    Truncator,
     value_at,
 )
-from api.dashboard.values import MAX_INDENTED, ReferenceTargets, display_value
+from api.dashboard.values import MAX_INDENTED, ReferenceTargets, display_value, readable
 from read_side.refusals import EntryNotFound
 from write_side.domain.definition import Field, Option
 from write_side.domain.values import text_of, texts_of
@@ -35,7 +35,7 @@ def raw(value: object) -> Raw:
 
 
 def excerpt(field: Field, value: object, start: int = 0) -> Excerpt:
-    return Cutter().excerpt(field, raw(value), field.slug, start)
+    return Truncator().excerpt(field, raw(value), field.slug, start)
 
 
 def leaves(shown: Excerpt) -> Iterator[Excerpt]:
@@ -121,14 +121,35 @@ def test_an_unknown_path_is_not_found(path: str) -> None:
 
 def test_json_is_indented_unless_its_depth_would_multiply_it() -> None:
     deep = Raw(b"[" * 250 + b"1," * 4_000 + b"1" + b"]" * 250)
-    shown = display_value(Cutter().excerpt(META, deep, "meta"), NOTHING)
+    shown = display_value(Truncator().excerpt(META, deep, "meta"), NOTHING)
     assert len(shown.text) < MAX_INDENTED
     assert display_value(excerpt(META, {"a": 1}), NOTHING).text == '{\n  "a": 1\n}'
 
 
+@pytest.mark.parametrize(
+    ("stored", "shown"),
+    [
+        (r'"\u6f22\u5b57 \u05e9"', '"漢字 ש"'),
+        (r'"\ud83d\ude42"', '"🙂"'),
+        (r'"\\u6f22"', r'"\\u6f22"'),
+        (r'"\\\u6f22"', r'"\\漢"'),
+        (r'"\ud83d \ude42"', r'"\ud83d \ude42"'),
+        (r'"\u0022\u005c\u0007\n\u202e\u200b"', r'"\u0022\u005c\u0007\n\u202e\u200b"'),
+        (r'"\u6f2', r'"\u6f2'),
+    ],
+)
+def test_letters_are_shown_in_place_of_their_escapes(stored: str, shown: str) -> None:
+    assert readable(stored) == shown
+
+
+def test_json_is_shown_with_letters() -> None:
+    shown = Truncator().excerpt(META, Raw(rb'{"a": "\u6f22"}'), "meta")
+    assert display_value(shown, NOTHING).text == '{\n  "a": "漢"\n}'
+
+
 def test_a_flag_is_shown_when_the_page_is_full() -> None:
-    cutter = Cutter()
+    truncator = Truncator()
     for _ in range(5):
-        cutter.excerpt(BODY, raw("x" * CHARACTERS), "body")
-    flag = cutter.excerpt(Field("f", "F", "boolean"), raw(True), "f")
+        truncator.excerpt(BODY, raw("x" * CHARACTERS), "body")
+    flag = truncator.excerpt(Field("f", "F", "boolean"), raw(True), "f")
     assert display_value(flag, NOTHING).text == "Yes"

@@ -1,4 +1,4 @@
-"""What a document may ask for, decided before anything is looked up."""
+"""The limits of a document, checked before anything is read."""
 
 from __future__ import annotations
 
@@ -121,8 +121,11 @@ def test_fields_are_limited() -> None:
 
 def test_documents_that_limiters_cannot_read_are_refused_before_them() -> None:
     circle = "{ ...A } fragment A on Query { ...B } fragment B on Query { ...A }"
-    assert refusal(circle) == "Fragment 'A' spreads itself"
-    assert refusal("{ ...A } fragment A on Query { ...B }") == "Unknown fragment 'B'"
+    assert refusal(circle) == "Fragment 'A' spreads itself: remove that spread"
+    assert (
+        refusal("{ ...A } fragment A on Query { ...B }")
+        == "Unknown fragment 'B': define it in the document"
+    )
     assert refusal("{ contentTypes { } }") == "A selection is empty: name the fields to return"
 
 

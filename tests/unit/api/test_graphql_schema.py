@@ -1,4 +1,4 @@
-"""The schema is the one that users' queries were written for, and its file says so."""
+"""The schema has not changed, and its file agrees with it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One write for each key and day, and none on the way of a request."""
+"""One write for each key and day, which delays no request."""
 
 from __future__ import annotations
 

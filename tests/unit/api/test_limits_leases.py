@@ -1,4 +1,4 @@
-"""Leases of a window: few calls, never one request too many, none refused while any is free."""
+"""Leases of a window: few calls, never one request too many, none refused while any is left."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ def counter(clock: Clock) -> FakeCounter:
 
 @pytest.fixture
 def leases(counter: FakeCounter, clock: Clock) -> Leases:
+    module.AWAY.set(0)  # another test of this process may have left it
     return Leases(counter, clock)
 
 

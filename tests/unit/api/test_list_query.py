@@ -1,4 +1,4 @@
-"""The parameters of lists, as they are written."""
+"""Parsing of the parameters of lists."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ REFUSED = {
     "filter[title][in]=a,,b": "filter[title][in] has an empty value",
     'filter[title][in]=a"b': "Malformed value of filter[title][in]",
     'filter[title][in]="a': "Malformed value of filter[title][in]",
-    "filter[title]=a&filter[title]=b": "filter[title] is given twice",
-    "filter[title]=a&filter[title][eq]=b": "filter[title] is given twice",
+    "filter[title]=a&filter[title]=b": "filter[title] is given twice: give it once",
+    "filter[title]=a&filter[title][eq]=b": "filter[title] is given twice: give it once",
     f"filter[title]={'x' * 1001}": "A value of filter[title] is too long: at most 1,000 bytes",
     f"filter[title]={'é' * 501}": "A value of filter[title] is too long",
     f"filter[title][in]={','.join('a' * 101)}": "filter[title][in] has too many values: at most",

@@ -9,7 +9,7 @@ import pytest
 
 from api.errors import error_response
 from api.http.loop_turns import DOCUMENT, FEW, JSON, SHORT, WAITING, LoopTurns, Work
-from write_side.fair_queue import NoTurn
+from write_side.fair_queue import Overloaded
 
 LARGE = FEW + 1
 
@@ -55,7 +55,7 @@ async def test_a_workspace_waits_for_one_piece_of_another_that_wants_many() -> N
     wanted = ["attacker"] * 50 + ["victim"]
     outcomes = await asyncio.gather(*map(piece, wanted), return_exceptions=True)
     assert order.index("victim") == 1
-    refused = [one for one in outcomes if isinstance(one, NoTurn)]
+    refused = [one for one in outcomes if isinstance(one, Overloaded)]
     assert len(refused) == 50 - 1 - WAITING
     answer = error_response(refused[0])
     assert (answer.status, answer.headers["Retry-After"]) == (503, "1")

@@ -58,7 +58,7 @@ METHOD_NAMES = {
 SAME_WORDS = {
     "InsufficientResourcesError",
     "NoTemporarySpace",
-    "NoTurn",
+    "Overloaded",
     "NotVisibleYet",
     "StaleDecision",
     "StoreUnavailable",
@@ -72,7 +72,7 @@ ELSEWHERE = {
     "ContentTypeInUse",
     "ForgedRequest",
     "InvalidDefinition",
-    "OtherFile",
+    "FileMismatch",
     "UnknownUpload",
     "UnknownWebhook",
     "VersionConflict",

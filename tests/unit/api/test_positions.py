@@ -1,4 +1,5 @@
-"""Positions as tokens: read by who made them, for the workspace they were made for."""
+"""Positions as tokens: readable by the service alone, and only for the workspace they were made
+for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which clients take gzip, and what tells two bodies apart."""
+"""Which clients accept gzip, and which bodies have different ETags."""
 
 from __future__ import annotations
 

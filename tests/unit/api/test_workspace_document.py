@@ -1,4 +1,4 @@
-"""The document of a workspace: names, and schemas that fit all that is sent and served."""
+"""The document of a workspace: names, and schemas that fit all requests and responses."""
 
 from __future__ import annotations
 
@@ -136,12 +136,14 @@ def test_every_value_that_is_accepted_fits(sent: dict[str, Raw]) -> None:
 def test_a_value_of_another_kind_does_not_fit(
     field: Field, value: str, misfit: str, _page: str
 ) -> None:
-    """Except text that is no date: stored dates are of many forms."""
+    """Except text in a notation that JSON Schema cannot describe, such as that of dates."""
     root = described(row("posts", field))
     value = value.replace("a1", ID)
     sent = of_schema(root, "NewPostsFields")
     sent.validate({"f": msgspec.json.decode(value)})
-    if misfit and misfit != '"soon"':
+    schema = root["components"]["schemas"]["NewPostsFields"]["properties"]["f"]
+    any_text = schema.keys() == {"type", "description"} and "string" in schema["type"]
+    if misfit and not (any_text and misfit.startswith('"')):
         assert not sent.is_valid({"f": msgspec.json.decode(misfit)})
 
 

@@ -1,4 +1,5 @@
-"""`contentlog backup verify` without a backup: what pgBackRest prints, where is restored to."""
+"""`contentlog backup verify` without a backup: the output of pgBackRest, and the folder for the
+restore."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from deploy.backup.pgbackrest import Stanza, newest
 from deploy.backup.verification import VerifiedStore, check_place, check_space
 from deploy.cli import cli
 from deploy.commands.backup import _age
-from deploy.embedded.programs import Account, our_own
+from deploy.embedded.programs import Account, current_account
 from projector.rebuild.operations import VerificationResult
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
@@ -91,7 +92,7 @@ def test_the_restore_command_names_the_restored_folder_and_never_the_asynchronou
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
-    stanza = Stanza("site 1", tmp_path / "50% & more.conf", our_own())
+    stanza = Stanza("site 1", tmp_path / "50% & more.conf", current_account())
     words = shlex.split(stanza.restore_command(Path("/aside/data")))
     assert words[:3] == [
         "/usr/bin/pgbackrest",
@@ -106,7 +107,7 @@ def test_a_configuration_that_is_not_named_is_left_to_pgbackrest(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
-    command = Stanza("contentlog", None, our_own()).command("info")
+    command = Stanza("contentlog", None, current_account()).command("info")
     assert command == ["/usr/bin/pgbackrest", "--stanza=contentlog", "info"]
 
 
@@ -195,7 +196,7 @@ def test_the_age_of_the_newest_event_is_shown(age: timedelta, text: str) -> None
 
 def test_without_pgbackrest_the_command_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shutil.which", lambda _: None)
-    monkeypatch.setattr(cluster, "account", our_own)
+    monkeypatch.setattr(cluster, "account", current_account)
     said = CliRunner().invoke(cli, ["backup", "verify"])
     assert (said.exit_code, said.stderr) == (
         1,

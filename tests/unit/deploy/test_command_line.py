@@ -1,8 +1,9 @@
-"""The command line without a database: help, wrong usage, failures that can be foreseen."""
+"""The command line without a database: help, wrong usage, expected failures."""
 
 from __future__ import annotations
 
 import os
+import signal
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -146,6 +147,26 @@ def test_an_interrupted_command_prints_nothing(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(f"deploy.commands.{module}.load_settings", interrupted)
+    said = CliRunner().invoke(cli, [command])
+    assert (said.exit_code, said.output) == (status, "")
+
+
+@pytest.mark.parametrize(("command", "status"), [("status", 1), ("api", 0), ("webhooks", 0)])
+def test_a_command_may_be_interrupted_while_it_is_imported(
+    monkeypatch: pytest.MonkeyPatch, command: str, status: int
+) -> None:
+    def interrupted(_module: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("deploy.cli.import_module", interrupted)
+    said = CliRunner().invoke(cli, [command])
+    assert (said.exit_code, said.output) == (status, "")
+
+
+@pytest.mark.parametrize(("command", "status"), [("status", 1), ("api", 0)])
+def test_a_command_may_be_interrupted_before_its_name_is_read(command: str, status: int) -> None:
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    signal.raise_signal(signal.SIGINT)
     said = CliRunner().invoke(cli, [command])
     assert (said.exit_code, said.output) == (status, "")
 

@@ -41,3 +41,10 @@ def test_compose_mounts_files_that_exist() -> None:
     sources.remove("./tls.pem")
     for source in sources:
         assert (DEPLOY / "container" / source).is_file(), source
+
+
+def test_haproxy_and_the_chart_ask_the_same_of_an_api_process() -> None:
+    haproxy = (DEPLOY / "proxy/haproxy.cfg").read_text()
+    chart = (DEPLOY / "kubernetes/contentlog/templates/api.yaml").read_text()
+    assert re.findall(r"option httpchk GET (\S+)", haproxy) == ["/healthz"]
+    assert re.findall(r"readinessProbe:\s+httpGet: \{path: (\S+),", chart) == ["/healthz"]

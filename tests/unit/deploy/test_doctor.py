@@ -1,4 +1,4 @@
-"""Each finding of `contentlog doctor`, from the facts that it is about."""
+"""Each finding of `contentlog doctor`, from facts."""
 
 from __future__ import annotations
 

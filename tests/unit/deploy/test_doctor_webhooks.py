@@ -9,7 +9,7 @@ import pytest
 from api.webhooks.standing import EndpointStanding, WebhookStanding
 from deploy.doctor.findings import Finding
 from deploy.doctor.webhooks import check_webhooks
-from read_side.webhooks import WebhookEndpoint
+from write_side.domain.webhook import Webhook
 from write_side.store.webhook_cursors import Totals
 
 KEY = ("acme", "search")
@@ -18,7 +18,7 @@ KEY = ("acme", "search")
 def standing(
     *, active: bool = True, off: str | None = None, failing: bool = False, waiting: float = 0.0
 ) -> WebhookStanding:
-    endpoint = WebhookEndpoint(
+    endpoint = Webhook(
         workspace="acme",
         name="search",
         created=1,

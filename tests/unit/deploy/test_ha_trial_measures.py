@@ -1,4 +1,4 @@
-"""What the trial of high availability makes of times and titles."""
+"""How the trial of high availability evaluates times and titles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lines wait for each other: late by a tenth of a second at most, and never lost."""
+"""Lines are written in batches: late by a tenth of a second at most, and never lost."""
 
 from __future__ import annotations
 

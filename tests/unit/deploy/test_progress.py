@@ -1,4 +1,4 @@
-"""Long work shows what it does on a terminal, and nothing elsewhere."""
+"""Long work shows its progress on a terminal, and nothing elsewhere."""
 
 from __future__ import annotations
 

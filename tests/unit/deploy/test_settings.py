@@ -6,8 +6,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from asyncpg.connect_utils import SessionAttribute, SSLMode
 
-from deploy.environment import describe, load_settings, table, unknown_names
+from deploy.environment import _OPTIONS, describe, load_settings, table, unknown_names
 from deploy.read_models import ReadModel, read_models, selected
 from deploy.settings import NamedReadModel, Settings, SettingsError, without_password
 from write_side.postgres.pooler import PoolerUrl
@@ -62,6 +63,8 @@ def test_replicas_are_separated_by_commas_and_may_have_several_hosts() -> None:
     several = "postgresql://ann:secret@a:5432,b:5432/content"
     settings = load_settings({"CONTENTLOG_READ_REPLICA_URLS": f"{URL},{several}"})
     assert settings.replica_urls == (URL, several)
+    spaced = load_settings({"CONTENTLOG_READ_REPLICA_URLS": f" {URL},  {several} "})
+    assert spaced.replica_urls == (URL, several)
     assert Settings().replica_urls == ()
     [shown] = [one.value for one in describe(settings) if one.name.endswith("READ_REPLICA_URLS")]
     assert shown == (
@@ -83,7 +86,7 @@ def test_replicas_are_behind_poolers_only_where_the_setting_says_so(pooled: bool
 
 def test_a_bad_list_of_urls_is_refused_without_showing_its_passwords() -> None:
     with pytest.raises(SettingsError, match="takes PostgreSQL URLs") as refusal:
-        load_settings({"CONTENTLOG_READ_REPLICA_URLS": f"{URL}, {URL}"})
+        load_settings({"CONTENTLOG_READ_REPLICA_URLS": f"{URL} {URL}"})
     assert "secret" not in str(refusal.value)
 
 
@@ -113,7 +116,79 @@ def test_values_are_shown_without_passwords() -> None:
     assert without_password("postgresql://contentlog@/contentlog?host=/run") == (
         "postgresql://contentlog@/contentlog?host=/run"
     )
-    assert without_password("postgresql://[oops") == "postgresql://…"
+    assert without_password("postgresql://[oops") == "postgresql://[oops"
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("ann:s/ecret@db/content", "ann:…@db/content"),
+        ("ann:s?ecret@db/content", "ann:…@db/content"),
+        ("ann:s#ecret@db/content", "ann:…@db/content"),
+        ("ann:s[ecret@db/content", "ann:…@db/content"),
+        ("db/content?user=ann&password=secret", "db/content?user=ann&password=…"),
+        ("ann@db/content?sslpassword=secret&port=1", "ann@db/content?sslpassword=…&port=1"),
+        ("db:1/content?user=ann@example", "db:1/content?user=ann@example"),
+    ],
+)
+def test_no_part_of_a_password_is_shown(url: str, shown: str) -> None:
+    assert without_password(f"postgresql://{url}") == f"postgresql://{shown}"
+
+
+@pytest.mark.parametrize("character", "/?#[")
+@pytest.mark.parametrize(
+    "name", ["EVENT_STORE_URL", "READ_MODEL_POOL_URL", "READ_REPLICA_URLS", "READ_MODEL_EU_URL"]
+)
+def test_a_password_with_an_unencoded_character_is_refused(name: str, character: str) -> None:
+    url = f"postgresql://ann:s{character}ecret@db.example.com:5432/content"
+    with pytest.raises(SettingsError) as refusal:
+        load_settings({f"CONTENTLOG_{name}": f"{URL},{url}" if name.endswith("S") else url})
+    assert str(refusal.value).startswith(f"CONTENTLOG_{name} takes ")
+    assert str(refusal.value).endswith(
+        "write special characters of a password as %XX, such as %2F for '/'"
+    )
+    assert "ecret" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("name", ["EVENT_STORE_URL", "READ_REPLICA_URLS", "READ_MODEL_EU_URL"])
+@pytest.mark.parametrize(
+    ("option", "takes"),
+    [("sslmode", "disable | allow"), ("target_session_attrs", "any | primary")],
+)
+def test_an_unknown_value_of_an_option_is_refused(name: str, option: str, takes: str) -> None:
+    with pytest.raises(SettingsError) as refusal:
+        load_settings({f"CONTENTLOG_{name}": f"{URL}?application_name=x&{option}=foo"})
+    assert str(refusal.value).startswith(f"CONTENTLOG_{name}: {option} takes {takes} | ")
+    assert "foo" not in str(refusal.value)
+
+
+def test_the_values_of_options_are_those_of_asyncpg() -> None:
+    assert [one.replace("-", "_") for one in _OPTIONS["sslmode"]] == list(SSLMode.__members__)
+    assert list(_OPTIONS["target_session_attrs"]) == [one.value for one in SessionAttribute]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgres://db",
+        "postgresql://",
+        "postgresql:///content",
+        "postgresql://ann:s%2Fecret%23@db/content",
+        "postgresql://ann:a@b c@db:5432/the content",
+        "postgresql://ann:secret@[::1]:5432,db:5433,[2001:db8::2]/content?sslmode=require",
+        "postgresql://ann@%2Frun%2Fpostgresql/content",
+        "postgresql:///content?host=/run/a@b&TimeZone=UTC",
+        "postgresql://ann@/content?host=a,b&target_session_attrs=read-write",
+    ],
+)
+def test_each_form_of_url_is_taken(url: str) -> None:
+    settings = load_settings(
+        {
+            "CONTENTLOG_EVENT_STORE_URL": url,
+            "CONTENTLOG_READ_REPLICA_URLS": f"{url}, {url}",
+        }
+    )
+    assert (settings.event_store_url, settings.replica_urls) == (url, (url, url))
 
 
 def test_a_misspelt_variable_is_reported_and_those_of_tests_are_not() -> None:
@@ -162,9 +237,9 @@ def test_an_unknown_read_model_is_refused_with_those_that_are_configured() -> No
     ("given", "refused"),
     [
         (
-            {"CONTENTLOG_READ_MODEL": "EU-1"},
-            "CONTENTLOG_READ_MODEL takes a name: 1 to 31 letters and digits, beginning with a "
-            "letter, not 'EU-1'",
+            {"CONTENTLOG_READ_MODEL": "EU"},
+            "CONTENTLOG_READ_MODEL takes a name in lower case: 1 to 31 letters and digits, "
+            "beginning with a letter, not 'EU'",
         ),
         (
             {"CONTENTLOG_READ_MODEL_US_WORKSPACES": "acme"},
@@ -190,6 +265,27 @@ def test_a_bad_read_model_is_refused(given: dict[str, str], refused: str) -> Non
     with pytest.raises(SettingsError) as refusal:
         load_settings(given)
     assert str(refusal.value) == refused
+
+
+POOLED = {"CONTENTLOG_READ_MODEL_URL": URL, "CONTENTLOG_READ_MODEL_POOL_URL": URL}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"CONTENTLOG_READ_MODEL_POOL_URL": URL, "CONTENTLOG_READ_MODEL_POOL_WORKSPACES": "acme"},
+        {**POOLED, "CONTENTLOG_READ_MODEL_POOL_ENGINE": "citus"},
+        {**POOLED, "CONTENTLOG_READ_MODEL": "pool"},
+    ],
+)
+def test_a_read_model_whose_setting_has_another_meaning_is_refused(given: dict[str, str]) -> None:
+    with pytest.raises(SettingsError) as refusal:
+        selected(load_settings(given))
+    assert str(refusal.value) == (
+        "a read model cannot have the name 'pool', because CONTENTLOG_READ_MODEL_POOL_URL is a "
+        "setting of the read model 'default': choose another name"
+    )
+    assert selected(load_settings(POOLED)).pool_url == URL
 
 
 @pytest.mark.parametrize("name", ["EU_WEST", "1", "DEFAULT", "A" * 32])

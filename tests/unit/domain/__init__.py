@@ -1,1 +1,1 @@
-"""What is true of content, proved without a database."""
+"""The domain, tested without a database."""

@@ -1,4 +1,4 @@
-"""When a key ends, as people write it."""
+"""When a key expires, in the notations that people use."""
 
 from __future__ import annotations
 

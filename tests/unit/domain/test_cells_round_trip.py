@@ -1,4 +1,4 @@
-"""What is written into a cell, and that an import reads the same from it."""
+"""A value that is written into a cell is read back by an import."""
 
 from __future__ import annotations
 

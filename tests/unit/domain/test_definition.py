@@ -1,4 +1,4 @@
-"""Which definitions of a content type are well formed, and what a slug keeps forever."""
+"""Which definitions of a content type are well formed, and what can never change."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ ILL_FORMED: list[tuple[str, tuple[Field, ...]]] = [
     ("Field slug 'xxx", (Field("x" * 64, "A", "text"),)),
     ("The name of field 'a' has 201 characters; at most 200", (Field("a", "A" * 201, "text"),)),
     ("The name of field 'a' is empty", (Field("a", "  ", "text"),)),
-    ("Repeated field slug: 'body'", (TEXT, TEXT)),
+    ("Repeated field slug: 'body'; use each once", (TEXT, TEXT)),
     ("Repeated field slug in faq: 'body'", (repeater(TEXT, TEXT),)),
     ("Field slug 'B' must be", (repeater(Field("B", "B", "text")),)),
     ("'a' of type text cannot have 'multiple'", (Field("a", "A", "text", multiple=True),)),

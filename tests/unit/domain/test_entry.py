@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
+from functools import reduce
 
 import pytest
 from msgspec import Raw
@@ -11,12 +12,12 @@ from msgspec.structs import replace
 
 from tests.unit.samples import LATER, LATEST, NOON, created, deleted, raws, updated
 from write_side.domain import entry as entry_module
-from write_side.domain.entry import Entry, changes, fold, translates
+from write_side.domain.entry import Entry, changes, evolve, translates
 from write_side.domain.events import EntryEvent, EntryUpdated, Status, Translation
 
 
 def entry_of(*events: EntryEvent) -> Entry:
-    entry = fold(list(events))
+    entry = reduce(evolve, events, None)
     assert entry is not None
     return entry
 
@@ -55,13 +56,9 @@ def test_a_deleted_entry_is_marked_as_deleted() -> None:
     assert (entry.updated_at, entry.version) == (LATEST, 2)
 
 
-def test_no_events_no_entry() -> None:
-    assert fold([]) is None
-
-
 def test_an_entry_that_was_never_created_cannot_be_updated() -> None:
     with pytest.raises(AssertionError, match="EntryUpdated of an entry that was never created"):
-        fold([updated(title="a")])
+        evolve(None, updated(title="a"))
 
 
 PUBLISHED_AT: list[tuple[str, list[Status], datetime | None]] = [

@@ -1,4 +1,4 @@
-"""What a change is called, who is said to have made it, and what it changed."""
+"""The name, the actor and the fields of a change."""
 
 from __future__ import annotations
 

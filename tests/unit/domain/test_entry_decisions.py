@@ -1,4 +1,4 @@
-"""What follows from a command on an entry: events, or a refusal."""
+"""The result of a command on an entry: events, or a refusal."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ REFUSED_CREATES: list[tuple[CreateEntry, type[InvalidEntry], str]] = [
         InvalidEntry,
         "Unsupported language 'english': use a code like",
     ),
-    (create(stage_id="done"), InvalidEntry, "has no stage 'done': writing, review"),
+    (create(stage_id="done"), InvalidEntry, "has no stage 'done': use writing, review"),
     (
         create(content_type_slug="authors", stage_id="a"),
         InvalidEntry,
@@ -376,6 +376,13 @@ def test_a_translation_can_be_removed() -> None:
 
 def test_an_entry_moves_to_a_stage() -> None:
     given(*TYPES, created(**MADE)).when(update(stage_id="review")).then(updated(stage_id="review"))
+
+
+@pytest.mark.parametrize("stage_id", [None, "writing"])
+def test_an_entry_without_a_stage_is_in_the_first_one_already(stage_id: str | None) -> None:
+    entry = given(*TYPES, created(stage_id=None))
+    entry.when(update(stage_id=stage_id)).then()
+    entry.when(update(stage_id="review")).then(updated(stage_id="review"))
 
 
 def test_a_deleted_entry_cannot_be_changed() -> None:

@@ -1,4 +1,4 @@
-"""The domain stands on nothing of ours but itself, so that every package may stand on it."""
+"""The domain imports nothing of ours but itself, so that every package may import it."""
 
 from __future__ import annotations
 

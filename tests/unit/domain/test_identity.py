@@ -1,4 +1,4 @@
-"""Ids: their form, and the ones that are derived from others."""
+"""Ids: their form, and those that are derived from others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which locale codes there are (behaviour.md §2.1)."""
+"""Which locale codes are valid (behaviour.md §2.1)."""
 
 from __future__ import annotations
 

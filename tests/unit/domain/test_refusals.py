@@ -14,7 +14,10 @@ def texts() -> list[tuple[r.Refused, str]]:
         (r.UnknownEntry(), "Content entry not found"),
         (r.UnknownKey("web"), "There is no API key 'web' in this workspace"),
         (r.UnknownWebhook("web"), "There is no webhook 'web' in this workspace"),
-        (r.WebhookTaken("web"), "A webhook 'web' already exists in this workspace"),
+        (
+            r.WebhookTaken("web"),
+            "A webhook 'web' already exists in this workspace; choose another name",
+        ),
         (r.StagingNotInPlan(), "The staging environment is not included in your team's plan"),
         (r.EnvironmentNotSetUp("staging"), "This team has no staging environment yet"),
         (r.InvalidField("faq[0].q", "a string"), "Field 'faq[0].q' takes a string"),
@@ -66,7 +69,7 @@ def texts() -> list[tuple[r.Refused, str]]:
         (r.UnknownImport("i-1"), "There is no import 'i-1'"),
         (r.UnknownUpload(), "This upload has expired: upload the file again"),
         (
-            r.OtherFile("i-1", "posts.csv"),
+            r.FileMismatch("i-1", "posts.csv"),
             "The import id 'i-1' was used for another file, 'posts.csv': "
             "import this one under another id",
         ),
@@ -103,8 +106,11 @@ def test_every_refusal_is_in_the_table_and_in_the_drawn_tree() -> None:
     assert [refusal.__name__ for refusal in ours if refusal.__name__ not in r.__doc__] == []
 
 
-def test_a_long_slug_is_shown_in_part() -> None:
+def test_a_long_slug_or_id_is_shown_in_part() -> None:
     assert len(str(r.SlugTaken("x" * 100_000))) < 400
+    reference = r.UnknownReference("author", "x" * 100_000, "which is gone")
+    assert len(str(reference)) < 400
+    assert len(reference.target) == 100_000
 
 
 def test_a_stale_decision_is_not_a_refusal() -> None:

@@ -1,4 +1,4 @@
-"""An entry's values as they are served (behaviour.md §2.1)."""
+"""An entry's values as they are returned (behaviour.md §2.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Webhook endpoints: the addresses and URLs that are refused, and what an endpoint becomes."""
+"""Webhook endpoints: the addresses and URLs that are refused, and the fold of their events."""
 
 from __future__ import annotations
 
@@ -93,8 +93,8 @@ INVALID_URLS = {
     "//example.com/": "scheme ''",
     "https:///path": "invalid host",
     "https://": "invalid host",
-    "https://ann:secret@example.com/": "a user or password",
-    "https://127.0.0.1@example.com/": "a user or password",
+    "https://ann:secret@example.com/": "would keep: remove it",
+    "https://127.0.0.1@example.com/": "would keep: remove it",
     "https://example.com\\@127.0.0.1/": "ASCII characters",
     "https://exam ple.com/": "ASCII characters",
     "https://example.com/\r\nHost: a": "ASCII characters",
@@ -103,9 +103,9 @@ INVALID_URLS = {
     "http://%31%32%37.0.0.1/": "invalid host",
     "https://[fe80::1%25eth0]/": "invalid host",
     "https://example.com:0/": "invalid host",
-    "https://example.com:99999/": "invalid host or port",
-    "https://example.com:8o/": "invalid host or port",
-    "https://example.com/#part": "no fragment",
+    "https://example.com:99999/": "invalid host or port; use one like https:",
+    "https://example.com:8o/": "invalid host or port; use one like https:",
+    "https://example.com/#part": "no fragment: remove it",
     "https://example.com/" + "a" * 2_000: "2020 characters",
 }
 AT = datetime(2026, 1, 31, tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""Columns of a file: proposed by heading or as saved, chosen by position, and complete."""
+"""Columns of a file: matched by heading or as saved, selected by position, and complete."""
 
 from __future__ import annotations
 
@@ -7,9 +7,15 @@ import pytest
 from write_side.domain.definition import Field
 from write_side.domain.events import MappedColumn
 from write_side.domain.identity import Scope
-from write_side.imports.column_names import mapped
 from write_side.imports.columns import EXPORTED as EXPORT
-from write_side.imports.columns import MappingRefused, column_targets, columns_of, matched, proposed
+from write_side.imports.columns import (
+    MappingRefused,
+    column_targets,
+    columns_of,
+    mapped,
+    matched,
+    proposed,
+)
 from write_side.imports.request import ImportRequest
 
 REQUEST = ImportRequest(Scope("acme", "production"), "posts", "i-1")

@@ -1,4 +1,4 @@
-"""Texts continued on a second sheet, as people may leave them: nothing is cut off silently."""
+"""Texts continued on a second sheet that people have edited: nothing is cut off silently."""
 
 from __future__ import annotations
 

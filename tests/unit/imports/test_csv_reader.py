@@ -1,4 +1,4 @@
-"""CSV as people's programs write it."""
+"""CSV as common programs write it."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_damaged_utf8_is_not_another_encoding() -> None:
     [
         (
             'A\n\n"x\n\ny"\n"open\n\n',
-            "is not valid CSV in line 6: a quotation mark is opened",
+            "is not valid CSV in line 6: a quotation mark is opened and never closed: close it",
         ),
         ('A,B\n"x"y,1\n', "is not valid CSV in line 2: a closing quotation mark"),
         ('sep=;\nA;B\n"x"y;1\n', "is not valid CSV in line 3: a closing quotation mark"),

@@ -71,7 +71,7 @@ def test_a_guess_is_refused_with_the_likely_encodings() -> None:
         table("Title\nnaïve café\n".encode("cp1252"))
     said = str(refused.value)
     assert "its encoding cannot be detected for certain; it could be" in said
-    assert "cp1252 («naïve café»), cp1250 («naďve café»)" in said
+    assert "Windows-1252, Western European (cp1252): 'naïve café'; Windows-1250" in said
     assert "--encoding" in said
 
 

@@ -1,4 +1,4 @@
-"""A file is what its content says, and is to be called so."""
+"""The type of a file follows from its content, and its name must agree."""
 
 from __future__ import annotations
 
@@ -37,6 +37,7 @@ def refusal(document: bytes, name: str) -> str:
         (b"\xef\xbb\xbf\r\n<!DOCTYPE html>", "a.csv", "is a web page or XML"),
         (b'<?xml version="1.0"?><?mso-application progid="Excel.Sheet"?>', "a.xlsx", "or XML"),
         (b"\0\1\2\3", "a.csv", "is not text: line 1 has a zero byte"),
+        ("Title\nÉté".encode("utf-16-le"), "a.csv", "choose its encoding, such as UTF-16"),
         (b"PK\x05\x06" + bytes(18), "a.xlsx", "is a zip archive"),
     ],
 )
@@ -68,7 +69,7 @@ STRICT = PARTS["xl/_rels/workbook.xml.rels"].replace(
         (typed("ms-excel.sheet.binary.macroEnabled.main"), "is a binary workbook, .xlsb"),
         (typed("spreadsheetml.template.main+xml"), "is a template"),
         (typed("wordprocessingml.document.main+xml"), "is a Word document"),
-        ({"xl/_rels/workbook.xml.rels": STRICT}, "is a «Strict Open XML» workbook: save it as"),
+        ({"xl/_rels/workbook.xml.rels": STRICT}, "is a 'Strict Open XML' workbook: save it as"),
         ({**NONE, "mimetype": "application/vnd.oasis.opendocument.spreadsheet"}, "OpenDocument"),
         ({**NONE, "Index/Document.iwa": ""}, "is a Numbers file: export it"),
         (NONE, "is a zip archive: decompress it"),

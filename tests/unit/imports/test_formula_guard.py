@@ -1,4 +1,4 @@
-"""Formulas in CSV: disarmed, whatever separates the cells, and lossless."""
+"""Formulas in CSV: neutralized, with any separator, and lossless."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is read of a file, and what is refused as a whole."""
+"""What is read from a file, and which files are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables on their way between processes."""
+"""Tables as they are sent between processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Workbooks as programs write them, and as they may be written."""
+"""Workbooks as programs write them, and in other valid forms."""
 
 from __future__ import annotations
 
@@ -114,6 +114,26 @@ def test_formulas_without_a_value_are_reported() -> None:
     assert read.rows[0].cells == ("x", "=1+1")
     assert (cell_error.row, cell_error.column) == (2, 1)
     assert cell_error.reason.startswith("has a formula without a saved value: open and save")
+
+
+def test_spaces_around_the_name_of_a_sheet_need_not_be_given() -> None:
+    book = openpyxl.Workbook()
+    book.create_sheet(" Posts ").append(["First"])
+    book.create_sheet("Posts").append(["Second"])
+    book.create_sheet("Topics ").append(["Third"])
+    file = io.BytesIO()
+    book.save(file)
+    for name, heading in ((" Posts ", "First"), ("Posts", "Second"), ("Topics", "Third")):
+        assert table(file.getvalue(), Choice(sheet=name)).headings == (heading,)
+
+
+def test_the_other_sheets_are_named_if_one_has_no_headings() -> None:
+    book = openpyxl.Workbook()
+    book.create_sheet("Data").append(["Title"])
+    file = io.BytesIO()
+    book.save(file)
+    with pytest.raises(FileRefused, match=r"no headings: .*, or choose another sheet: Data$"):
+        table(file.getvalue())
 
 
 def test_hidden_sheets_are_listed_and_read_when_chosen() -> None:

@@ -1,4 +1,4 @@
-"""The escapes of text in .xlsx, and what the libraries make of them."""
+"""The escapes of text in .xlsx, and how libraries read them."""
 
 from __future__ import annotations
 

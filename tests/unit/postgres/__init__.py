@@ -1,1 +1,1 @@
-"""What every room that talks to PostgreSQL shares."""
+"""What all packages that use PostgreSQL share."""

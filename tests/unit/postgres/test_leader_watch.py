@@ -1,4 +1,4 @@
-"""Connections to a leader that is silent, with hosts that are made up."""
+"""Connections to a leader that does not respond, with simulated hosts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a projector begins again."""
+"""How a projector starts again after a failure."""
 
 from __future__ import annotations
 

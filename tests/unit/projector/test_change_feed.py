@@ -1,4 +1,4 @@
-"""Which change of the feed each event makes."""
+"""Which change of the feed each event leads to."""
 
 from __future__ import annotations
 
@@ -101,5 +101,5 @@ def test_a_replay_makes_the_same_changes_across_pages() -> None:
     found = []
     for page in (batch[:1], batch[1:3], batch[3:]):
         fold.complete(page)
-        found += fold.changes
+        found += fold.history.changes
     assert found == changes(*events)

@@ -1,4 +1,4 @@
-"""What a batch changes, as the readers that keep responses are told."""
+"""What a batch changes, as processes that keep responses learn it."""
 
 from __future__ import annotations
 

@@ -1,17 +1,17 @@
-"""What proves that nothing is missing between two positions."""
+"""The proof that nothing is missing between two positions."""
 
 from __future__ import annotations
 
 import pytest
 
-from projector.log import BATCH_BYTES, Gap, Halted, fits, prove_contiguous
+from projector.log import BATCH_BYTES, Gap, Halted, check_contiguous, fits
 
 
 @pytest.mark.parametrize(
     ("after", "ends", "count"), [(0, [1, 1], 1), (0, [1, 7], 7), (41, [42, 2041], 2000)]
 )
 def test_a_contiguous_batch_is_accepted(after: int, ends: list[int], count: int) -> None:
-    prove_contiguous(after, ends, count)
+    check_contiguous(after, ends, count)
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ def test_a_contiguous_batch_is_accepted(after: int, ends: list[int], count: int)
 )
 def test_any_other_batch_halts_with_what_was_found(after: int, ends: list[int], count: int) -> None:
     with pytest.raises(Gap, match=f"after position {after} gave {count} events from {ends[0]} to"):
-        prove_contiguous(after, ends, count)
+        check_contiguous(after, ends, count)
 
 
 def test_a_gap_halts_the_projector() -> None:

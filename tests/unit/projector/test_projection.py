@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from itertools import count
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from msgspec.structs import asdict, astuple, replace
 
-from projector.entry_rows import ENTRY_COLUMNS, UNCHANGED, Renderers, entry_rows, locale_rows
+from projector.entry_rows import ENTRY_COLUMNS, UNCHANGED, entry_rows, locale_rows
 from projector.entry_versions import VERSION_COLUMNS
 from projector.projection import (
     _STEPS,
@@ -39,6 +39,7 @@ from tests.unit.samples import (
     updated,
     workspace_created,
 )
+from tests.unit.store.golden_events import EXPECTED
 from write_side.domain import events as e
 from write_side.domain.definition import Field
 from write_side.domain.events import Plan, Translation
@@ -420,6 +421,12 @@ class TestNeeds:
         batch = recorded(created(), updated(), updated(entry_id=AUTHOR))
         assert required_rows(batch).entries == {AUTHOR}
 
+    @pytest.mark.parametrize("kind", sorted(get_args(e.EntryEvent), key=str))
+    def test_every_event_needs_its_entry_unless_it_creates_it(self, kind: type[e.Event]) -> None:
+        event: Any = next(one for one in EXPECTED.values() if type(one) is kind)
+        needed = required_rows(recorded(event)).entries
+        assert needed == (set() if kind is e.EntryCreated else {event.entry_id})
+
     def test_an_entry_needs_its_type(self) -> None:
         assert required_rows(recorded(deleted())).types == {("acme", POSTS)}
 
@@ -444,7 +451,7 @@ class TestColumns:
             },
         )
         rows = project(recorded(event), POSTS_TYPE)
-        found = locale_rows([entry_of(rows).entry], types_of(rows), Renderers())
+        found = locale_rows([entry_of(rows).entry], types_of(rows))
         assert [row[2:3] + row[4:5] + row[-1:] for row in found] == [
             ("fr-FR", "Bonjour", '{"body":"Salut"}'),
             ("de-DE", "Hello", '{"body":"Hallo"}'),
@@ -463,7 +470,7 @@ class TestColumns:
             """The locales whose rows are written, and the translations in the entry's own row."""
             state = entry_of(project(recorded(change, after=1), before))
             own = row_of(state, types, before.entries)
-            rows = locale_rows([state.entry], types, Renderers(), before.entries)
+            rows = locale_rows([state.entry], types, before.entries)
             return [row[2] for row in rows], own["translations"]
 
         assert written(updated(fields=raws(body="B"))) == ([], UNCHANGED)
@@ -474,7 +481,7 @@ class TestColumns:
 
     def test_without_translations_there_are_no_rows_and_no_columns(self) -> None:
         rows = project(recorded(created()), POSTS_TYPE)
-        assert not list(locale_rows([entry_of(rows).entry], types_of(rows), Renderers()))
+        assert not list(locale_rows([entry_of(rows).entry], types_of(rows)))
         assert columns([]) == []
 
     def test_stored_values_keep_those_of_removed_fields(self) -> None:
@@ -503,15 +510,14 @@ class TestColumns:
         assert (row["stage_id"], row["stage"]) == ("review", None)
 
     def test_a_renderer_is_created_again_when_the_type_is_revised(self) -> None:
-        renderers = Renderers()
-        old = POSTS_TYPE.types[POSTS]
-        new = project(recorded(revised(LEAD), after=1), POSTS_TYPE).types[POSTS]
-        assert old is not None
-        assert new is not None
         values = raws(body="B", lead="L")
-        assert renderers.of(old).render(values) == b'{"body":"B"}'
-        assert renderers.of(new).render(values) == b'{"lead":"L"}'
-        assert renderers.of(new) is renderers.of(new)
+        old = POSTS_TYPE.types[POSTS]
+        assert old is not None
+        assert old.renderer.render(values) == b'{"body":"B"}'
+        new = project(recorded(revised(LEAD), after=1), POSTS_TYPE).types[POSTS]
+        assert new is not None
+        assert new.renderer.render(values) == b'{"lead":"L"}'
+        assert new.renderer is new.renderer
 
 
 def types_of(rows: Rows) -> dict[str, Any]:
@@ -519,5 +525,5 @@ def types_of(rows: Rows) -> dict[str, Any]:
 
 
 def row_of(state: EntryState, types: dict[str, Any], before: Any = None) -> dict[str, Any]:
-    [row] = entry_rows([state], types, Renderers(), before or {})
+    [row] = entry_rows([state], types, before or {})
     return dict(zip(ENTRY_COLUMNS, row, strict=True))

@@ -1,4 +1,4 @@
-"""Several statements as one."""
+"""Several statements combined into one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each golden fixture means, spelt out: tests/fixtures/events/<topic>.json decodes to this."""
+"""The decoded form of each golden fixture, tests/fixtures/events/<topic>.json."""
 
 from __future__ import annotations
 

@@ -18,6 +18,7 @@ from write_side.imports.table import (
     Epoch,
     FileRefused,
     Limits,
+    NoHeadings,
     Record,
     Table,
     headings_and_rows,
@@ -30,7 +31,7 @@ from write_side.imports.xlsx.sheet import Rows, SheetHandler, StringsHandler
 
 _ENTITIES = "declares entities or a document type, which no spreadsheet does"
 _STRICT = "http://purl.oclc.org/ooxml/"
-_SAVE = "save it as «Excel workbook (.xlsx)»"
+_SAVE = "save it as 'Excel Workbook (.xlsx)'"
 _OTHERS = {
     "sheet.binary": f"is a binary workbook, .xlsb: {_SAVE}",
     "macroenabled": f"is a workbook with macros, .xlsm: {_SAVE}",
@@ -69,9 +70,15 @@ def workbook_table(file: BinaryIO, name: str, choice: Choice, limits: Limits) ->
         archive.parse(sheet.part, cells)
         more = _continuation(archive, workbook, sheet, cells)
         strings = _strings([cells.rows, more], archive, workbook.strings, limits)
-    headings, rows = headings_and_rows(
-        _records(cells.rows, strings), limits, limits.workbook_cell_characters
-    )
+    try:
+        headings, rows = headings_and_rows(
+            _records(cells.rows, strings), limits, limits.workbook_cell_characters
+        )
+    except NoHeadings as refused:
+        others = [one for one in workbook.sheets if one is not sheet]
+        if not others:
+            raise
+        raise FileRefused(f"{refused}, or choose another sheet: {_names(others)}") from None
     continued = list(_records(more, strings))
     is_ours = is_continuation(continued)
     table = Table(
@@ -129,7 +136,7 @@ def _workbook(archive: Archive) -> Workbook:
     rels: str = get_rels_path(part)  # type: ignore[no-untyped-call]
     related = get_dependents(archive, rels).to_dict()
     if any(rel.Type.startswith(_STRICT) for rel in related.values()):
-        raise FileRefused(f"is a «Strict Open XML» workbook: {_SAVE}")
+        raise FileRefused(f"is a 'Strict Open XML' workbook: {_SAVE}")
     root = archive.root(part)
     properties = root.find(_PROPERTIES)
     is_1904 = properties is not None and properties.get("date1904") in ("1", "true")
@@ -174,16 +181,20 @@ def _refuse_other(archive: Archive) -> NoReturn:
 
 
 def _chosen(sheets: Sequence[Sheet], choice: Choice) -> Sheet:
-    """The chosen sheet, or the first visible one."""
+    """The chosen sheet, whose name may have spaces around it, or the first visible one."""
     if not sheets:
         raise FileRefused("has no sheet with cells")
     if choice.sheet is None:
         return min(sheets, key=lambda sheet: sheet.is_hidden)
-    for sheet in sheets:
-        if sheet.name == choice.sheet:
-            return sheet
-    names = ", ".join(sheet.name for sheet in sheets[:20])
-    raise FileRefused(f"has no sheet {choice.sheet!r}; expected one of: {names}")
+    for same in (str, str.strip):
+        for sheet in sheets:
+            if same(sheet.name) == same(choice.sheet):
+                return sheet
+    raise FileRefused(f"has no sheet {choice.sheet!r}; expected one of: {_names(sheets)}")
+
+
+def _names(sheets: Sequence[Sheet]) -> str:
+    return ", ".join(sheet.name for sheet in sheets[:20])
 
 
 def _strings(

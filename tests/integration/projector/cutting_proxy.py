@@ -1,23 +1,26 @@
-"""A proxy to a server, which can delay what is sent to it, and lose what it has delayed."""
+"""A proxy to a server, which can cut it off at a moment that a test chooses."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
-DELAY = 0.3
 
-
-class SlowProxy:
+class CuttingProxy:
     def __init__(self, host: str, port: int) -> None:
         self._server = (host, port)
         self._writers: set[asyncio.StreamWriter] = set()
         self.port = 0
-        self.is_slow = False
+        self.admits = True
+        """Whether it accepts connections."""
+        self.cut_when: Callable[[], Awaitable[bool]] | None = None
+        """If this holds, the server is cut off, and does not get what is under way to it."""
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
+            if not self.admits:
+                raise ConnectionError
             from_server, to_server = await asyncio.open_connection(*self._server)
         except OSError:
             writer.close()
@@ -26,28 +29,29 @@ class SlowProxy:
         self._writers |= ends
         with suppress(OSError):
             async with asyncio.TaskGroup() as group:
-                group.create_task(self._forward(reader, to_server, may_be_slow=True))
+                group.create_task(self._forward(reader, to_server, may_cut=True))
                 group.create_task(self._forward(from_server, writer))
         self._writers -= ends
 
     async def _forward(
-        self, source: asyncio.StreamReader, to: asyncio.StreamWriter, may_be_slow: bool = False
+        self, source: asyncio.StreamReader, to: asyncio.StreamWriter, may_cut: bool = False
     ) -> None:
         while received := await source.read(65_536):
-            if may_be_slow and self.is_slow:
-                await asyncio.sleep(DELAY)
+            if may_cut and self.cut_when is not None and await self.cut_when():
+                self.cut_off()
             to.write(received)
         to.close()
 
     def cut_off(self) -> None:
-        """Ends all connections, and loses what was delayed."""
+        """Ends all connections, and accepts none."""
+        self.admits, self.cut_when = False, None
         for writer in self._writers:
             writer.transport.abort()
 
 
 @asynccontextmanager
-async def slow_proxy(host: str, port: int) -> AsyncIterator[SlowProxy]:
-    proxy = SlowProxy(host, port)
+async def cutting_proxy(host: str, port: int) -> AsyncIterator[CuttingProxy]:
+    proxy = CuttingProxy(host, port)
     server = await asyncio.start_server(proxy.serve, "127.0.0.1")
     proxy.port = server.sockets[0].getsockname()[1]
     try:

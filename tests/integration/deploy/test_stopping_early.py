@@ -1,0 +1,64 @@
+"""A server process that is stopped while it waits for a database that does not respond."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from tests.processes import CONTENTLOG, free_port
+
+HOST = "127.0.0.1"
+# Seconds. A connection is given up after a minute.
+PATIENCE = 40
+
+
+@pytest.mark.parametrize("connection", [1, 2], ids=["while it checks", "while it starts"])
+@pytest.mark.parametrize("command", ["api", "projector", "webhooks"])
+def test_a_server_that_is_stopped_while_it_connects_ends_with_status_0(
+    command: str, connection: int
+) -> None:
+    with socket.create_server((HOST, 0)) as database:
+        url = f"postgresql://user@{HOST}:{database.getsockname()[1]}/content?sslmode=disable"
+        database.settimeout(60)
+        process = subprocess.Popen(
+            [CONTENTLOG, command],
+            env={
+                **os.environ,
+                "CONTENTLOG_EVENT_STORE_URL": url,
+                "CONTENTLOG_READ_MODEL_URL": url,
+                "CONTENTLOG_PORT": str(free_port()),
+            },
+            stdin=subprocess.DEVNULL,
+        )
+        try:
+            for _ in range(connection - 1):
+                database.accept()[0].close()
+            silent, _ = database.accept()
+            with silent:
+                process.send_signal(signal.SIGTERM)
+                assert process.wait(PATIENCE) == 0
+        finally:
+            process.kill()
+            process.wait()
+
+
+def test_a_second_signal_while_a_command_ends_does_not_change_its_status() -> None:
+    command = """
+import os, signal, sys
+from deploy.cli import main
+
+sys.argv = ["contentlog", "settings"]
+try:
+    main()
+finally:
+    os.kill(os.getpid(), signal.SIGTERM)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", command], capture_output=True, text=True, timeout=PATIENCE
+    )
+    assert (done.returncode, done.stderr) == (0, "")

@@ -1,0 +1,78 @@
+"""Read models whose rows say which of them they belong to, and a reader that looks at that."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from projector.log import Log
+from projector.rebuild import operations as module
+from projector.rebuild.build import Build
+from projector.rebuild.progress import Operation
+from projector.rebuild.switch import Candidate
+from read_side.schema import LIVE, NEXT
+from tests.integration.live_projector import connected, project_all
+from tests.integration.projector.random_log import WORKSPACES
+from tests.integration.projector.rebuilds import build_settings, silent
+from tests.integration.projector.sample_log import Given
+from write_side.domain.identity import Scope
+from write_side.postgres.connection import Connection
+from write_side.repository import Repository
+
+ENTRIES = 3
+MARKS = ("UPDATE {}.entry SET title = $1", "UPDATE {}.workspace SET name = $1")
+ONE_WORKSPACE = """
+SELECT e.title, w.name, c.epoch, count(*) AS n FROM read_model.entry e
+JOIN read_model.workspace w ON w.slug = e.workspace CROSS JOIN read_model.checkpoint c
+WHERE e.workspace = 'acme' GROUP BY 1, 2, 3"""
+ALL_WORKSPACES = """
+SELECT e.title, w.name, count(*) AS n FROM read_model.entry e
+JOIN read_model.workspace w ON w.slug = e.workspace GROUP BY 1, 2"""
+
+
+async def mark(connection: Connection, schema: str, number: int) -> None:
+    """Every row says which read model it is of."""
+    for statement in MARKS:
+        await connection.execute(statement.format(schema), str(number))
+
+
+class Reader:
+    """Reads over and over with one prepared statement, as a pool's connection does."""
+
+    def __init__(self, connection: Connection, query: str, entries: int) -> None:
+        self._connection = connection
+        self._query = query
+        self._entries = entries
+        self._seen = 0
+        self.reads: Counter[int] = Counter()
+
+    async def read(self) -> None:
+        [row] = await self._connection.fetch(self._query)
+        assert (row["title"], row["n"]) == (row["name"], self._entries)
+        number = int(row["title"])
+        assert number >= self._seen
+        self._seen = number
+        self.reads[number] += 1
+
+
+async def project_with_marks(repository: Repository, url: str) -> None:
+    """Some entries in each of two workspaces, projected."""
+    for workspace in WORKSPACES:
+        given = Given(repository, Scope(workspace, "production"))
+        await given.magazine()
+        for number in range(ENTRIES):
+            await given.entry(f"entry-{number}")
+    await project_all(url, url)
+    async with connected(url) as connection:
+        await mark(connection, LIVE, 0)
+
+
+@asynccontextmanager
+async def candidate_with_mark(url: str, number: int) -> AsyncIterator[Candidate]:
+    settings = build_settings(url)
+    async with module.connections(settings, NEXT) as (store, model):
+        build = Build(settings, NEXT, store, model, Operation(silent))
+        candidate = await build.make(await Log(store).head())
+        await mark(model, NEXT, number)
+        yield candidate
