@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import Literal, TypeVar
 
 from aiohttp import web
@@ -85,19 +85,19 @@ STATUS = web.AppKey("status", StatusCache)
 async def service_status(service: Service) -> ServiceStatus:
     faults: list[str] = []
 
-    async def attempt(reading: Awaitable[T]) -> T | None:
+    async def attempt(read: Callable[..., Awaitable[T]], *given: object) -> T | None:
         try:
             async with asyncio.timeout(PATIENCE):
-                return await reading
+                return await read(*given)
         except Exception as error:
             faults.append(type(error).__name__)
             return None
 
     recorder = service.repository.recorder
-    head, model = await asyncio.gather(attempt(recorder.head()), attempt(_model(service)))
+    head, model = await asyncio.gather(attempt(recorder.head), attempt(_model, service))
     if head is None or model is None:
         return ServiceStatus(head, model, fault=faults[0])
-    behind = await attempt(recorder.lag(model.position))
+    behind = await attempt(recorder.lag, model.position)
     return ServiceStatus(behind.head if behind else head, model, behind, next(iter(faults), None))
 
 
