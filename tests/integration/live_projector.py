@@ -96,8 +96,8 @@ async def head_of(store_url: str) -> int:
         return int(await connection.fetchval(_HEAD))
 
 
-async def caught_up(store_url: str, model_url: str | None = None, seconds: float = SECONDS) -> None:
-    """Wait until all that is in the log by now is in the read model."""
+async def caught_up(store_url: str, model_url: str | None = None, seconds: float = SECONDS) -> int:
+    """Wait until all that is in the log by now is in the read model; returns the log's position."""
     async with connected(model_url or store_url) as connection:
         if model_url in (None, store_url):
             head = int(await connection.fetchval(_HEAD))
@@ -108,6 +108,7 @@ async def caught_up(store_url: str, model_url: str | None = None, seconds: float
             return (await fetch_checkpoint(connection)).position >= head
 
         await until(passed, seconds)
+        return head
 
 
 async def rendered(model_url: str) -> None:

@@ -18,8 +18,10 @@ from api.context import Service
 from api.http.connections import open_runner
 from api.server import application, open_service, operator_application
 from api.settings import ApiSettings
+from read_side.freshness import NONE
+from read_side.seen import position_of
 from tests.engines import engine
-from tests.integration.live_projector import caught_up, projecting
+from tests.integration.live_projector import caught_up, projecting, until
 from tests.integration.projector.sample_log import Given
 from write_side import commands as c
 from write_side.domain.identity import Scope
@@ -127,7 +129,15 @@ class Server:
         self.service.checkpoint.freshness.reset()
 
     async def caught_up(self) -> None:
-        await caught_up(self.url)
+        """Wait until all that is in the log by now can be read, and this server has applied it to
+        the responses that it keeps."""
+        head = await caught_up(self.url)
+        freshness = self.service.checkpoint.freshness
+
+        async def applied() -> bool:
+            return freshness.applied > NONE and position_of(freshness.applied) >= head
+
+        await until(applied)
 
 
 @asynccontextmanager
