@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Page, Route, expect
+from playwright.async_api import Page, Request, Route, expect
 
 from tests.e2e.browser import Place, Visit, place_at, visit_with
 from tests.e2e.pages import checked_in_both_themes, signed_in
@@ -293,9 +293,13 @@ async def test_the_dashboard_works_with_a_keyboard(visit: Visit) -> None:
     await page.keyboard.press("Enter")
     await expect(page.locator("#main")).to_be_focused()
     await _tab_to(page, "Search")
-    await page.keyboard.type("hello")
+    searches: list[Request] = []
+    page.on("request", lambda one: searches.append(one) if "hx-request" in one.headers else None)
+    await page.keyboard.insert_text("hello")
     await expect(page.locator("#results-heading")).to_have_text("1 entry")
     await _tab_to(page, "Hello")
+    # Leaving the field must not search again, because that would replace what has the focus.
+    assert len(searches) == 1
     outline = "getComputedStyle(document.activeElement).outlineStyle"
     assert await page.evaluate(outline) == "solid", "one sees where one is"
     await page.keyboard.press("Enter")
