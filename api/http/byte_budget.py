@@ -23,10 +23,14 @@ class ByteBudget:
     def taken(self) -> int:
         return self._taken.total()
 
+    def has(self, workspace: str, number: int) -> bool:
+        """Whether enough are left."""
+        fits = self._taken[workspace] + number <= self._total // 2
+        return fits and self.taken + number <= self._total
+
     def take(self, workspace: str, number: int) -> bool:
         """False if not enough are left."""
-        fits = self._taken[workspace] + number <= self._total // 2
-        if not fits or self.taken + number > self._total:
+        if not self.has(workspace, number):
             return False
         self._taken[workspace] += number
         return True

@@ -50,8 +50,7 @@ class LargeBodies:
         if workspace is None:
             # A public page: all responses share the same bytes.
             return BytesIOPayload(io.BytesIO(body), content_type=content_type)
-        if self.memory.take(workspace, len(body)):
-            after_sending(request, lambda: self.memory.give_back(workspace, len(body)))
+        if self.hold(request, workspace, len(body)):
             return BytesIOPayload(io.BytesIO(body), content_type=content_type)
         try:
             file = await self.file(request, workspace, len(body))
@@ -61,6 +60,13 @@ class LargeBodies:
                 return BytesIOPayload(io.BytesIO(body), content_type=content_type)
             raise
         return file.payload(content_type)
+
+    def hold(self, request: web.BaseRequest, workspace: str, number: int) -> bool:
+        """Counts bytes of memory until the response is sent; False if not enough are left."""
+        if not self.memory.take(workspace, number):
+            return False
+        after_sending(request, lambda: self.memory.give_back(workspace, number))
+        return True
 
     async def file(self, request: web.BaseRequest, workspace: str, size: int) -> BodyFile:
         """A file for about this many bytes, which are counted until it is sent.

@@ -19,6 +19,7 @@ from aiohttp.abc import AbstractStreamWriter
 
 from api.auth.keys import secret_of
 from api.context import LIMIT_STATUS, Service
+from api.http.large_bodies import LARGE
 from api.http.representation import takes_gzip
 from api.http.request_log import ROUTE, SECONDS, request_id
 from api.http.scheme import came_over_https
@@ -53,9 +54,14 @@ class RepeatedReads:
         ready = kept.ready.get(self._variant(request)) if kept else None
         if kept is None or ready is None:
             return None
+        size, bodies = len(ready.body), service.large_bodies
+        if size > LARGE and not bodies.memory.has(caller.workspace, size):
+            return None
         status = service.limits.count_now(request, caller)
         if status is None:
             return None
+        if size > LARGE:
+            bodies.hold(request, caller.workspace, size)
         service.responses.counts.add(is_hit=True)
         tracing.current().set(CACHE, "hit")
         service.limits.charge_bytes(caller, len(kept.body))
@@ -82,16 +88,18 @@ class RepeatedReads:
             isinstance(response, ReadResponse)
             and response.is_repeated
             and response.status == 200
-            and isinstance(response.body, bytes)
             and _is_plain_read(request)
         ):
             return
         target = _target(request)
         if sum(len(text or "") for text in target) > LONGEST:
             return
-        ready = Ready(request[ROUTE], _head(response), response.body)
+        kept = response.kept
+        body = kept.compressed if "Content-Encoding" in response.headers else kept.body
+        assert body is not None
+        ready = Ready(request[ROUTE], _head(response), body)
         key = (response.caller, target)
-        self._service.responses.remember(response.kept, key, self._variant(request), ready)
+        self._service.responses.remember(kept, key, self._variant(request), ready)
 
 
 REPEATED_READS = web.AppKey("repeated_reads", RepeatedReads)
@@ -114,7 +122,7 @@ class ReadyResponse(web.StreamResponse):
         self.last = True
 
     async def prepare(self, request: web.BaseRequest) -> AbstractStreamWriter:
-        """Writes everything."""
+        """Writes everything; of a large body, the client has then taken all but 64 kB."""
         end = b"Connection: close\r\n\r\n" if self.last else b"\r\n"
         writer = request.writer
         await writer.write_eof(b"".join((self.ready.head, self.lines, end, self.ready.body)))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import logging
+import socket
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
@@ -12,6 +14,7 @@ import pytest
 import pytest_asyncio
 import structlog
 
+from api.http.connections import Connection
 from deploy.logs import configure_logs
 from deploy.settings import Settings
 from tests.integration.api.server import Client, Server, serving
@@ -71,3 +74,16 @@ async def acme(server: Server) -> Given:
 @pytest.fixture
 def client(server: Server, acme: Given) -> Client:
     return server.client()
+
+
+@pytest.fixture
+def small_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system's own buffers would take megabytes that nobody reads."""
+    made = Connection.connection_made
+
+    def with_small_buffer(connection: Connection, transport: asyncio.BaseTransport) -> None:
+        made(connection, transport)
+        made_socket = transport.get_extra_info("socket")
+        made_socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 16_384)
+
+    monkeypatch.setattr(Connection, "connection_made", with_small_buffer)

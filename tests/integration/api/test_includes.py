@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import gzip
 import json
 from collections.abc import AsyncIterator
@@ -15,6 +14,7 @@ from api.http.large_bodies import BodyFile
 from api.rest import includes
 from api.rest.includes import MOST
 from tests.integration.api.graphql import counting
+from tests.integration.api.large_responses import sent
 from tests.integration.api.server import ACME, Client, Server, serving
 from tests.integration.api.shapes import entry, file, put_media, write_types
 from tests.integration.projector.sample_log import Given, raws
@@ -46,14 +46,6 @@ async def included(client: Client, path: str) -> dict[str, Any]:
     found: dict[str, Any] = answer.body["includes"]
     assert list(found) == ["entries", "media"]
     return found
-
-
-async def sent(server: Server) -> None:
-    """Until nothing is held any more."""
-    bodies = server.service.large_bodies
-    async with asyncio.timeout(10):
-        while bodies.files.taken or bodies.memory.taken:  # noqa: ASYNC110 - no event tells
-            await asyncio.sleep(0.01)
 
 
 async def test_references_and_media_are_included_once_along_the_paths(

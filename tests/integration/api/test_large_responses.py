@@ -7,19 +7,17 @@ import errno
 import gzip
 import hashlib
 import os
-import socket
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 
 from api.http import byte_budget, large_bodies
-from api.http.connections import Connection
 from read_side import entries
 from tests.integration.api.graphql import asked
+from tests.integration.api.large_responses import sent, slow_reader
 from tests.integration.api.server import Server, serving
 from tests.integration.projector.sample_log import BODY, raws
 from write_side.repository import Repository
@@ -45,14 +43,6 @@ def open_files() -> int:
     """Files without a name that the process has open."""
     links = list(Path("/proc/self/fd").iterdir())
     return sum("(deleted)" in str(link.readlink()) for link in links if link.is_symlink())
-
-
-async def sent(server: Server) -> None:
-    """Until nothing is held any more."""
-    bodies = server.service.large_bodies
-    async with asyncio.timeout(10):
-        while bodies.files.taken or bodies.memory.taken:  # noqa: ASYNC110 - no event tells
-            await asyncio.sleep(0.01)
 
 
 async def plain(server: Server, path: str, method: str = "GET", **headers: str) -> Any:
@@ -107,19 +97,6 @@ async def test_a_large_list_is_read_a_few_entries_at_a_time(
     assert max(pieces) < MB + 1_000
 
 
-@pytest.fixture
-def small_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The system's own buffers would take megabytes that nobody reads."""
-    made = Connection.connection_made
-
-    def with_small_buffer(connection: Connection, transport: asyncio.BaseTransport) -> None:
-        made(connection, transport)
-        made_socket = transport.get_extra_info("socket")
-        made_socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 16_384)
-
-    monkeypatch.setattr(Connection, "connection_made", with_small_buffer)
-
-
 @pytest.mark.usefixtures("small_buffers")
 async def test_a_slow_reader_keeps_a_file_and_no_database_connection(
     server: Server,
@@ -137,21 +114,6 @@ async def test_a_slow_reader_keeps_a_file_and_no_database_connection(
         reader.close()
     await sent(server)
     assert open_files() == before
-
-
-def slow_reader(server: Server, path: str, body: bytes = b"") -> socket.socket:
-    """A client that asks and reads nothing."""
-    where = urlsplit(server.origin)
-    client = socket.socket()
-    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-    client.connect((where.hostname, where.port))
-    method = "POST" if body else "GET"
-    client.sendall(
-        f"{method} {path} HTTP/1.1\r\nHost: test\r\nAuthorization: Bearer secret-of-acme\r\n"
-        f"Content-Length: {len(body)}\r\n\r\n".encode()
-        + body
-    )
-    return client
 
 
 async def test_a_workspace_over_its_share_waits_and_is_then_refused(

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import random
 from collections.abc import AsyncIterator
+from contextlib import closing
 
 import pytest
 from aiohttp import web
 from msgspec import Struct, field
 
+from api.http.byte_budget import ByteBudget
 from api.rest.repeated_read import OF_EACH_REQUEST, RepeatedReads
 from api.rest.response_cache import REPEATED
+from tests.integration.api.large_responses import sent, slow_reader
 from tests.integration.api.server import ACME, Answer, Server, serving
-from tests.integration.projector.sample_log import Given, raws
-from write_side.domain.definition import Field
+from tests.integration.projector.sample_log import BODY, Given, raws
 from write_side.repository import Repository
 
+LARGE = "/v1/content/pages?status=draft&limit=20"
+"""Above 64 kB, with gzip too."""
 PATHS = (
     "/v1/content/posts",
+    LARGE,
     "/v1/content/posts?limit=1&offset=1",
     "/v1/content/posts?status=draft",
     "/v1/content/posts/one",
@@ -80,11 +86,15 @@ async def server(database_url: str, repository: Repository, paths: Paths) -> Asy
 
 
 async def filled(given: Given) -> None:
-    await given.content_type(Field("body", "Body", "text"))
+    await given.content_type(BODY)
     one = await given.entry("one", fields=raws(body="long " * 400))
     await given.update(one, status="published")
     await given.translate(one, "fr-FR", title="Un")
     await given.entry("two")
+    await given.content_type(BODY, slug="pages")
+    for number in range(20):
+        text = random.Random(number).randbytes(4_000).hex()
+        await given.entry(f"page-{number}", type_slug="pages", fields=raws(body=text))
 
 
 async def both_agree(server: Server, paths: Paths) -> None:
@@ -141,6 +151,31 @@ async def test_a_response_is_prepared_when_it_is_repeated(server: Server, paths:
         while not any(paths.taken):
             await server.client().get("/v1/content/posts?limit=7")
     assert paths.taken[:2] == [False, False]
+
+
+@pytest.mark.usefixtures("small_buffers")
+async def test_a_large_response_is_counted_until_it_is_read(
+    server: Server, paths: Paths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = server.client()
+    identity = {"Accept-Encoding": "identity"}
+    async with asyncio.timeout(10):
+        while not paths.taken or not paths.taken[-1]:
+            ordinary = await client.get(LARGE, headers=identity)
+    bodies = server.service.large_bodies
+    monkeypatch.setattr(bodies, "memory", ByteBudget(3 * len(ordinary.text)))
+    with closing(slow_reader(server, LARGE)):
+        async with asyncio.timeout(10):
+            while not bodies.memory.taken:  # noqa: ASYNC110 - no event tells
+                await asyncio.sleep(0.01)
+        assert paths.taken[-1]
+        assert len(ordinary.text) == bodies.memory.taken
+        # No more fits into the workspace's half, so this one is sent from a file.
+        assert (await client.get(LARGE, headers=identity)).text == ordinary.text
+        assert not paths.taken[-1]
+    await sent(server)
+    assert (await client.get(LARGE, headers=identity)).text == ordinary.text
+    assert paths.taken[-1]
 
 
 async def test_own_request_id_is_returned(server: Server, paths: Paths) -> None:
