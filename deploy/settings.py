@@ -337,7 +337,10 @@ def _without_password(text: str) -> str:
     if not mark:
         return text
     address, *query = re.split(r"(?=\?[\w.]+=)", rest, maxsplit=1)
+    if not re.search("[@/]", address):
+        # What looks like the options may be the rest of the password.
+        address, query = rest, []
     name, at, host = address.rpartition("@")
     shown = f"{name.partition(':')[0]}{':…' if ':' in name else ''}{at}{host}"
-    hidden = (re.sub(r"(password=)[^&]*", r"\1…", one) for one in query)
-    return f"{scheme}://{shown}{''.join(hidden)}"
+    hidden = re.sub(r"(password=)[^&]*", r"\1…", "".join((shown, *query)))
+    return f"{scheme}://{hidden}"

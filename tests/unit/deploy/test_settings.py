@@ -129,6 +129,9 @@ def test_values_are_shown_without_passwords() -> None:
         ("db/content?user=ann&password=secret", "db/content?user=ann&password=…"),
         ("ann@db/content?sslpassword=secret&port=1", "ann@db/content?sslpassword=…&port=1"),
         ("db:1/content?user=ann@example", "db:1/content?user=ann@example"),
+        ("ann:1?b=@c@db/content", "ann:…@db/content"),
+        ("ann:s?c=1@db/content?password=secret", "ann:…@db/content?password=…"),
+        ("db?password=secret&user=ann@example", "db?password=…&user=ann@example"),
     ],
 )
 def test_no_part_of_a_password_is_shown(url: str, shown: str) -> None:
