@@ -18,7 +18,13 @@ from typing import Any
 import structlog
 from aiohttp import web
 from aiohttp.abc import AbstractStreamWriter
-from aiohttp.http_exceptions import BadHttpMessage, BadHttpMethod, LineTooLong
+from aiohttp.http_exceptions import (
+    BadHttpMessage,
+    BadHttpMethod,
+    BadStatusLine,
+    InvalidURLError,
+    LineTooLong,
+)
 from aiohttp.http_parser import RawRequestMessage
 from aiohttp.streams import StreamReader
 
@@ -42,10 +48,8 @@ SLOWEST = 1024
 # Additional time for a request that did not finish within the shutdown timeout.
 OVERTIME = 0.1
 BACKLOG = 1024
-NO_HTTP = (
-    "Bad request: this is not valid HTTP; in a URL, percent-encode spaces and characters outside "
-    "ASCII"
-)
+NO_HTTP = "Bad request: this is not valid HTTP"
+BAD_URL = f"{NO_HTTP}; in a URL, percent-encode spaces and characters outside ASCII"
 _METHOD = re.compile(r"b'[A-Za-z][\w-]* (?:/|\*|https?:)", re.ASCII)
 _log = structlog.get_logger("api.connections")
 
@@ -329,6 +333,12 @@ def unreadable(error: BaseException | None) -> Exception:
             return web.HTTPNotImplemented()
         case BadHttpMessage(message="Too many headers received"):
             return web.HTTPRequestHeaderFieldsTooLarge()
+        case InvalidURLError() | BadStatusLine() if not isinstance(error, BadHttpMethod):
+            return BadRequest(BAD_URL)
+        case BadHttpMessage():
+            # Further lines show the bytes.
+            reason = error.message.partition("\n")[0].rstrip(":.")
+            return BadRequest(f"{NO_HTTP}: {reason}")
     return BadRequest(NO_HTTP)
 
 

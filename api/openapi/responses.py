@@ -15,7 +15,7 @@ import msgspec
 from aiohttp import web
 
 from api import errors
-from api.http.connections import NO_HTTP
+from api.http.connections import BAD_URL
 from api.http.representation import READ, VARY
 from api.rest import parameters, wire
 from api.rest.change_pages import UNKNOWN_AFTER, includes_entries, kinds
@@ -70,7 +70,7 @@ def _refused(field: str, operator: str = "eq") -> Exception:
 _TITLED = _query(Filter("title", "contains", ("new",)))
 _SCOPE = Scope("acme", PRODUCTION)
 REFUSALS: dict[str, Exception] = {
-    "notHTTP": errors.BadRequest(NO_HTTP),
+    "notHTTP": errors.BadRequest(BAD_URL),
     "targetTooLong": web.HTTPRequestURITooLong(),
     "headersTooLarge": web.HTTPRequestHeaderFieldsTooLarge(),
     "unknownMethod": web.HTTPNotImplemented(),

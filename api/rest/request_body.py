@@ -78,9 +78,10 @@ async def arrival_deadline(call: Call) -> AsyncIterator[Callable[[int], None]]:
 
 
 def _decompressor(request: web.Request) -> Decompressor | None:
-    """None if the body is not decompressed: without an encoding, or with an unknown one."""
+    """None if the body is not decompressed: without an encoding, or with an unknown one. Raises
+    BadRequest for one that is unsupported, and for several."""
     encoding = ",".join(request.headers.getall("Content-Encoding", ())).strip().lower()
-    if encoding in UNSUPPORTED:
+    if encoding in UNSUPPORTED or "," in encoding:
         raise BadRequest(NOT_OURS)
     return Decompressor(encoding) if encoding in ENCODINGS else None
 

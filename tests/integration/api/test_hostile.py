@@ -12,6 +12,7 @@ import pytest
 from msgspec import json
 from yarl import URL
 
+from api.http.connections import NO_HTTP
 from tests.integration.api.server import Client, Server
 from tests.integration.projector.sample_log import Given
 
@@ -136,6 +137,25 @@ async def test_invalid_headers_are_answered(server: Server) -> None:
         status, body = await sent(server, b"GET /v1/content HTTP/1.1\r\n" + header)
         assert status in (200, 400, 401), (value, body)
         assert list(json.decode(body)) in (["error"], ["data", "pagination"])
+
+
+@pytest.mark.parametrize(
+    ("request_", "reason"),
+    [
+        (b"GET /v1/content/a b HTTP/1.1\r\n", "; in a URL, percent-encode spaces"),
+        (b"GET /v1/content/\xc3\xa9 HTTP/1.1\r\n", "; in a URL, percent-encode spaces"),
+        (b"GET /v1/content HTTP/1.1\r\nBad Name: x\r\n", ": Invalid header token"),
+        (b"GET /v1/content HTTP/1.1\r\nX: a\0b\r\n", ": Invalid header value char"),
+        (b"GET /v1/content HTTP/1.1\r\nHost: a\r\n", ": Duplicate 'Host' header found"),
+        (b"\x16\x03\x01\x02\0\x01\0\r\n", ": Received HTTPS traffic on an HTTP port"),
+    ],
+)
+async def test_what_is_not_valid_http_is_refused_with_the_reason(
+    request_: bytes, reason: str, server: Server
+) -> None:
+    status, body = await sent(server, request_)
+    error = json.decode(body)["error"]
+    assert (status, error.startswith(NO_HTTP + reason)) == (400, True), error
 
 
 async def sent(server: Server, request: bytes) -> tuple[int, bytes]:
