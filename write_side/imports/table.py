@@ -151,8 +151,9 @@ def headings_and_rows(
             raise TooManyRows(len(rows) + 1 + more, limits.rows)
         if _width(cells) > len(headings):
             raise FileRefused(
-                f"has more cells in row {number} than headings:"
-                " name every column in the first row, or choose another separator"
+                f"has more cells in row {number} than headings in row 1:"
+                " name every column there, and delete rows above the headings;"
+                " in a CSV file, another separator may be needed"
             )
         bytes_left -= _checked_bytes(number, cells, limits, cell_characters)
         if bytes_left < 0:
