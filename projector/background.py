@@ -1,8 +1,8 @@
 """Brings entries up to date with a change of their content type, in the background.
 
 Entries that were rendered under an older type are rendered again. A change of a type is visible at
-once, because until then readers render such rows themselves. Only rendered columns change here,
-never stored values.
+once, because until then readers render such rows themselves. Only their renderings change
+here, never their values.
 
 Paths that the change has made incomplete are filled. Entries that change meanwhile keep their rows
 up to date themselves: a chunk replaces the rows that they have at these paths.

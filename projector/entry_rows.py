@@ -61,6 +61,7 @@ def entry_rows(
         type_ = types[entry.content_type_id]
         renderer = type_.renderer
         stage = renderer.stage(entry.status, entry.stage_id)
+        stored, fields = _json.encode(entry.fields), renderer.render(entry.fields)
         yield (
             entry.workspace,
             entry.environment,
@@ -80,9 +81,9 @@ def entry_rows(
             state.position,
             entry.version,
             type_.version,
-            _json.encode(entry.fields).decode(),
+            None if stored == fields else stored.decode(),
             _translations(entry, known.get(entry.id)),
-            renderer.render(entry.fields).decode(),
+            fields.decode(),
         )
 
 

@@ -7,8 +7,8 @@ SELECT 'entry' AS relation, workspace,
        abs(hash_record_extended(ROW(workspace, environment, id), 0) % 4096) AS bucket,
        hash_record_extended(ROW(
            workspace, environment, id, content_type_id, slug, slug_hash, slug_since, title, status,
-           language, stage_id, published_at, created_at, updated_at, position, version, stored::text,
-           translations::text), 0) AS hash
+           language, stage_id, published_at, created_at, updated_at, position, version,
+           coalesce(stored, fields), translations::text), 0) AS hash
 FROM entry
 UNION ALL
 SELECT 'entry_value', workspace,

@@ -100,7 +100,8 @@ CREATE TABLE content_type (
 
 -- Entries in their original language. `stored` holds all values by field slug, including those of
 -- removed fields. `fields` is rendered from them under version `type_version` of the content type, ready
--- to serve. It is JSON, but of type text: the length of a text is known without reading its value.
+-- to serve. Where both are the same, `stored` is null: read coalesce(stored, fields). They are JSON, but of
+-- type text: the length of a text is known without reading its value.
 CREATE TABLE entry (
     workspace       text        NOT NULL,
     environment     text        NOT NULL,
@@ -120,7 +121,7 @@ CREATE TABLE entry (
     position        bigint      NOT NULL,
     version         bigint      NOT NULL,
     type_version    bigint      NOT NULL,
-    stored          json        NOT NULL,
+    stored          text,
     translations    json,
     fields          text        NOT NULL
 ) PARTITION BY LIST (environment);

@@ -1,6 +1,6 @@
 -- $1 workspaces, $2 environments, $3 ids
 SELECT e.id::text,
-       octet_length(e.stored::text) + coalesce(octet_length(e.translations::text), 0) AS bytes
+       octet_length(coalesce(e.stored, e.fields)) + coalesce(octet_length(e.translations::text), 0) AS bytes
 FROM unnest($1::text[], $2::text[], $3::uuid[]) AS wanted(workspace, environment, id)
 JOIN entry e USING (workspace, environment, id)
 WHERE e.workspace = ANY ($1::text[] COLLATE "C")

@@ -1,5 +1,6 @@
 -- $1 workspace, $2 environment, $3 id, $4 locale
-SELECT t.slug AS type_slug, t.name AS type_name, t.fields AS type_fields, e.version, e.stored,
+SELECT t.slug AS type_slug, t.name AS type_name, t.fields AS type_fields, e.version,
+       coalesce(e.stored, e.fields) AS stored,
        e.translations,
 \ir rows/summary_columns.sql
 FROM read_model.entry e

@@ -1,7 +1,7 @@
 """The same read model as the library documents it: aggregates, a view, a ProjectionRunner.
 
 The view writes what contentlog's projector writes, each event in a transaction with its tracking:
-an entry's row with its values stored and rendered, the keys that it is filtered and sorted by, its
+an entry's row with its values, the keys that it is filtered and sorted by, its
 words, the counts of its lists, its change in the feed, and the version that an update ended.
 """
 
@@ -31,8 +31,8 @@ LISTS = [str(uuid.UUID(int=n)) for n in range(7)]
 WRITTEN = SQL(
     "INSERT INTO read_model.entry (workspace, environment, id, content_type_id, slug, slug_hash,"
     " slug_since, title, status, language, created_at, updated_at, position, version, type_version,"
-    " stored, fields) VALUES ('bench', 'production', %s, %s, %s, %s, %s, %s, 'published', 'en-US',"
-    " %s, %s, %s, 1, 1, %s, %s)"
+    " fields) VALUES ('bench', 'production', %s, %s, %s, %s, %s, %s, 'published', 'en-US',"
+    " %s, %s, %s, 1, 1, %s)"
 )
 KEYED = SQL(
     "INSERT INTO read_model.entry_value"
@@ -67,11 +67,11 @@ ENDED = SQL(
 )
 REKEYED = SQL("UPDATE read_model.entry_value SET key = %s WHERE position = %s AND list = %s")
 KNOWN = SQL(
-    "SELECT stored, position, slug FROM read_model.entry"
+    "SELECT fields::json, position, slug FROM read_model.entry"
     " WHERE workspace = 'bench' AND environment = 'production' AND id = %s"
 )
 VIEWED = SQL(
-    "UPDATE read_model.entry SET updated_at = %s, version = version + 1, stored = %s, fields = %s"
+    "UPDATE read_model.entry SET updated_at = %s, version = version + 1, fields = %s"
     " WHERE workspace = 'bench' AND environment = 'production' AND id = %s"
 )
 
@@ -101,7 +101,7 @@ class PostView(PostgresTrackingRecorder):
         row = (post.originator_id, TYPE, post.slug, digest, at, post.slug, at, at, position)
         with self.datastore.transaction(commit=True) as cursor:
             self._insert_tracking(cursor, tracking)
-            cursor.execute(WRITTEN, (*row, fields, fields))
+            cursor.execute(WRITTEN, (*row, fields))
             texts = (post.originator_id, post.slug, post.slug, "", at, at, at)
             keys = [str(text).encode() for text in texts]
             cursor.execute(KEYED, (position, LISTS, keys))
@@ -116,10 +116,10 @@ class PostView(PostgresTrackingRecorder):
             cursor.execute(KNOWN, (post.originator_id,))
             known = cursor.fetchone()
             assert known is not None
-            fields = msgspec.json.encode({**known["stored"], "views": post.views}).decode()
+            fields = msgspec.json.encode({**known["fields"], "views": post.views}).decode()
             at, id_ = post.timestamp, post.originator_id
             cursor.execute(ENDED, (at, id_))
-            cursor.execute(VIEWED, (at, fields, fields, id_))
+            cursor.execute(VIEWED, (at, fields, id_))
             cursor.execute(REKEYED, (str(at).encode(), known["position"], LISTS[5]))
             position = tracking.notification_id
             change = (position, "entry.updated", TYPE, id_, known["slug"], 2, at)

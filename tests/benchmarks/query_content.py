@@ -63,12 +63,14 @@ CREATE TABLE posts (
     views integer, price numeric(10, 2), featured boolean, live timestamptz,
     category varchar(255), tags json, author uuid, editors json, summary text, body text);
 INSERT INTO posts
-SELECT id, status, title, slug, created_at, updated_at, stored ->> 'code', stored ->> 'city',
-    (stored ->> 'views')::integer, (stored ->> 'price')::numeric,
-    (stored ->> 'featured')::boolean, (stored ->> 'live')::timestamptz, stored ->> 'category',
-    stored -> 'tags', (stored ->> 'author')::uuid, stored -> 'editors', stored ->> 'summary',
-    stored ->> 'body'
-FROM read_model.entry WHERE content_type_id = (
+SELECT id, status, title, slug, created_at, updated_at, texts ->> 'code', texts ->> 'city',
+    (texts ->> 'views')::integer, (texts ->> 'price')::numeric,
+    (texts ->> 'featured')::boolean, (texts ->> 'live')::timestamptz, texts ->> 'category',
+    texts -> 'tags', (texts ->> 'author')::uuid, texts -> 'editors', texts ->> 'summary',
+    texts ->> 'body'
+FROM read_model.entry
+CROSS JOIN LATERAL (SELECT coalesce(stored, fields)::json AS texts) AS entry_values
+WHERE content_type_id = (
     SELECT id FROM read_model.content_type WHERE slug = 'posts')
 ORDER BY position"""
 _INDEXED = (

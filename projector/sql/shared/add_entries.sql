@@ -8,5 +8,5 @@ SELECT * FROM unnest(
     :slug_hashes::bytea[], :slugs_since::timestamptz[], :titles::text[], :statuses::text[],
     :languages::text[], :stage_ids::text[], :stages::json[], :published_at::timestamptz[],
     :created_at::timestamptz[], :updated_at::timestamptz[], :positions::bigint[], :versions::bigint[],
-    :type_versions::bigint[], :stored::json[], :translations::json[], :fields::text[]
+    :type_versions::bigint[], :stored::text[], :translations::json[], :fields::text[]
 )

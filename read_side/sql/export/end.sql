@@ -1,7 +1,4 @@
-            ) page
-            WINDOW newest AS (ORDER BY position DESC ROWS UNBOUNDED PRECEDING)
-        ) packed
-        WHERE packed_before < :bytes
+        ) page
     ) weighed
     WINDOW newest AS (ORDER BY position DESC ROWS UNBOUNDED PRECEDING)
 ) sized

@@ -8,6 +8,6 @@ e.status, e.stage, e.language, e.published_at, e.created_at, e.updated_at, serve
 CASE WHEN e.type_version = t.version AND l.texts IS NULL AND served.size <= :inline
     THEN coalesce(l.fields, e.fields) END AS fields,
 CASE WHEN (e.type_version <> t.version OR l.texts IS NOT NULL) AND served.size <= :inline THEN json_build_object(
-    'values', e.stored, 'texts', l.texts::json,
+    'values', coalesce(e.stored, e.fields)::json, 'texts', l.texts::json,
     'translations', CASE WHEN l.texts IS NULL THEN e.translations END, 'stage_id', e.stage_id,
     'type_fields', t.fields, 'type_stages', t.stages) END AS stale

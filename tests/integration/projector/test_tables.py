@@ -147,6 +147,26 @@ async def test_an_entry_with_all_its_columns(given: Given, database_url: str) ->
     assert times["created_at"].microsecond % 1000 == 0
 
 
+async def test_values_are_stored_once_if_they_are_rendered_as_they_are(
+    given: Given, database_url: str
+) -> None:
+    await given.workspace()
+    await given.content_type(LEAD, BODY)
+    complete, partial = raws(lead="L", body="B"), raws(body="B")
+    for slug, fields in (("complete", complete), ("partial", partial)):
+        await given.entry(slug, fields=fields)
+    await project_all(database_url, database_url)
+    values = "SELECT slug, stored, fields FROM entry ORDER BY slug"
+    both = '{"lead":"L","body":"B"}'
+    rendered = ("partial", '{"body":"B"}', '{"lead":null,"body":"B"}')
+    assert await rows(database_url, values) == [("complete", None, both), rendered]
+    await given.revised(BODY, LEAD)
+    await project_all(database_url, database_url)
+    other = ("complete", both, '{"body":"B","lead":"L"}')
+    rendered = ("partial", '{"body":"B"}', '{"body":"B","lead":null}')
+    assert await rows(database_url, values) == [other, rendered]
+
+
 async def test_a_deleted_entry_leaves_its_past_slug_and_version_behind(
     given: Given, database_url: str
 ) -> None:
