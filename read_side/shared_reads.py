@@ -22,9 +22,12 @@ from write_side import tracing
 from write_side.postgres.connection import Fetch
 from write_side.postgres.statements import statements
 
-ROWS = 256
-"""The most rows of the reads that share a statement, counted by their limits. A row of a list has
-up to INLINE bytes, one of a single entry up to SHARED (``read_side.entries``)."""
+BYTES = 16 * 1024 * 1024
+"""The most bytes of the reads that share a statement, counted by their parameters ``limit`` and
+``inline``: rows, and bytes that a row may have."""
+SMALL = 16 * 1024
+"""Bytes of a row without ``inline``, which is an id or little more; so that a statement has at most
+a thousand of them."""
 _STATEMENTS = statements("read_side")
 _TYPES = {
     "type_slug": "text",
@@ -96,11 +99,11 @@ class SharedReads:
         task.add_done_callback(self._running.discard)
 
     def _take(self, key: _Key) -> list[_Read]:
-        """The next reads that were not cancelled, up to ROWS, but at least one if there is any."""
-        waiting, together, rows = self._waiting[key], list[_Read](), 0
+        """The next reads that were not cancelled, up to BYTES, but at least one if there is any."""
+        waiting, together, size = self._waiting[key], list[_Read](), 0
         while waiting:
-            rows += _rows(key[0], waiting[0].parameters)
-            if together and rows > ROWS:
+            size += _most_bytes(key[0], waiting[0].parameters)
+            if together and size > BYTES:
                 break
             read = waiting.popleft()
             if not read.records.done():
@@ -175,9 +178,10 @@ def _answer(read: _Read, records: list[asyncpg.Record]) -> None:
         read.records.set_result(records)
 
 
-def _rows(name: str, parameters: Sequence[Any]) -> int:
-    limit = _LIMITS.get(name)
-    return 1 if limit is None else parameters[limit]
+def _most_bytes(name: str, parameters: Sequence[Any]) -> int:
+    given = dict(zip(_PARAMETERS[name], parameters, strict=True))
+    size: int = given.get("limit", 1) * given.get("inline", SMALL)
+    return size
 
 
 def _names(statement: str) -> list[str]:
@@ -214,8 +218,5 @@ TOGETHER = {
     and len(_names(statement)) > _OWN
 }
 """The statements that several reads can share, by name."""
-_LIMITS = {
-    name: _names(_STATEMENTS[name]).index("limit") - _OWN
-    for name in TOGETHER
-    if "limit" in _names(_STATEMENTS[name])
-}
+_PARAMETERS = {name: _names(_STATEMENTS[name])[_OWN:] for name in TOGETHER}
+"""The names of those that differ between reads."""

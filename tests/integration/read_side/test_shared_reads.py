@@ -10,10 +10,10 @@ import asyncpg
 import pytest
 
 from read_side import shared_reads
-from read_side.entries import SHARED, WHOLE, entry_of_slug
+from read_side.entries import SHARED, INLINE, entry_of_slug
 from read_side.pool import Pool, fetch, open_pool
 from read_side.refusals import EntryNotFound, ReadModelUnavailable, TypeNotFound
-from read_side.shared_reads import ROWS, TOGETHER, SharedReads
+from read_side.shared_reads import BYTES, TOGETHER, SharedReads
 from tests.integration.live_projector import project_all
 from tests.integration.projector.sample_log import Given, raws
 from write_side.domain.identity import Scope, slug_hash
@@ -30,7 +30,7 @@ VALUES: dict[str, list[Any]] = {
     "language": ["en-US", "fr-FR", "en-US"],
     "locale": ["fr-FR", "en-US", "de-DE"],
     "slug_hash": [slug_hash("one"), slug_hash("deux"), slug_hash("ann")],
-    "inline": [WHOLE, 10, WHOLE],
+    "inline": [INLINE, 10, INLINE],
 }
 
 
@@ -63,7 +63,7 @@ class Counted(SharedReads):
 
 
 async def one(shared: SharedReads, slug: str) -> list[str]:
-    where = ("posts", "en-US", slug_hash(slug), WHOLE)
+    where = ("posts", "en-US", slug_hash(slug), INLINE)
     return [record["slug"] for record in await shared.fetch("entry_of_slug", *ACME, *where)]
 
 
@@ -82,10 +82,10 @@ async def test_each_read_gets_what_it_would_get_alone(pool: Pool) -> None:
         assert shared.statements == [sql, TOGETHER[name]], name
 
 
-async def test_a_statement_has_a_limited_number_of_rows(pool: Pool) -> None:
+async def test_a_statement_has_a_limited_number_of_bytes(pool: Pool) -> None:
     shared = Counted(pool)
-    limit = ROWS // 2
-    where = (limit, 0, "posts", "published", "en-US", WHOLE)
+    limit = 10
+    where = (limit, 0, "posts", "published", "en-US", BYTES // 2 // limit)
     reads = (shared.fetch("list_of_type", *ACME, *where) for _ in range(6))
     assert [len(rows) for rows in await asyncio.gather(*reads)] == [1] * 6
     assert len(shared.statements) == 1 + 3
@@ -93,7 +93,7 @@ async def test_a_statement_has_a_limited_number_of_rows(pool: Pool) -> None:
 
 async def test_statements_serve_one_workspace(pool: Pool) -> None:
     shared = Counted(pool)
-    where = (10, 0, "fr-FR", WHOLE)
+    where = (10, 0, "fr-FR", INLINE)
     scopes = [ACME, ("other", "production"), ("acme", "staging")] * 3
     found = await asyncio.gather(*(shared.fetch("list_newest", *s, *where) for s in scopes))
     assert [rows[0]["total"] for rows in found] == [5, 0, 0] * 3
@@ -103,7 +103,7 @@ async def test_statements_serve_one_workspace(pool: Pool) -> None:
 async def test_a_fault_of_one_read_does_not_affect_others(pool: Pool) -> None:
     shared = Counted(pool)
     reads = [one(shared, "one"), one(shared, "two")]
-    wrong = shared.fetch("entry_of_slug", *ACME, "no\0text", "en-US", slug_hash("one"), WHOLE)
+    wrong = shared.fetch("entry_of_slug", *ACME, "no\0text", "en-US", slug_hash("one"), INLINE)
     found = await asyncio.gather(*reads, wrong, one(shared, "one"), return_exceptions=True)
     assert [found[0], found[1], found[3]] == [["one"], ["two"], ["one"]]
     assert isinstance(found[2], asyncpg.PostgresError)
@@ -133,7 +133,7 @@ async def test_a_read_sees_what_was_committed_before_it_began(
 ) -> None:
     """It never gets the result of a statement that was already in progress."""
     given = Given(repository)
-    where = ("posts", "en-US", slug_hash("new"), WHOLE)
+    where = ("posts", "en-US", slug_hash("new"), INLINE)
     sleeping = asyncio.create_task(fetch(pool, "SELECT pg_sleep(0.5)"))
     before = asyncio.create_task(pool.shared.fetch("entry_of_slug", *ACME, *where))
     await given.entry("new")
@@ -173,7 +173,7 @@ async def test_an_unknown_type_is_distinguished_from_an_unknown_entry(pool: Pool
 
 def test_lists_and_single_entries_are_shared() -> None:
     assert {"entry_of_slug", "list_of_type", "list_newest", "ids_selected"} <= TOGETHER.keys()
-    assert shared_reads._LIMITS["list_of_type"] == 0
+    assert shared_reads._PARAMETERS["ids_newest"] == ["limit", "offset"]
 
 
 async def test_reads_that_wait_for_an_unavailable_database_fail_together() -> None:
@@ -186,7 +186,7 @@ async def test_reads_that_wait_for_an_unavailable_database_fail_together() -> No
         raise ReadModelUnavailable
 
     shared = SharedReads(unavailable)
-    where = (100, 0, "posts", "published", "en-US", WHOLE)
+    where = (100, 0, "posts", "published", "en-US", INLINE)
     reads = (shared.fetch("list_of_type", *ACME, *where) for _ in range(50))
     found = await asyncio.gather(*reads, return_exceptions=True)
     assert {type(error) for error in found} == {ReadModelUnavailable}
