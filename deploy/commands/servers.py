@@ -17,7 +17,6 @@ import socket
 from collections.abc import Awaitable, Callable
 from functools import partial
 from importlib import import_module
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import click
@@ -28,6 +27,7 @@ from deploy.environment import load_settings
 from deploy.failures import Failed
 from deploy.heap import trimmed
 from deploy.logs import configure_logs
+from deploy.metrics_folder import metrics_folder
 from deploy.runner import read_model_option, warn_of_unknown_settings
 from deploy.settings import PREFIX, Settings
 from deploy.supervisor import Child, supervise
@@ -125,7 +125,7 @@ def _run_workers(settings: Settings, traces: TraceSettings | None, found: Databa
         mark_process_dead(workers.index(worker) + 1)  # type: ignore[no-untyped-call]
 
     workers = [Child(f"api worker {n}", partial(serve, n)) for n in range(1, settings.workers + 1)]
-    with TemporaryDirectory(prefix="contentlog-metrics-") as folder:
+    with metrics_folder() as folder:
         os.environ[METRICS] = folder
         from prometheus_client import values
         from prometheus_client.multiprocess import mark_process_dead
