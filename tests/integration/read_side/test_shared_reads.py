@@ -10,7 +10,7 @@ import asyncpg
 import pytest
 
 from read_side import shared_reads
-from read_side.entries import SHARED, INLINE, entry_of_slug
+from read_side.entries import INLINE, SHARED, entry_of_slug
 from read_side.pool import Pool, fetch, open_pool
 from read_side.refusals import EntryNotFound, ReadModelUnavailable, TypeNotFound
 from read_side.shared_reads import BYTES, TOGETHER, SharedReads

@@ -14,7 +14,15 @@ from hypothesis import strategies as st
 
 from tests.workbooks import HEADINGS, PARTS, SHEET, in_column, sheet, strings, workbook
 from write_side.imports.escapes import escaped
-from write_side.imports.table import LIMITS, NO_CHOICE, Choice, FileRefused, Limits, Table
+from write_side.imports.table import (
+    LIMITS,
+    NO_CHOICE,
+    CellError,
+    Choice,
+    FileRefused,
+    Limits,
+    Table,
+)
 from write_side.imports.xlsx.workbook import workbook_table
 
 
@@ -114,6 +122,33 @@ def test_formulas_without_a_value_are_reported() -> None:
     assert read.rows[0].cells == ("x", "=1+1")
     assert (cell_error.row, cell_error.column) == (2, 1)
     assert cell_error.reason.startswith("has a formula without a saved value: open and save")
+
+
+def test_blank_cells_of_merged_ones_are_explained() -> None:
+    def fill(book: openpyxl.Workbook) -> None:
+        page = book.active
+        assert page is not None
+        for row in (["Title", "Section", "Note"], ["One", "News"], ["Two"], ["Three", "", "kept"]):
+            page.append(row)
+        page.merge_cells("B2:C3")
+        page.merge_cells("D9:D12")  # beside the table
+
+    read = with_openpyxl(fill)
+    assert [row.cells for row in read.rows][:2] == [("One", "News", ""), ("Two", "", "")]
+    reason = "is merged with B2: only that cell has a value"
+    assert read.cell_warnings == (
+        CellError(2, 2, reason),
+        CellError(3, 1, reason),
+        CellError(3, 2, reason),
+    )
+
+
+@pytest.mark.parametrize("ref", ["", "A2", "B:A", "A0:B0", "A2:ZZZZ9", "B2:A1", "A1:XFD1048576"])
+def test_odd_and_huge_merged_ranges_do_not_matter(ref: str) -> None:
+    rows = sheet('<row r="1"><c r="A1" t="inlineStr"><is><t>Title</t></is></c></row>')
+    merged = f'<mergeCells><mergeCell ref="{ref}"/><mergeCell/></mergeCells>'
+    document = workbook(parts={SHEET: rows.replace("</worksheet>", f"{merged}</worksheet>")})
+    assert table(document).cell_warnings == ()
 
 
 def test_spaces_around_the_name_of_a_sheet_need_not_be_given() -> None:

@@ -82,11 +82,13 @@ class _TextHandler(ContentHandler):
 
 
 class SheetHandler(_TextHandler):
-    """Fills ``rows``. ``texts`` and ``cell_errors`` are those of a Table."""
+    """Fills ``rows``, and ``merged`` with ranges such as A2:A5. ``texts`` and ``cell_errors`` are
+    those of a Table."""
 
     def __init__(self, kinds: list[Kind | None], epoch: Epoch, limits: Limits) -> None:
         super().__init__(limits)
         self.rows: Rows = {}
+        self.merged: list[str] = []
         self.texts: list[tuple[int, int]] = []
         self.cell_errors: list[CellError] = []
         self._kinds, self._epoch, self._limits = kinds, epoch, limits
@@ -107,6 +109,8 @@ class SheetHandler(_TextHandler):
     def start(self, tag: str, attributes: AttributesImpl) -> None:
         if tag == "sheetData":
             self._in_data = True
+        elif tag == "mergeCell":
+            self.merged.append(self.bounded(attributes.get("ref", "")))
         elif not self._in_data:
             return
         elif tag == "row":

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import warnings
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import BinaryIO, NoReturn
@@ -11,15 +13,18 @@ from xml.etree.ElementTree import Element
 from defusedxml.common import DefusedXmlException
 from msgspec import Struct
 from openpyxl.packaging.relationship import Relationship, get_dependents, get_rels_path
+from openpyxl.utils.cell import coordinate_to_tuple
 from openpyxl.xml.constants import ARC_CONTENT_TYPES, ARC_ROOT_RELS, REL_NS, SHEET_MAIN_NS
 
 from write_side.imports.table import (
+    CellError,
     Choice,
     Epoch,
     FileRefused,
     Limits,
     NoHeadings,
     Record,
+    Row,
     Table,
     headings_and_rows,
 )
@@ -29,6 +34,7 @@ from write_side.imports.xlsx.number_formats import number_kinds
 from write_side.imports.xlsx.serials import reads_like_a_serial
 from write_side.imports.xlsx.sheet import Rows, SheetHandler, StringsHandler
 
+MOST_MERGED = 10_000
 _ENTITIES = "declares entities or a document type, which no spreadsheet does"
 _STRICT = "http://purl.oclc.org/ooxml/"
 _SAVE = "save it as 'Excel Workbook (.xlsx)'"
@@ -41,6 +47,7 @@ _OTHERS = {
 }
 _PROPERTIES = f"{{{SHEET_MAIN_NS}}}workbookPr"
 _ID = f"{{{REL_NS}}}id"
+_RANGE = re.compile(r"([A-Z]{1,3}[1-9][0-9]{0,6}):([A-Z]{1,3}[1-9][0-9]{0,6})")
 _SHEET = f"{{{SHEET_MAIN_NS}}}sheets/{{{SHEET_MAIN_NS}}}sheet"
 
 
@@ -90,8 +97,30 @@ def workbook_table(file: BinaryIO, name: str, choice: Choice, limits: Limits) ->
         epoch=workbook.epoch,
         texts=(*cells.texts, *_texts(cells.rows, strings)),
         cell_errors=tuple(cells.cell_errors),
+        cell_warnings=tuple(_merged_cells(rows, cells.merged)),
     )
     return joined(table, continued if is_ours else [], limits)
+
+
+def _merged_cells(rows: Sequence[Row], ranges: Iterable[str]) -> Iterator[CellError]:
+    """A warning for each blank cell that is merged with another one, in up to MOST_MERGED cells."""
+    numbers = [row.number for row in rows]
+    left = MOST_MERGED
+    for name in ranges:
+        match = _RANGE.fullmatch(name)
+        if match is None or not rows:
+            continue
+        (top, first), (bottom, last) = map(coordinate_to_tuple, match.groups())
+        start, stop = bisect_left(numbers, top), bisect_right(numbers, bottom)
+        columns = range(first - 1, min(last, len(rows[0].cells)))
+        left -= (stop - start) * len(columns)
+        if left < 0:
+            return
+        reason = f"is merged with {match[1]}: only that cell has a value"
+        for row in rows[start:stop]:
+            for column in columns:
+                if row.cells[column] == "":
+                    yield CellError(row.number, column, reason)
 
 
 def _continuation(archive: Archive, workbook: Workbook, sheet: Sheet, read: SheetHandler) -> Rows:
