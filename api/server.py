@@ -52,7 +52,7 @@ from write_side.repository import Repository
 from write_side.store.access import token_key
 from write_side.store.mapper import EventMapper
 from write_side.store.rate_limits import Counter
-from write_side.store.recorder import open_recorder
+from write_side.store.recorder import Recorder, open_recorder
 from write_side.store.retention import retention
 
 COLLECT_AFTER = (700, 10, 2)
@@ -70,15 +70,19 @@ GRACE = 5.0
 @asynccontextmanager
 async def open_service(settings: ApiSettings) -> AsyncIterator[Service]:
     """Connects to both databases; closes the connections at the end."""
-    with open_seen(settings.read_model_url) as seen:
-        async with _open_service(settings, seen) as service:
-            yield service
+    async with open_recorder(settings.pooled_event_store) as recorder:
+        # Fails if the database is not set up, before the watch reports that it has no read model.
+        secret = await token_key(recorder.fetch)
+        with open_seen(settings.read_model_url) as seen:
+            async with _open_service(settings, recorder, secret, seen) as service:
+                yield service
 
 
 @asynccontextmanager
-async def _open_service(settings: ApiSettings, seen: Seen) -> AsyncIterator[Service]:
+async def _open_service(
+    settings: ApiSettings, recorder: Recorder, secret: bytes, seen: Seen
+) -> AsyncIterator[Service]:
     async with (
-        open_recorder(settings.pooled_event_store) as recorder,
         open_pool(settings.pooled_read_model, seen.raise_to) as read_model,
         CheckpointWatch(settings.read_model_url, seen) as checkpoint,
         open_replicas(
@@ -90,7 +94,6 @@ async def _open_service(settings: ApiSettings, seen: Seen) -> AsyncIterator[Serv
         repository = Repository(recorder, EventMapper())
         # Before it, requests of workspaces that the read model does not hold would be admitted.
         await checkpoint.first_read(FIRST_READ)
-        secret = await token_key(recorder.fetch)
         async with (
             Access(settings.event_store_url, repository, holds=checkpoint.holds) as access,
             Leases(Counter(settings.pooled_event_store)) as leases,

@@ -24,9 +24,8 @@ def metrics_folder() -> Iterator[str]:
         # It may be another user's, or removed by another process at the same time.
         with suppress(OSError):
             _remove_if_left(left)
-    with TemporaryDirectory(prefix=PREFIX) as folder:
-        with _locked(Path(folder)):
-            yield folder
+    with TemporaryDirectory(prefix=PREFIX) as folder, _locked(Path(folder)):
+        yield folder
 
 
 def _remove_if_left(folder: Path) -> None:

@@ -131,6 +131,17 @@ def test_migrate_creates_both_databases_once(run: Run, empty_database_url: str) 
     assert json.loads(run("status", "--json", url=empty_database_url).stdout)["head"] == 0
 
 
+def test_an_api_on_an_empty_database_says_only_what_to_run(
+    start: Callable[..., subprocess.Popen[str]], empty_database_url: str
+) -> None:
+    api = start("api", url=empty_database_url)
+    _, said = api.communicate(timeout=60)
+    assert api.returncode == 1
+    assert said.splitlines() == [
+        "contentlog: the database is not set up for this version: run `contentlog migrate`"
+    ]
+
+
 async def test_an_event_store_of_an_unreleased_version_is_refused_by_every_command(
     run: Run, empty_database_url: str
 ) -> None:
