@@ -15,7 +15,7 @@ from click.core import ParameterSource
 from deploy.databases import Databases, open_repository
 from deploy.failures import Failed
 from deploy.progress import spinner
-from deploy.runner import operator, run, until_visible
+from deploy.runner import note, operator, run, until_visible
 from write_side.domain.events import STATUSES
 from write_side.domain.identity import BASE_LANGUAGE, ENVIRONMENTS, PRODUCTION
 from write_side.imports.request import REPEATS, ImportRequest
@@ -266,7 +266,11 @@ async def _run_split(repository: Repository, table: Table, request: ImportReques
 
     by = operator()
     click.echo(f"import id {request.import_id!r}", err=True)
-    report = await run_split(repository, table, request, by, tell)
+    try:
+        report = await run_split(repository, table, request, by, tell)
+    except (asyncio.CancelledError, KeyboardInterrupt):
+        note(f"to continue, run the same command with --import-id {request.import_id}")
+        raise
     for row in report.changed_since:
         click.echo(
             f"row {row.number}: {row.slug} was changed in the meantime; its references to later "
@@ -317,11 +321,11 @@ def _repeats(result: ImportResult) -> Iterator[str]:
 def _problems(result: ImportResult, severity: str) -> Iterator[str]:
     """A line for each cell with an error or a warning."""
     for row in result.rows:
-        for note in row.notes:
-            if note.severity == severity:
-                place = f"row {row.number}" + (f", {note.heading}" if note.heading else "")
-                cell = f"{note.cell!r} " if note.cell else ""
-                yield f"{place}: {cell}{note.reason}"
+        for problem in row.notes:
+            if problem.severity == severity:
+                place = f"row {row.number}" + (f", {problem.heading}" if problem.heading else "")
+                cell = f"{problem.cell!r} " if problem.cell else ""
+                yield f"{place}: {cell}{problem.reason}"
 
 
 def _outcome(result: ImportResult, *, dry_run: bool) -> str:

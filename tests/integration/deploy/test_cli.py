@@ -530,3 +530,23 @@ def test_several_workers_answer_on_one_port_and_end_with_their_parent(
     api.send_signal(signal.SIGTERM)
     assert api.wait(30) == 0
     assert not answers()
+
+
+def test_an_interrupted_import_in_parts_says_how_to_continue(
+    run: Run, start: Callable[..., subprocess.Popen[str]], files: Path
+) -> None:
+    run("apply", "acme.yaml")
+    rows = "".join(f"Title {n}\n" for n in range(8_000))
+    (files / "posts.csv").write_text(f"Title\n{rows}")
+    command = ("import", "posts.csv", "--workspace", "acme", "--type", "posts", "--split")
+    importing = start(*command)
+    assert importing.stderr is not None
+    lines = iter(importing.stderr.readline, "")
+    assert "part 1 of 4 is imported\n" in lines
+    importing.send_signal(signal.SIGTERM)
+    [hint] = [line for line in lines if line.startswith("note: ")]
+    assert importing.wait(60) == 1
+    option, import_id = hint.split()[-2:]
+    assert option == "--import-id"
+    done = run(*command, option, import_id)
+    assert done.stdout.splitlines() == [f"8000 entries imported; import id {import_id!r}"]
