@@ -5,5 +5,9 @@ SELECT min(e.total) AS total, min(e.stamp) AS stamp,
 || ',"contentType":{"id":"' || e.type_id || '","name":' || to_json(e.type_name)::text || ',"slug":'
 || to_json(e.type_slug)::text || '}'
 \ir json_end.sql
-FROM listed e CROSS JOIN shown
+FROM (
+SELECT *,
+\ir json_created_at.sql
+FROM listed e OFFSET 0
+) e CROSS JOIN shown
 HAVING count(*) > 0

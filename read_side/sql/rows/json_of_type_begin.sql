@@ -12,5 +12,7 @@ SELECT
 \ir json_end.sql
 FROM (
 SELECT
+\ir json_created_at.sql
+,
 \ir served_columns.sql
 FROM (

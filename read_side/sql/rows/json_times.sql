@@ -1,6 +1,7 @@
--- In UTC, without microseconds. The one that is added fixes the number of digits. to_char takes twice the instructions.
+-- Many entries are published as they are created, and never changed: their times are formatted once.
 || ',"locale":' || shown.locale
-|| ',"publishedAt":' || coalesce(left(to_json(date_bin('1 ms', e.published_at AT TIME ZONE interval '0', '2000-01-01') + interval '1 microsecond')::text, 24) || 'Z"', 'null')
-|| ',"createdAt":' || left(to_json(date_bin('1 ms', e.created_at AT TIME ZONE interval '0', '2000-01-01') + interval '1 microsecond')::text, 24)
-|| 'Z","updatedAt":' || left(to_json(date_bin('1 ms', e.updated_at AT TIME ZONE interval '0', '2000-01-01') + interval '1 microsecond')::text, 24)
-|| 'Z"'
+|| ',"publishedAt":' || CASE WHEN e.published_at = e.created_at THEN e.created
+    ELSE coalesce(left(to_json(date_bin('1 ms', e.published_at AT TIME ZONE interval '0', '2000-01-01') + interval '1 microsecond')::text, 24) || 'Z"', 'null') END
+|| ',"createdAt":' || e.created
+|| ',"updatedAt":' || CASE WHEN e.updated_at = e.created_at THEN e.created
+    ELSE left(to_json(date_bin('1 ms', e.updated_at AT TIME ZONE interval '0', '2000-01-01') + interval '1 microsecond')::text, 24) || 'Z"' END
