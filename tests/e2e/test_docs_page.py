@@ -50,13 +50,14 @@ async def test_it_shows_every_operation_without_requests_to_other_hosts(visit: V
 
 @pytest.mark.slow
 async def test_an_opened_operation_fits_on_a_few_screens(visit: Visit) -> None:
-    """Each refusal once repeated the headers of every response, over 12,500 px."""
+    """Each refusal once repeated the headers of every response, over 12,500 px. Between fonts, the
+    height differs by a tenth."""
     operation = visit.page.locator("#operations-Content-listEntries")
     await operation.locator(".opblock-summary-control").click()
     await operation.locator(".responses-table").wait_for()
     box = await operation.bounding_box()
     assert box is not None
-    assert 1_000 < box["height"] < 6_500
+    assert 1_000 < box["height"] < 7_500
 
 
 @pytest.mark.slow
