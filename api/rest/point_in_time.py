@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from msgspec import Raw, Struct
 
@@ -32,6 +33,12 @@ from write_side.slices import in_slices
 EVENTS = 20_000
 BYTES = 16 * 1024 * 1024
 """Of the events that are folded for a list; one entry may have more."""
+RECENT = timedelta(seconds=1)
+"""More than this process may be wrong about the event store's clock."""
+MILLISECOND = 0.001
+"""In seconds; afterwards no event can get the same time."""
+PAUSE = 0.005
+"""Seconds between two looks at the appends in progress, most of which take less."""
 
 
 class PastEntry(Struct, frozen=True):
@@ -83,8 +90,8 @@ async def entry_of_slug(
     at: datetime,
 ) -> PastEntry:
     """The entry that had the slug at that time. Raises NotFound, UnknownContentType or UnknownEntry
-    if there was none, BadRequest for a time in the future, ReadModelUnavailable, StoreUnavailable,
-    and what the budget raises.
+    if there was none, BadRequest for a time in the future, NotVisibleYet, ReadModelUnavailable,
+    StoreUnavailable, and what the budget raises.
 
     The read model identifies the entry; the log has its content. If the log says that the entry had
     another slug at that time, the read model is behind, and the entry is not found.
@@ -108,7 +115,7 @@ async def entry_of_slug(
 async def entry_of_id(
     service: Service, scope: Scope, *, entry_id: str, locale: str, at: datetime
 ) -> PastEntry:
-    """Raises BadRequest, UnknownEntry, UnknownContentType, StoreUnavailable."""
+    """Raises BadRequest, NotVisibleYet, UnknownEntry, UnknownContentType, StoreUnavailable."""
     await _check_past(service, at)
     entry = await entry_at(service.repository, scope, entry_id, at)
     content_type = await content_type_at(service.repository, scope, entry.content_type_id, at)
@@ -149,9 +156,8 @@ async def entries_of_ids(
     locale: str,
     at: datetime,
 ) -> dict[str, PastEntry]:
-    """The entries with these ids that existed at that time, such as those that entries of the past
-    refer to. Raises BadRequest, StoreUnavailable, Overloaded, and what the budget raises."""
-    await _check_past(service, at)
+    """The entries with these ids that existed at that time, to which entries of the same time
+    refer. Raises StoreUnavailable, Overloaded, and what the budget raises."""
     repository = service.repository
     async with repository.recorder.long_reads.turn(scope.workspace):
         entries = await entries_at(repository, scope, ids, at, budget)
@@ -191,10 +197,21 @@ async def _rendered(
 
 
 async def _check_past(service: Service, at: datetime) -> None:
-    """Raises BadRequest for a time that the event store's clock has not reached."""
+    """Waits until the log has every event that can get this time or an earlier one. Raises
+    BadRequest for a time that the event store's clock has not reached, and NotVisibleYet."""
+    recorder, clock = service.repository.recorder, asyncio.get_running_loop().time
     # The clock may have been set forward since this process last read it.
-    if at > service.access.store_time() and at > await service.repository.recorder.time():
-        raise future_time(at)
+    if at > service.access.store_time() - RECENT:
+        now = await recorder.time()
+        if at > now:
+            raise future_time(at)
+        if at == now:
+            await asyncio.sleep(MILLISECOND)
+    deadline = clock() + service.settings.read_your_writes
+    while await recorder.is_appending(at):
+        if clock() >= deadline:
+            raise NotVisibleYet
+        await asyncio.sleep(PAUSE)
 
 
 def rendered(entry: Entry, content_type: ContentType, locale: str) -> EntryRow:

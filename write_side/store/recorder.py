@@ -60,6 +60,14 @@ SELECT position AS head, coalesce(extract(epoch FROM clock_timestamp() - (
 )), 0)::float8 AS seconds FROM write_side.head"""
 _TIME = """
 SELECT greatest(at, write_side.clock()) AS time FROM write_side.head"""
+# An append locks the table before it reads the clock, and keeps the lock until it is committed.
+# Times never go back, so once a later event is committed, no other can be of this time.
+_IS_APPENDING = """
+SELECT at <= $1 AND EXISTS (
+    SELECT FROM pg_locks
+    WHERE relation = 'write_side.head'::regclass AND mode = 'RowExclusiveLock' AND granted
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+) AS is_appending FROM write_side.head"""
 # A binary search: positions have no gaps. Each step reads one event by its key.
 _POSITION_AT = """
 WITH RECURSIVE search AS (
@@ -197,6 +205,12 @@ class Recorder:
         [row] = await self.fetch(_TIME)
         time: datetime = row["time"]
         return time
+
+    async def is_appending(self, at: datetime) -> bool:
+        """Whether an append in progress may have events until then: they have a time before they
+        can be read."""
+        [row] = await self.fetch(_IS_APPENDING, at)
+        return bool(row["is_appending"])
 
     async def position_at(self, at: datetime) -> int:
         """The position of the last event until then, 0 if there is none; time never goes back in

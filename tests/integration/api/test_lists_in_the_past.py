@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import quote
 
 import pytest
+from msgspec.structs import replace
 
 from api.rest import point_in_time
 from api.rest.point_in_time import ListBudget
@@ -14,6 +16,7 @@ from read_side import past_versions
 from tests.integration.api.server import Answer, Client, Server
 from tests.integration.api.test_point_in_time import at, clock, tick
 from tests.integration.projector.sample_log import BODY, LEAD, STAGES, Given, raws
+from tests.integration.write_side.append_locks import held
 from tests.store_clock import Clock
 from write_side import commands as c
 from write_side.domain.events import Translation
@@ -21,6 +24,10 @@ from write_side.entry_history import media_at
 
 POSTS = "/v1/content/posts"
 EVERYTHING = "/v1/content"
+# An append of this event gets its time, and then waits for this transaction.
+THIRD_VERSION = """
+INSERT INTO write_side.event (notification_id, originator_id, originator_version, topic, state, at)
+VALUES (1000000, $1, 3, 'test.happened.v1', '{}', now())"""
 __all__ = ["clock"]
 
 
@@ -211,6 +218,46 @@ async def test_a_list_waits_until_the_moment_is_projected(
     monkeypatch.setattr(server.service.checkpoint, "wait", never)
     behind = await at(client, Clock.time, POSTS)
     assert (behind.status, behind.headers["Retry-After"]) == (503, "1")
+
+
+@pytest.mark.parametrize("path", [POSTS, f"{POSTS}/one"])
+async def test_the_past_waits_for_appends_in_progress(
+    path: str, client: Client, acme: Given, server: Server, database_url: str
+) -> None:
+    """Their events have a time already. Otherwise the past would change afterwards."""
+    await acme.content_type()
+    one = await acme.entry("one", status="published")
+    created = tick()
+    await acme.update(one, title="Two")
+    tick()
+    await server.caught_up()
+    async with held(database_url, THIRD_VERSION, f"entry/{one}") as hold:
+        update = asyncio.create_task(acme.update(one, title="Three"))
+        await hold.until_blocked()
+        appended = tick()
+        during = asyncio.create_task(at(client, appended, path))
+        assert "One" in (await at(client, created, path)).text
+        done, _ = await asyncio.wait([during], timeout=0.1)
+        assert not done
+        await hold.release()
+        await update
+    assert "Three" in (await during).text
+
+
+async def test_an_append_that_takes_too_long_is_503(
+    client: Client, acme: Given, server: Server, database_url: str
+) -> None:
+    await acme.content_type()
+    one = await acme.entry("one", status="published")
+    await acme.update(one, title="Two")
+    server.service.settings = replace(server.service.settings, read_your_writes=0.05)
+    async with held(database_url, THIRD_VERSION, f"entry/{one}") as hold:
+        update = asyncio.create_task(acme.update(one, title="Three"))
+        await hold.until_blocked()
+        answer = await at(client, tick(), POSTS)
+        assert (answer.status, answer.headers["Retry-After"]) == (503, "1")
+        await hold.release()
+        await update
 
 
 @pytest.mark.parametrize("given", ["yesterday", "9999-12-31", "2026-02-30", "2" * 5_000])
