@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from read_side.past_versions import EndedVersions, Found, Kind
 from read_side.pool import Pool, at_one_moment
-from read_side.queries.budget import ROWS, alternative, either
+from read_side.queries.budget import BY_CURSOR, ROWS, alternative, either
 from read_side.queries.comparison import ATTRIBUTES, Selection, selection
 from read_side.queries.finder import PageQuery
 from read_side.queries.lists import Lists, catalogue
@@ -31,10 +31,7 @@ from write_side.postgres.statements import statement
 
 CHECKED = 10_000
 """Versions of which a page may be made."""
-TOO_FAR = (
-    f"asOf would read more than {CHECKED:,} versions for this page: page with cursor=first and the "
-    "cursors that follow"
-)
+TOO_FAR = f"asOf would read more than {CHECKED:,} versions for this page: {BY_CURSOR}"
 _KINDS = statement("read_side", "past_kinds")
 _LISTS = statement("read_side", "query_lists")
 _LIVING = statement("read_side", "past_living")
@@ -167,7 +164,7 @@ class _PastList:
         lists = Lists(self._scope, known.selected(wanted, query))
         if not lists.combinations or wanted.ids == frozenset():
             return 0, []
-        finder = await finder_of(self._connection, self._scope, lists, wanted)
+        finder = await finder_of(self._connection, self._scope, lists, wanted, query.offset)
         after = query.after
         if after is None and not query.sort:
             after = Boundary((), self._moment.position + 1)
@@ -175,6 +172,8 @@ class _PastList:
         try:
             total, matches = await finder.page(asked, 0, counted=query.counted)
         except TooBroad as error:
+            if query.offset:
+                raise TooBroad(TOO_FAR) from error
             raise TooBroad(
                 f"asOf would check more than {ROWS:,} entries for this page: narrow a filter"
                 f"{alternative('one', self._wanted.others)}"

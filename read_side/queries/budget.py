@@ -18,10 +18,16 @@ _LEAST = 20
 """A statement counts as reading this many entries at least."""
 
 
+BY_CURSOR = "page with cursor=first and the cursors that follow"
+
+
 class Budget:
-    def __init__(self, wanted: Selection) -> None:
+    """``offset``: of the page."""
+
+    def __init__(self, wanted: Selection, offset: int = 0) -> None:
         self._labels = [label for one in wanted.conditions for label in one.labels]
         self._others = wanted.others
+        self._offset = offset
         self._checked = 0
         self._walked = 0
         self._merged = 0
@@ -42,14 +48,13 @@ class Budget:
         if self._checked >= ROWS or (self._labels and self._merged > MERGED):
             raise self.exceeded()
         if self._walked >= COUNTED or self._merged > MERGED:
-            raise TooBroad(
-                f"The page begins after more than {COUNTED:,} entries: page with cursor=first and "
-                "the cursors that follow"
-            )
+            raise TooBroad(f"The page begins after more than {COUNTED:,} entries: {BY_CURSOR}")
 
     def exceeded(self) -> TooBroad:
         # Without filters, those with the same first sort key are checked.
         less = f"narrow {either(self._labels)}" if self._labels else "sort by fewer keys"
+        if self._offset:
+            less = f"{BY_CURSOR}, or {less}"
         return TooBroad(
             f"The query checks more than {ROWS:,} entries to find this page: "
             f"{less}{alternative('a filter', self._others)}"

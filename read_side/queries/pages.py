@@ -62,11 +62,11 @@ async def find(connection: Connection, scope: Scope, query: EntryQuery) -> Found
 
 
 async def finder_of(
-    connection: Connection, scope: Scope, lists: Lists, wanted: Selection
+    connection: Connection, scope: Scope, lists: Lists, wanted: Selection, offset: int
 ) -> Finder:
-    """What finds the selected entries in the lists."""
+    """What finds the selected entries in the lists, for a page after the offset."""
     statements, places, excluded = await _limits(connection, scope, lists, wanted)
-    return Finder(statements, lists, Budget(wanted), places, len(excluded))
+    return Finder(statements, lists, Budget(wanted, offset), places, len(excluded))
 
 
 async def _limits(
@@ -91,7 +91,7 @@ async def _matches(
     the matches from the offset on, one more than the limit."""
     page = PageQuery(wanted.conditions, wanted.sort, query.after, query.limit + 1)
     if query.words is None:
-        finder = await finder_of(connection, scope, lists, wanted)
+        finder = await finder_of(connection, scope, lists, wanted, query.offset)
         total, matches = await finder.page(page, query.offset, counted=query.counted)
         return total, 0, matches
     statements, places, excluded = await _limits(connection, scope, lists, wanted)

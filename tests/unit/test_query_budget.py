@@ -18,8 +18,8 @@ FIELDS = (
 )
 
 
-def budget_of(*fields: str, type_slug: str | None = "posts") -> Budget:
-    """Of a query with filters on these fields."""
+def budget_of(*fields: str, type_slug: str | None = "posts", offset: int = 0) -> Budget:
+    """Of a query with filters on these fields, for a page after the offset."""
     query = EntryQuery(
         type_slug=type_slug,
         status=None if type_slug is None else "published",
@@ -28,7 +28,7 @@ def budget_of(*fields: str, type_slug: str | None = "posts") -> Budget:
         custom=type_slug is not None,
         limit=10,
     )
-    return Budget(selection(query, FIELDS))
+    return Budget(selection(query, FIELDS), offset)
 
 
 def keys_read(budget: Budget, wanted: int, streams: int, *, checked: bool) -> int:
@@ -98,3 +98,10 @@ def test_a_refusal_without_a_filter_is_about_the_sort_keys() -> None:
     # Entries with the same first sort key are checked. They may be too many without any filter.
     with pytest.raises(TooBroad, match="to find this page: sort by fewer keys, or add a filter on"):
         budget_of().spend(ROWS, checked=True)
+
+
+def test_a_refusal_of_an_offset_proposes_a_cursor() -> None:
+    with pytest.raises(
+        TooBroad, match="page: page with cursor=first and the cursors that follow, or narrow"
+    ):
+        budget_of("slug", offset=1).spend(ROWS, checked=True)

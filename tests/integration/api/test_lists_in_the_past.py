@@ -12,7 +12,8 @@ from msgspec.structs import replace
 
 from api.rest import point_in_time
 from api.rest.point_in_time import ListBudget
-from read_side import past_versions
+from read_side import past_lists, past_versions
+from read_side.queries import budget, finder
 from tests.integration.api.server import Answer, Client, Server
 from tests.integration.api.test_point_in_time import at, clock, tick
 from tests.integration.projector.sample_log import BODY, LEAD, STAGES, Given, raws
@@ -358,6 +359,21 @@ async def test_filters_sort_and_cursors_of_the_past(
     other = await at(client, Clock.time, POSTS, cursor=following, limit="3", sort="-title")
     assert other.status == 400, "a cursor is of one moment"
     assert (await at(client, then, POSTS, total="none")).body["pagination"]["total"] is None
+
+
+async def test_a_refused_offset_proposes_a_cursor(
+    client: Client, acme: Given, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await acme.content_type()
+    for n in range(30):
+        await acme.entry(f"e{n}", status="published")
+    then = tick()
+    await server.caught_up()
+    for module in (budget, finder):
+        monkeypatch.setattr(module, "ROWS", 20)
+    refused = await at(client, then, POSTS, offset="25")
+    assert (refused.status, refused.body) == (400, {"error": past_lists.TOO_FAR})
+    assert len((await at(client, then, POSTS, cursor="first")).data) == 10
 
 
 async def test_fields_of_the_past_are_built_in(client: Client, acme: Given, server: Server) -> None:
