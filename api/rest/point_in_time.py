@@ -96,7 +96,7 @@ async def entry_of_slug(
     The read model identifies the entry; the log has its content. If the log says that the entry had
     another slug at that time, the read model is behind, and the entry is not found.
     """
-    await _check_past(service, at)
+    await _moment(service, at)
     owner = await slug_owner(
         service.read_model,
         scope,
@@ -136,11 +136,7 @@ async def list_at(
     StoreUnavailable, Overloaded, and what the budget raises.
     """
     assert query.as_of is not None
-    await _check_past(service, query.as_of)
-    position = await service.repository.recorder.position_at(query.as_of)
-    moment = Moment(query.as_of, position)
-    if not await service.checkpoint.wait(moment.position, service.settings.read_your_writes):
-        raise NotVisibleYet
+    moment = await _moment(service, query.as_of)
     async with service.repository.recorder.long_reads.turn(scope.workspace):
         page = await past_page(service.read_model, scope, query, moment)
         found = await _entries_of(service, scope, page.rows, moment, locale, budget)
@@ -194,6 +190,16 @@ async def _rendered(
         content_type = types[entry.content_type_id]
         found.append(PastEntry(rendered(entry, content_type, locale), entry, content_type))
     return found
+
+
+async def _moment(service: Service, at: datetime) -> Moment:
+    """Waits until the read model has all events up to then. Raises BadRequest for a time in the
+    future, NotVisibleYet, StoreUnavailable."""
+    await _check_past(service, at)
+    moment = Moment(at, await service.repository.recorder.position_at(at))
+    if not await service.checkpoint.wait(moment.position, service.settings.read_your_writes):
+        raise NotVisibleYet
+    return moment
 
 
 async def _check_past(service: Service, at: datetime) -> None:

@@ -104,7 +104,8 @@ async def test_the_same_moment_is_looked_up_once(
     with counting(monkeypatch) as statements:
         found = await data(client, f"{{ {aliased(50, then)} }}")
     assert len(found) == 50
-    assert len(statements) == 3  # who had the slug, the type and the entry
+    # The clock, appends in progress, the position; who had the slug, the type and the entry.
+    assert len(statements) == 6
 
 
 async def test_reads_of_the_past_leave_connections_for_others(
