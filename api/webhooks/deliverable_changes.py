@@ -19,6 +19,7 @@ from write_side.domain.identity import BASE_LANGUAGE
 from write_side.domain.webhook import Webhook
 
 PAGE = 100
+"""Changes that are read at a time, at most, of each content type of an endpoint."""
 CURRENT_BYTES = 4 * 1024 * 1024
 """Of the entries on a page; if they have more, the page has one change."""
 
@@ -44,8 +45,9 @@ class DeliverablePage(Struct, frozen=True):
 class Changes(Protocol):
     """The changes that can be read."""
 
-    async def page(self, endpoint: Webhook, after: int) -> DeliverablePage:
-        """The next changes that the endpoint selects. Raises ReadModelUnavailable."""
+    async def page(self, endpoint: Webhook, after: int, limit: int) -> DeliverablePage:
+        """The next changes that the endpoint selects, about ``limit``. Raises
+        ReadModelUnavailable."""
         ...
 
 
@@ -56,8 +58,8 @@ class FeedChanges:
         self._read_model = read_model
         self._tokens = tokens
 
-    async def page(self, endpoint: Webhook, after: int) -> DeliverablePage:
-        found = await self._select(endpoint, after)
+    async def page(self, endpoint: Webhook, after: int, limit: int) -> DeliverablePage:
+        found = await self._select(endpoint, after, limit)
         kinds = _kinds(endpoint)
         locale = BASE_LANGUAGE if endpoint.include_entry else None
         view = ChangeView(self._tokens, endpoint.scope, Selection(None, kinds), locale)
@@ -73,12 +75,12 @@ class FeedChanges:
         ]
         return DeliverablePage(changes, changes[-1].position if changes else found.through)
 
-    async def _select(self, endpoint: Webhook, after: int) -> ChangePage:
+    async def _select(self, endpoint: Webhook, after: int, limit: int) -> ChangePage:
         """Merges a page for each content type of the endpoint: each has an index."""
         kinds = _kinds(endpoint)
         pages = [
             await changes_after(
-                self._read_model, endpoint.scope, Selection(slug, kinds), after, PAGE
+                self._read_model, endpoint.scope, Selection(slug, kinds), after, limit
             )
             for slug in endpoint.types or (None,)
         ]

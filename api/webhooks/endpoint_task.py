@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import structlog
 from msgspec import Struct
 
-from api.webhooks.deliverable_changes import Changes, DeliverableChange, DeliverablePage
+from api.webhooks.deliverable_changes import PAGE, Changes, DeliverableChange, DeliverablePage
 from api.webhooks.message import message_of
 from api.webhooks.move_recorder import MoveRecorder
 from api.webhooks.sender import GONE, Sender
@@ -31,6 +31,8 @@ SKIPPED = 1_000
 """Positions without a selected change after which the cursor is moved over them."""
 HEALTHY, FAILING = 256, 64
 """Deliveries at a time to endpoints whose last delivery succeeded, and to the others."""
+FRESH = 1.0
+"""Seconds for which the entries and secrets that were read with a page are sent and sign."""
 FAULT_PAUSE = 5.0
 MARGIN = 1.0
 """Seconds between the end of a lease and the moment at which another process takes over."""
@@ -105,6 +107,7 @@ class EndpointTask:
         self._arrived = asyncio.Event()
         # The cursor as it is stored, and the position up to which no change is left.
         self._stored = self._seen = self._attempt = 0
+        self._limit = PAGE
         self._recording: asyncio.Task[float | None] | None = None
 
     def wake(self) -> None:
@@ -145,7 +148,7 @@ class EndpointTask:
         await self._open()
         while True:
             self._arrived.clear()
-            page = await self._shared.changes.page(self.endpoint, self._seen)
+            page = await self._shared.changes.page(self.endpoint, self._seen, self._limit)
             if not page.changes:
                 await self._skip(page.position)
                 await self._arrived.wait()
@@ -173,10 +176,12 @@ class EndpointTask:
             self._stored = self._seen
 
     async def _deliver(self, page: DeliverablePage) -> bool:
-        """Delivers the page, up to the first failure. Returns True when the endpoint was switched
+        """Delivers the page, up to the first failure or until it is no longer fresh; the next page
+        then has as many changes as were delivered. Returns True when the endpoint was switched
         off."""
+        began = time.monotonic()
         secrets = await self._shared.cursors.secrets(*self.endpoint.key)
-        for change in page.changes:
+        for number, change in enumerate(page.changes, 1):
             outcome = await self._send(change, secrets)
             await self._recorded()
             if outcome.error is not None:
@@ -185,6 +190,10 @@ class EndpointTask:
                 _log.info("deliveries succeed again", **self._about)
             self._record(change.position, outcome)
             self._seen, self._attempt = change.position, 0
+            if time.monotonic() - began > FRESH:
+                self._limit = number
+                return False
+        self._limit = min(2 * self._limit, PAGE)
         return False
 
     async def _send(self, change: DeliverableChange, secrets: list[str]) -> Outcome:

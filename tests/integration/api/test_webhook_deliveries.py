@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from standardwebhooks.webhooks import WebhookVerificationError
 
 from api.webhooks import endpoint_task
+from api.webhooks.deliverable_changes import PAGE, DeliverablePage, FeedChanges
 from api.webhooks.standing import webhook_standing
 from tests.integration.api.certificates import made_certificates
 from tests.integration.api.deliveries import (
@@ -27,7 +29,7 @@ from tests.integration.api.server import Client, Server
 from tests.integration.live_projector import caught_up, connected, until
 from tests.integration.projector.sample_log import Given, raws
 from write_side import commands as c
-from write_side.domain.webhook import new_webhook_secret
+from write_side.domain.webhook import Webhook, new_webhook_secret
 from write_side.store.webhook_cursors import ACTIVE_LOCK, Cursors
 
 FEED = "/v1/changes?limit=500"
@@ -145,6 +147,74 @@ async def test_an_endpoint_may_get_the_entry_as_it_is_now(
     assert current[0]["id"] == entry_id
     assert current[0]["fields"]["body"] == "Hello"
     assert current[1:] == [None, None]
+
+
+async def test_a_slow_endpoint_gets_each_entry_as_it_is_when_its_message_is_sent(
+    magazine: Given, hook: HookServer, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(endpoint_task, "FRESH", 0.0)
+    await create_webhook(magazine, hook, include_entry=True)
+    ids = [await magazine.entry(slug) for slug in ("one", "two", "three")]
+    await caught_up(database_url)
+
+    async def delete_the_last_first(server: HookServer, writer: asyncio.StreamWriter) -> None:
+        if len(server.received) == 1:
+            await magazine.delete(ids[2])
+            await caught_up(database_url)
+        await answer(200)(server, writer)
+
+    hook.answer = delete_the_last_first
+    async with delivering(database_url):
+        received = await hook.has(4)
+    current = [one.json["data"]["current"] for one in received]
+    assert [entry and entry["slug"] for entry in current] == ["one", "two", None, None]
+
+
+async def test_an_old_secret_stops_signing_before_a_slow_endpoint_has_caught_up(
+    magazine: Given, hook: HookServer, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(endpoint_task, "FRESH", 0.0)
+    await create_webhook(magazine, hook)
+    for slug in ("one", "two"):
+        await magazine.entry(slug)
+    await caught_up(database_url)
+    secret = new_webhook_secret()
+
+    async def rotate_first(server: HookServer, writer: asyncio.StreamWriter) -> None:
+        if len(server.received) == 1:
+            rotated = {"workspace": "acme", "name": "search", "secret": secret, "expires": True}
+            await magazine.does(c.RotateWebhookSecret, **rotated)
+        await answer(200)(server, writer)
+
+    hook.answer = rotate_first
+    async with delivering(database_url):
+        received = await hook.has(2)
+    assert received[1].verified(secret)
+    with pytest.raises(WebhookVerificationError):
+        received[1].verified(SECRET)
+
+
+async def test_pages_for_a_slow_endpoint_are_small_until_it_is_quick_again(
+    magazine: Given, hook: HookServer, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(endpoint_task, "FRESH", 0.0)
+    limits: list[int] = []
+    read = FeedChanges.page
+
+    async def page(self: FeedChanges, endpoint: Webhook, after: int, limit: int) -> DeliverablePage:
+        limits.append(limit)
+        if len(limits) == 4:
+            monkeypatch.setattr(endpoint_task, "FRESH", 60.0)
+        return await read(self, endpoint, after, limit)
+
+    monkeypatch.setattr(FeedChanges, "page", page)
+    await create_webhook(magazine, hook)
+    for number in range(10):
+        await magazine.entry(f"e{number}")
+    await caught_up(database_url)
+    async with delivering(database_url):
+        await hook.has(10)
+    assert limits[:6] == [PAGE, 1, 1, 1, 2, 4]
 
 
 async def test_a_failure_holds_up_the_changes_behind_it(
