@@ -17,7 +17,7 @@ from api.webhooks.arrivals import Arrivals
 from api.webhooks.endpoint_task import Delivering, EndpointTask
 from read_side.pool import Pool
 from read_side.webhooks import WebhooksMark, webhooks, webhooks_mark
-from write_side.domain.webhook import Name
+from write_side.domain.webhook import Name, Webhook
 from write_side.waiting import cancel
 
 POLL = 1.0
@@ -55,16 +55,19 @@ class Deliverer:
                 one.wake()
         await self._update_endpoints()
 
-    def restart(self, *_: Any) -> None:
-        """A cursor was moved from outside: every task reads its own again."""
-        for one, running in list(self._tasks.values()):
+    def restart(self, *notification: Any) -> None:
+        """The cursor of the named endpoint was moved from outside: its task reads it again."""
+        workspace, _, name = notification[-1].partition("/")
+        found = self._tasks.get((workspace, name))
+        if found is not None:
+            one, running = found
             running.cancel()
-            self._start(one)
+            self._start(one.endpoint)
 
-    def _start(self, one: EndpointTask) -> None:
-        fresh = EndpointTask(one.endpoint, self._shared)
-        name = f"webhook {'/'.join(one.endpoint.key)}"
-        self._tasks[one.endpoint.key] = fresh, asyncio.create_task(fresh.run(), name=name)
+    def _start(self, endpoint: Webhook) -> None:
+        fresh = EndpointTask(endpoint, self._shared)
+        name = f"webhook {'/'.join(endpoint.key)}"
+        self._tasks[endpoint.key] = fresh, asyncio.create_task(fresh.run(), name=name)
 
     async def _update_endpoints(self) -> None:
         mark = await webhooks_mark(self._read_model)
@@ -79,5 +82,5 @@ class Deliverer:
             await cancel(running)
         for key, endpoint in wanted.items():
             if key not in self._tasks:
-                self._start(EndpointTask(endpoint, self._shared))
+                self._start(endpoint)
         self._mark = mark

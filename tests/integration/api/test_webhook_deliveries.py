@@ -384,6 +384,30 @@ async def test_a_replay_repeats_with_the_same_ids(
     assert [one.id for one in received[:2]] == [one.id for one in received[2:]]
 
 
+async def test_a_replay_does_not_disturb_another_endpoint(
+    magazine: Given, hook: HookServer, deliverer: None
+) -> None:
+    replayed = asyncio.Event()
+
+    async def slowly(server: HookServer, writer: asyncio.StreamWriter) -> None:
+        await replayed.wait()
+        await answer(200)(server, writer)
+
+    async with hook_server(slowly) as slow:
+        await create_webhook(magazine, slow, "slow")
+        await create_webhook(magazine, hook)
+        position = await magazine.repository.recorder.head()
+        await magazine.entry("one")
+        await slow.has(1)
+        await hook.has(1)
+        await until_settled(magazine)
+        await Cursors(magazine.repository.recorder.fetch).move("acme", "search", position)
+        await hook.has(2)
+        replayed.set()
+        await until_settled(magazine, "slow")
+        assert len(slow.received) == 1
+
+
 async def test_a_removed_endpoint_gets_nothing_more(
     magazine: Given, hook: HookServer, deliverer: None
 ) -> None:
