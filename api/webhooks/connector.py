@@ -30,10 +30,8 @@ class AddressRefused(OSError):
     """The endpoint is at an address to which nothing is delivered."""
 
     def __init__(self, host: str, address: str) -> None:
-        at = f"'{host}' is at {address}" if host != address else f"{address} is an address"
-        super().__init__(
-            f"{at}, which is not public: to deliver there, name its network in {NETWORKS}"
-        )
+        at = f"'{host}' is at {address}, which" if host != address else address
+        super().__init__(f"{at} is not public: to deliver there, name its network in {NETWORKS}")
 
 
 class Resolver(AbstractResolver):

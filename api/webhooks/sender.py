@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import ssl
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -124,7 +125,12 @@ class Sender:
         if isinstance(fault, aiohttp.ClientSSLError):
             return f"TLS: {cause}"
         if isinstance(fault, aiohttp.ClientConnectorError):
-            return f"cannot connect: {getattr(cause, 'strerror', None) or cause}"
+            # asyncio's own text is "Connect call failed" and the address.
+            return f"cannot connect: {os.strerror(fault.errno) if fault.errno else cause}"
+        if isinstance(fault, aiohttp.ServerDisconnectedError):
+            return "the connection was closed without a response"
+        if isinstance(fault, aiohttp.ClientResponseError):
+            return f"the response is not valid HTTP: {' '.join(fault.message.split())}"[:500]
         if isinstance(fault, aiohttp.InvalidURL):
             return "the URL is invalid"
         # Without the URL, which may have a secret in its query.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import ipaddress
+import re
 import resource
 import socket
 import time
@@ -127,13 +128,20 @@ async def test_a_slow_body_does_not_undo_the_status(sender: Sender) -> None:
     assert (outcome.status, outcome.error, outcome.response) == (200, None, "begin")
 
 
-@pytest.mark.parametrize("said", [endless_headers, hang_up, garbage])
-async def test_what_is_not_a_response_is_a_failure(sender: Sender, said: Any) -> None:
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        (endless_headers, "the response is not valid HTTP: Too many headers received"),
+        (hang_up, "the connection was closed without a response"),
+        (garbage, "the response is not valid HTTP: Bad status line"),
+    ],
+)
+async def test_what_is_not_a_response_is_a_failure(sender: Sender, said: Any, reason: str) -> None:
     async with hook_server(said) as server:
         outcome = await send(sender, server)
     assert outcome.status is None
-    assert outcome.error
-    assert "/hook" not in outcome.error, "a URL may have a secret, and errors are logged"
+    assert str(outcome.error).startswith(reason)
+    assert "/hook" not in str(outcome.error), "a URL may have a secret, and errors are logged"
 
 
 async def test_a_response_of_a_gigabyte_is_not_read(sender: Sender) -> None:
@@ -220,7 +228,7 @@ async def test_a_certificate_of_an_authority_that_the_machine_trusts_is_accepted
 async def test_a_refused_connection_and_an_unknown_host_are_failures(sender: Sender) -> None:
     async with hook_server() as server:
         pass
-    assert "cannot connect" in str((await send(sender, server)).error)
+    assert (await send(sender, server)).error == "cannot connect: Connection refused"
     outcome = await sender.send("http://no-such-host.invalid/", MESSAGE, [SECRET])
     assert "the host cannot be looked up" in str(outcome.error)
 
@@ -272,8 +280,11 @@ async def test_nothing_is_sent_to_this_machine_unless_its_network_is_named(host:
     async with hook_server() as server, open_sender(()) as sender:
         outcome = await send(sender, server, host)
         assert server.received == []
-    assert "refused: " in str(outcome.error)
-    assert "CONTENTLOG_WEBHOOK_NETWORKS" in str(outcome.error)
+    assert re.fullmatch(
+        r"refused: ('\S+' is at )?[0-9a-f.:]+(, which)? is not public: "
+        "to deliver there, name its network in CONTENTLOG_WEBHOOK_NETWORKS",
+        str(outcome.error),
+    )
 
 
 @pytest.mark.parametrize("host", ["127.1", "2130706433", "0", "0177.0.0.1"])
