@@ -103,6 +103,7 @@ class Shape:
         elif isinstance(field.type, inspect.StrType):
             self._placeholders += 1
             found[name] = f"missing-{self._placeholders}"
+            self._source.broken.add((*path, name))
 
     def _list(self, value: list[Any], kind: inspect.VarTupleType, path: Path) -> list[Any]:
         every = [self.valid(one, kind.item_type, (*path, n)) for n, one in enumerate(value)]

@@ -127,6 +127,10 @@ def test_an_absent_plan_is_unchanged() -> None:
         ("[]", "1:1: is a list; expected a mapping with workspace and name"),
         ("workspace: acme", "1:1: the key 'name' is missing"),
         (
+            "workspace: acme\nname: Acme\nwebhooks: [{name: a}]\n",
+            "3:12: webhooks[0]: the key 'url' is missing",
+        ),
+        (
             f"{{workspace: acme, name: {'A' * 201}}}",
             "1:25: name: the name has 201 characters; at most 200",
         ),
