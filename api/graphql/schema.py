@@ -22,6 +22,7 @@ from api.graphql.request import check_literal_variables, read_variables
 from api.graphql.scalars import SCALARS
 from api.http.loop_turns import DOCUMENT, FEW
 from write_side import tracing
+from write_side.domain.refusals import shortened
 
 LONGEST_NAME = 100
 """Characters of an operation's name in a span."""
@@ -84,10 +85,19 @@ class Preparation(SchemaExtension):
     def _operation(self) -> OperationDefinitionNode:
         document, context = self.execution_context.graphql_document, self.execution_context.context
         assert document is not None
-        operation = get_operation_ast(document, context.body.operation_name)
-        if operation is None:
-            raise BadRequest("Name one of the document's operations in operationName")
-        return operation
+        name = context.body.operation_name
+        operation = get_operation_ast(document, name)
+        if operation is not None:
+            return operation
+        if name is not None:
+            raise BadRequest(
+                f"Unknown operation '{shortened(name)}': name one of the document's operations in "
+                "operationName"
+            )
+        number = sum(isinstance(one, OperationDefinitionNode) for one in document.definitions)
+        if not number:
+            raise BadRequest("The document has no operation: add a query or a mutation")
+        raise BadRequest(f"The document has {number} operations: name one of them in operationName")
 
 
 def _name_span(operation: OperationDefinitionNode) -> None:

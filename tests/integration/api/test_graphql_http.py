@@ -248,9 +248,31 @@ async def test_of_several_operations_the_named_one_is_executed(
     for name, expected in (("A", "Query"), ("B", "Mutation")):
         answer = await client.post({"query": document, "operationName": name}, "/graphql")
         assert answer.body == {"data": {"__typename": expected}}
-    for unknown in (None, "C"):
-        answer = await client.post({"query": document, "operationName": unknown}, "/graphql")
-        assert error_of(answer)[0] == 400
+
+
+@pytest.mark.parametrize(
+    ("document", "name", "said"),
+    [
+        ("query A { __typename } query B { __typename }", "C", "Unknown operation 'C': name one"),
+        ("query A { __typename }", "", None),
+        (
+            "query A { __typename } query B { __typename }",
+            "",
+            "The document has 2 operations: name",
+        ),
+        ("fragment F on Query { __typename }", "", "The document has no operation: add a query"),
+        ("fragment F on Query { __typename }", "F", "Unknown operation 'F'"),
+    ],
+)
+async def test_the_operation_to_execute_must_be_clear(
+    client: Client, posts: Given, document: str, name: str, said: str | None
+) -> None:
+    answer = await client.post({"query": document, "operationName": name}, "/graphql")
+    if said is None:
+        assert answer.body == {"data": {"__typename": "Query"}}
+    else:
+        status, message = error_of(answer)
+        assert (status, message[: len(said)]) == (400, said)
 
 
 HOSTILE: dict[str, str] = {
