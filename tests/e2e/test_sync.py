@@ -223,16 +223,16 @@ async def test_a_copy_whose_position_is_too_old_is_made_again(
             assert await asyncio.wait_for(process.wait(), 60) == 0
         found = {secret: copied(copy).values() for secret, copy in copies.items()}
         for entry in found[ACME]:
-            single = await server.client().get(f"/v1/content/posts/{entry['slug']}")
-            assert entry == single.data
+            target = f"/v1/content/posts/{entry['slug']}?language={entry['language']}"
+            assert entry == (await server.client().get(target)).data
         return {secret: {one["slug"] for one in rows} for secret, rows in found.items()}
 
     async with serving(database_url, repository) as server:
         acme = await server.workspace()
         await server.key(PUBLISHED, "acme", ("content.published",))
         await acme.content_type()
-        for slug in ("old", "gone"):
-            await acme.entry(slug, status="published")
+        for slug, language in (("old", "fr-FR"), ("gone", "en-US")):
+            await acme.entry(slug, status="published", language=language)
         draft = await acme.entry("draft")
         await server.caught_up()
         assert await sync(server) == {ACME: {"old", "gone", "draft"}, PUBLISHED: {"old", "gone"}}
