@@ -40,11 +40,15 @@ def explanation(error: Exception) -> str | None:
     """The error in one line; None for an unexpected one."""
     import asyncpg
 
+    from read_side.refusals import ReadModelUnavailable
     from write_side.domain.refusals import Refused
     from write_side.postgres.connection import MIGRATE, NOT_MIGRATED, is_transient
+    from write_side.store.conflicts import StoreUnavailable
 
-    if isinstance(error, Refused):
+    if isinstance(error, Refused | StoreUnavailable):
         return _in_lower_case(str(error))
+    if isinstance(error, ReadModelUnavailable):
+        return f"the read model does not respond: {error.__cause__!r}"
     if isinstance(error, _expected()):
         return str(error)
     if not is_transient(error) and isinstance(error, NOT_MIGRATED):

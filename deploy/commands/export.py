@@ -125,7 +125,7 @@ async def _export(
     from api.export.xlsx_file import write_xlsx
     from read_side.export import export
     from read_side.lookups import languages
-    from read_side.refusals import ReadModelUnavailable, TypeNotFound
+    from read_side.refusals import TypeNotFound
 
     await _check(found, scope)
     async with open_read_model(found) as pool:
@@ -143,8 +143,6 @@ async def _export(
                 f"there is no content type {filters.type_slug!r} in {scope.environment} "
                 f"of {scope.workspace!r}"
             ) from None
-        except ReadModelUnavailable as error:
-            raise Failed(f"PostgreSQL does not respond: {error.__cause__!r}") from error
     return exported
 
 

@@ -18,6 +18,8 @@ from deploy.commands.servers import check_port
 from deploy.failures import Failed, explanation
 from deploy.runner import login_name
 from deploy.settings import Settings
+from read_side.refusals import ReadModelUnavailable
+from write_side.store.conflicts import StoreUnavailable
 
 
 def _commands(group: click.Group, *path: str) -> Iterator[tuple[str, ...]]:
@@ -169,6 +171,16 @@ def test_a_command_may_be_interrupted_before_its_name_is_read(command: str, stat
     signal.raise_signal(signal.SIGINT)
     said = CliRunner().invoke(cli, [command])
     assert (said.exit_code, said.output) == (status, "")
+
+
+def test_a_database_that_goes_away_during_a_command_is_named() -> None:
+    gone = ReadModelUnavailable()
+    gone.__cause__ = ConnectionRefusedError(111, "Connection refused")
+    assert explanation(gone) == (
+        "the read model does not respond: ConnectionRefusedError(111, 'Connection refused')"
+    )
+    text = "The event store does not respond: TimeoutError()"
+    assert explanation(StoreUnavailable(text)) == text.replace("The", "the")
 
 
 def test_an_unexpected_error_keeps_its_traceback() -> None:
