@@ -79,13 +79,12 @@ def databases(settings: Settings, *, create: bool = True) -> Iterator[Databases]
 
 async def _check(found: Databases) -> None:
     """Ignores an unreachable database, because the command reports that or waits."""
-    import asyncpg
-
     from write_side.postgres.connection import connect
+    from write_side.postgres.leader_watch import FAULTS
     from write_side.store.migrations import check_released
 
     for url in dict.fromkeys((found.event_store_url, found.read_model_url)):
-        with suppress(OSError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError):
+        with suppress(ValueError, *FAULTS):
             connection = await connect(url, timeout=CHECK_TIMEOUT, command_timeout=CHECK_TIMEOUT)
             try:
                 if url == found.event_store_url:
@@ -178,11 +177,11 @@ async def open_connection(
 @contextmanager
 def _named(setting: str, url: str) -> Iterator[None]:
     """Turns a failure to connect into DatabaseUnreachable, which names the setting."""
-    import asyncpg
+    from write_side.postgres.leader_watch import FAULTS
 
     try:
         yield
-    except (OSError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+    except (ValueError, *FAULTS) as error:
         reason = str(error) or type(error).__name__
         raise DatabaseUnreachable(
             f"cannot connect to PostgreSQL at {without_password(url)} ({reason}): check {setting}"

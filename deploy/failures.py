@@ -43,6 +43,7 @@ def explanation(error: Exception) -> str | None:
     from read_side.refusals import ReadModelUnavailable
     from write_side.domain.refusals import Refused
     from write_side.postgres.connection import MIGRATE, NOT_MIGRATED, is_transient
+    from write_side.postgres.leader_watch import FAULTS
     from write_side.store.conflicts import StoreUnavailable
 
     if isinstance(error, Refused | StoreUnavailable):
@@ -55,7 +56,7 @@ def explanation(error: Exception) -> str | None:
         return MIGRATE
     if isinstance(error, asyncpg.InsufficientPrivilegeError):
         return f"{error}: if another role owns the event store's tables, set CONTENTLOG_OWNER_URL"
-    if isinstance(error, asyncpg.PostgresError | asyncpg.InterfaceError | OSError):
+    if isinstance(error, FAULTS):
         reason = str(error).removesuffix(".") or type(error).__name__
         return f"PostgreSQL or the operating system refused: {reason}{DOCTOR}"
     return None

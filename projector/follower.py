@@ -11,7 +11,6 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-import asyncpg
 import structlog
 
 from projector.background import update_chunk
@@ -23,6 +22,7 @@ from projector.projection import Inconsistent, RecordedEvent
 from projector.writer import Writer
 from read_side.schema import ShapeMismatch, Workspaces, WorkspacesMismatch
 from write_side.postgres.connection import Connection
+from write_side.postgres.leader_watch import FAULTS
 from write_side.postgres.session_lock import end_paused, try_lock
 from write_side.process_state import ProcessState
 from write_side.waiting import wait_until_set
@@ -266,5 +266,5 @@ async def _settled(coming: asyncio.Task[list[RecordedEvent]] | None) -> list[Rec
         return None
     try:
         return await coming
-    except (Halted, OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+    except (Halted, *FAULTS):
         return None

@@ -8,8 +8,6 @@ import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-import asyncpg
-
 from deploy.doctor.findings import Finding, ok, problem, warning
 from deploy.environment import unknown_names
 from deploy.settings import Settings, without_password
@@ -17,6 +15,7 @@ from read_side.engine import Engine, EngineRefused, check_engine
 from read_side.schema import ShapeMismatch, Workspaces, WorkspacesMismatch, check_identity
 from read_side.status import ReadModelStatus
 from write_side.postgres.connection import Connection, connected
+from write_side.postgres.leader_watch import FAULTS
 from write_side.postgres.pooler import UnexpectedPooler
 from write_side.postgres.statements import statement
 from write_side.store.migrations import newest_version
@@ -130,7 +129,7 @@ async def check_replica(url: str) -> Finding:
     except UnexpectedPooler:
         text = "a pooler responds there: the primary reads in its place"
         return warning(subject, text, "set CONTENTLOG_READ_REPLICAS_POOLED=true")
-    except (OSError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+    except (ValueError, *FAULTS) as error:
         reason = str(error) or type(error).__name__
         text = f"it cannot be read ({reason}): the primary reads in its place"
         return warning(subject, text, f"start it, or remove it from {setting}")

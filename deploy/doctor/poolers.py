@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime
 
-import asyncpg
 import msgspec
 from msgspec import Struct
 
 from deploy.doctor.findings import Finding, ok, problem, warning
 from write_side.postgres.connection import connected
+from write_side.postgres.leader_watch import FAULTS
 from write_side.postgres.pooler import PoolerUrl
 from write_side.postgres.statements import statement
 
@@ -32,7 +32,7 @@ async def check_pooler(name: str, setting: str, direct_url: str, url: PoolerUrl)
     """``name``: of the database's role in the installation. ``setting``: with the URL."""
     try:
         direct, pooled = await _read(direct_url), await _read(url)
-    except (OSError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+    except (ValueError, *FAULTS) as error:
         reason = str(error) or type(error).__name__
         text = f"its pooler cannot be reached ({reason}): requests fail"
         return problem(name, text, f"start it, or unset {setting}")

@@ -8,12 +8,12 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-import asyncpg
 from msgspec import Struct
 
 from read_side.engine import Engine, EngineMismatch
 from read_side.schema import ShapeMismatch, Workspaces, WorkspacesMismatch, create
 from write_side.postgres.connection import Connection, connect
+from write_side.postgres.leader_watch import FAULTS
 
 LOCK = 0x636C_6F67_0004
 HEARTBEAT = 0.5
@@ -117,7 +117,7 @@ async def exclusive_operation(
 
 
 async def _end(connection: Connection, heartbeat: asyncio.Task[None] | None) -> None:
-    with contextlib.suppress(OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError):
+    with contextlib.suppress(*FAULTS):
         if heartbeat is not None:
             heartbeat.cancel()
             await asyncio.gather(heartbeat, return_exceptions=True)

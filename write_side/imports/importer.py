@@ -13,7 +13,6 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import datetime
 
-import asyncpg
 from asyncpg.transaction import Transaction
 from msgspec import Struct
 
@@ -44,6 +43,7 @@ from write_side.imports.report import Report, earlier_report, recorded_row
 from write_side.imports.request import ImportRequest
 from write_side.imports.table import Table, fingerprint_of
 from write_side.postgres.connection import is_transient
+from write_side.postgres.leader_watch import FAULTS
 from write_side.repository import Repository
 
 ATTEMPTS = 10
@@ -239,5 +239,5 @@ async def priority(repository: Repository, content_type_id: str) -> AsyncIterato
 
 async def _roll_back(transaction: Transaction) -> None:
     """The transaction wrote nothing; PostgreSQL may have already ended its session."""
-    with suppress(OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+    with suppress(*FAULTS):
         await transaction.rollback()

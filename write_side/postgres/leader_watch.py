@@ -25,7 +25,9 @@ SILENT = 2.0
 AGAIN = 0.25
 """Seconds until the hosts are asked again if none leads."""
 _LEADS = {"read-write", "primary"}
-_FAULTS = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)
+FAULTS = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)
+"""What a server that does not respond, or refuses, raises. The last one: for example, if no host
+leads."""
 _watches: dict[tuple[asyncio.AbstractEventLoop, str], LeaderWatch] = {}
 _log = structlog.get_logger("write_side.leader_watch")
 
@@ -117,7 +119,7 @@ class LeaderWatch:
                 await asyncio.sleep(BEAT)
                 if not self._is_used():
                     return
-        except _FAULTS as fault:
+        except FAULTS as fault:
             _log.warning("the leader is silent", fault=repr(fault))
         finally:
             connection.terminate()

@@ -19,6 +19,7 @@ from eventsourcing.persistence import StoredEvent
 
 from write_side import tracing
 from write_side.postgres.connection import Connection, is_transient
+from write_side.postgres.leader_watch import FAULTS
 from write_side.store.append import Append, Appended, Outcome, outcomes, parameters
 from write_side.store.conflicts import (
     REFUSED,
@@ -278,7 +279,7 @@ async def staged(
 async def _clear(connection: Connection, batch: uuid.UUID) -> None:
     """A failure does not matter, because the append's outcome is known and retention deletes the
     rest."""
-    with suppress(asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError):
+    with suppress(*FAULTS):
         await connection.execute(_CLEAR, batch, timeout=CLEARING)
 
 

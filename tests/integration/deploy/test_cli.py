@@ -142,6 +142,21 @@ def test_an_api_on_an_empty_database_says_only_what_to_run(
     ]
 
 
+def test_hosts_of_which_none_leads_are_named_and_servers_wait_for_one(
+    run: Run, start: Callable[..., subprocess.Popen[str]], database_url: str
+) -> None:
+    mark = "&" if "?" in database_url else "?"
+    url = f"{database_url}{mark}target_session_attrs=standby"
+    for command in ("status", "migrate", "events"):
+        reason = refused(run(command, url=url))
+        assert reason.startswith("cannot connect to PostgreSQL at ")
+        assert ": check CONTENTLOG_" in reason
+    assert run("doctor", url=url).stdout.startswith("problem  event store: cannot connect to ")
+    projector = start("projector", url=url)
+    assert projector.stderr is not None
+    assert "begins again" in projector.stderr.readline()
+
+
 async def test_an_event_store_of_an_unreleased_version_is_refused_by_every_command(
     run: Run, empty_database_url: str
 ) -> None:

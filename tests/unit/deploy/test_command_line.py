@@ -8,6 +8,7 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 
+import asyncpg
 import click
 import pytest
 from click.testing import CliRunner
@@ -179,6 +180,8 @@ def test_a_database_that_goes_away_during_a_command_is_named() -> None:
     assert explanation(gone) == (
         "the read model does not respond: ConnectionRefusedError(111, 'Connection refused')"
     )
+    lost = asyncpg.InternalClientError("another operation is in progress")
+    assert (explanation(lost) or "").endswith("is in progress: run `contentlog doctor`")
     text = "The event store does not respond: TimeoutError()"
     assert explanation(StoreUnavailable(text)) == text.replace("The", "the")
 
