@@ -49,6 +49,8 @@ _SIGNATURES = (
     (b"SQLite format 3\0", "is a database: export its table as CSV"),
     (b"PAR1", "is a Parquet file: export its table as CSV"),
 )
+_ZIP = (b"PK\3\4", b"PK\5\6", b"PK\7\x08")
+"""Of an archive with parts, an empty one and one of several volumes."""
 _HTML = re.compile(
     rb"(\xef\xbb\xbf)?\s*<(!doctype|html|head|body|table|meta|\?xml|!--)", re.IGNORECASE
 )
@@ -148,7 +150,7 @@ def file_type(head: bytes, name: str) -> FileType:
             raise FileRefused(reason)
     if _HTML.match(head):
         raise FileRefused(f"is a web page or XML: {_EXPORT}")
-    if head.startswith(b"PK"):
+    if head.startswith(_ZIP):
         return _named("xlsx", extension, "is a workbook: rename it to end in .xlsx")
     return _named("csv", extension, "is text, not a workbook: rename it to end in .csv")
 

@@ -47,6 +47,12 @@ def test_other_file_types_are_refused_with_what_to_do(
     assert said in refusal(document, name)
 
 
+def test_a_csv_file_may_begin_with_the_letters_of_a_zip_archive() -> None:
+    answer = answer_to(Task("a.csv", NO_CHOICE, LIMITS), io.BytesIO(b"PK,Title\n1,a\n"))
+    assert answer.table is not None
+    assert answer.table.table.headings == ("PK", "Title")
+
+
 def typed(content_type: str) -> dict[str, str | None]:
     types = PARTS["[Content_Types].xml"]
     return {"[Content_Types].xml": types.replace("spreadsheetml.sheet.main+xml", content_type)}
