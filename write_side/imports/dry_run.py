@@ -8,6 +8,7 @@ on theirs and, if only ready rows are imported, on whether they are ready.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 
 from msgspec import UNSET, Struct
 
@@ -224,17 +225,20 @@ class _Round:
     def _note_missing(
         self, decision: RowDecision, paths: Iterable[str], severity: Severity, reason: str
     ) -> None:
-        """A note for each required field without a value, unless its cell has an error anyway."""
+        """A note for each field without a required value, unless its cell has an error anyway. A
+        repeater may lack thousands: the note names the first."""
         wrong = {note.column for note in decision.notes if note.severity == "error"}
-        cells = {cell.field.slug: cell.column for cell in decision.row.cells}
+        cells = {cell.field.slug: cell for cell in decision.row.cells}
         names = {each.slug: each.name for each in self._context.content_type.value_fields}
-        for path in paths:
-            slug = path.partition("[")[0]
-            column = cells.get(slug)
-            if column is None:
-                decision.notes.append(Note(None, names[slug], severity, "", reason))
-            elif column.index not in wrong:
-                decision.notes.append(Note(column.index, column.heading, severity, "", reason))
+        lacking = groupby(paths, lambda path: path.partition("[")[0])
+        for slug, [first, *others] in lacking:
+            more = f"; {len(others):,} more are blank" if others else ""
+            text = reason if first == slug else f"{first} {reason}{more}"
+            cell = cells.get(slug)
+            if cell is None:
+                decision.notes.append(Note(None, names[slug], severity, "", text))
+            elif cell.column.index not in wrong:
+                decision.notes.append(cell.note(text, severity))
 
     def _take_quota(self, decision: RowDecision) -> None:
         if self._left is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.conformance.sheets import entry, seen
+from write_side.domain.definition import Field
 from write_side.domain.entry import Entry
 from write_side.domain.refusals import InvalidEntry
 from write_side.handlers import checks
@@ -37,6 +38,21 @@ async def test_a_row_has_all_its_refusals_at_once(monkeypatch: pytest.MonkeyPatc
         ("error", "", "The entry is refused"),
         ("error", "Body", "is blank, and a published entry needs it"),
     ]
+
+
+async def test_a_repeater_without_a_required_value_has_one_note_that_names_the_first() -> None:
+    faq = Field("faq", "FAQ", "repeater", fields=(Field("q", "Q", "text", required=True),))
+    one, many = '[{""q"":""x""},{}]', "[{},{},{}]"
+    shown = await seen(f'Title,Status,FAQ\nA,published,"{one}"\nB,draft,"{many}"\n', fields=(faq,))
+    assert shown.said == [
+        ("error", "FAQ", "faq[1].q is blank, and a published entry needs it"),
+        (
+            "warning",
+            "FAQ",
+            "faq[0].q is blank, and the entry cannot be published without it; 2 more are blank",
+        ),
+    ]
+    assert [note.cell for row in shown.rows for note in row.notes] == ['[{"q":"x"},{}]', many]
 
 
 async def test_an_invalid_title_is_noted_only_at_its_cell() -> None:
