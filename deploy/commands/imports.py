@@ -13,7 +13,7 @@ import msgspec
 from click.core import ParameterSource
 
 from deploy.databases import Databases, open_repository
-from deploy.failures import Failed
+from deploy.failures import Failed, explanation
 from deploy.progress import spinner
 from deploy.runner import note, operator, run, until_visible
 from write_side.domain.events import STATUSES
@@ -161,6 +161,7 @@ async def _import(
     from api.import_result import with_file
     from write_side.handlers.checks import check_scope
     from write_side.handlers.imports import check_import_id
+    from write_side.imports.columns import MappingRefused
     from write_side.imports.split_parts import split_place
 
     check_import_id(request.import_id)
@@ -170,12 +171,18 @@ async def _import(
         content_type = await repository.content_type(request.scope, request.content_type_slug)
         if not split and await split_place(repository, request.import_id):
             raise Failed(f"import {request.import_id!r} was split: add --split")
-        request = _mapped(request, maps, key, table.headings, content_type.value_fields)
-        with spinner(f"{'checking' if dry_run else 'importing'} {len(table.rows):,} rows"):
-            if dry_run:
-                result, preview = await _dry_run(repository, table, request, split=split)
-            else:
-                result, preview = await _run(repository, table, request, split=split)
+        try:
+            request = _mapped(request, maps, key, table.headings, content_type.value_fields)
+            with spinner(f"{'checking' if dry_run else 'importing'} {len(table.rows):,} rows"):
+                if dry_run:
+                    result, preview = await _dry_run(repository, table, request, split=split)
+                else:
+                    result, preview = await _run(repository, table, request, split=split)
+        except MappingRefused as refused:
+            raise Failed(
+                f"{explanation(refused)} (map a column with --map 'COLUMN=TARGET', or leave it out "
+                "with --map 'COLUMN=')"
+            ) from None
     result = with_file(result, table)
     _print(result, _refusal(request, preview), dry_run=dry_run, as_json=as_json)
     if not dry_run:
@@ -342,12 +349,12 @@ def _outcome(result: ImportResult, *, dry_run: bool) -> str:
     entries = "entry" if counts.new == 1 else "entries"
     texts = (
         (counts.new, f"{entries} {'would be imported' if dry_run else 'imported'}"),
-        (counts.update, "updated"),
+        (counts.update, "would be updated" if dry_run else "updated"),
         (counts.unchanged, "unchanged"),
         (counts.skipped, "skipped because their slug exists"),
         (counts.error, "left out because of errors"),
     )
-    summary = ", ".join(f"{n} {text}" for n, text in texts if n) or "the file has no rows"
+    summary = ", ".join(f"{n:,} {text}" for n, text in texts if n) or "the file has no rows"
     if dry_run:
         return summary
     if not result.imported:
@@ -362,9 +369,9 @@ def _mapped(
     headings: Sequence[str],
     fields: Sequence[Field],
 ) -> ImportRequest:
-    """The request with the target of each column, from --map or by its heading. Raises Failed if a
-    column or target does not exist, or if a heading has no target."""
-    from write_side.imports.columns import MappingRefused, mapped
+    """The request with the target of each column, from --map or by its heading. Raises
+    MappingRefused if a column or target does not exist, or if a heading has no target."""
+    from write_side.imports.columns import mapped
 
     given = []
     for each in maps:
@@ -372,13 +379,7 @@ def _mapped(
         if not equals:
             raise click.UsageError(f"--map takes COLUMN=TARGET, not {each!r}")
         given.append((column, target))
-    try:
-        return mapped(request, given, key, headings, fields)
-    except MappingRefused as refused:
-        raise Failed(
-            f"{refused} (map a column with --map 'COLUMN=TARGET', or leave it out with "
-            "--map 'COLUMN=')"
-        ) from None
+    return mapped(request, given, key, headings, fields)
 
 
 def _check_revert_options(context: click.Context) -> None:

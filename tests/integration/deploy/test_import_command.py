@@ -146,6 +146,9 @@ def test_an_import_updates_is_repeated_and_is_reverted(typed: Typed) -> None:
     update = (*PLACE, "--update", "--import-id", "i-2")
     dry = report(typed("import", "good.csv", *update, "--dry-run", "--json"))
     assert [row["state"] for row in dry["rows"]] == ["unchanged", "update", "new"]
+    assert done(typed("import", "good.csv", *update, "--dry-run")) == [
+        "1 entry would be imported, 1 would be updated, 1 unchanged"
+    ]
     assert done(typed("import", "good.csv", *update)) == [
         "1 entry imported, 1 updated, 1 unchanged; import id 'i-2'"
     ]
@@ -320,6 +323,7 @@ def test_columns_are_mapped_by_heading_or_number(typed: Typed) -> None:
     Path("good.csv").write_text("Name,Text,Name,Views\nOne,x,no,1\n")
     place = ("import", "good.csv", *PLACE)
     said = refused(typed(*place))
+    assert said.startswith("the columns cannot be imported as they are mapped: ")
     assert "no free target matches the headings 'Name', 'Text', 'Name'; targets are:" in said
     maps = ("--map", "1=Title", "--map", "Text=Body", "--map", "3=")
     dry = report(typed(*place, *maps, "--dry-run", "--json"))
@@ -335,6 +339,7 @@ def test_columns_are_mapped_by_heading_or_number(typed: Typed) -> None:
     assert "no column is mapped to Title; no column is mapped to the required field 'Body'" in (
         lacking
     )
+    assert "map a column with --map 'COLUMN=TARGET'" in lacking
 
 
 @pytest.mark.slow
