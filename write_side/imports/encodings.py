@@ -9,7 +9,9 @@ Measured on 476 lists of one to eight titles in 20 languages and 17 encodings: o
 titles is detected wrongly, and none of the longer lists; 30 of the 31 lists of eight are detected,
 and the other one is refused. Without the first step, chardet 7.7 detects 106 of the 476 wrongly,
 charset-normalizer 3.5 297. Of 283 lists of one, two and four titles in 14 encodings, including
-those of Windows with characters such as ① and 똠, none is detected wrongly and 35 are refused.
+those of Windows with characters such as ① and 똠, none is detected wrongly and 35 are refused. Of
+2,098 lists of one to eight titles in 27 languages with prices, sizes, units, dashes or ellipses, 8
+are detected wrongly and 869 are refused.
 """
 
 from __future__ import annotations
@@ -66,8 +68,16 @@ _SUPERSETS = {
 _PRIOR = {"cp1252": 1.25, "mac-roman": 0.5, "cp437": 0.5, "cp850": 0.5}
 """How much more common it is than the others: current programs write the first."""
 _WORD = re.compile(r"[^\W\d_]+")
-_INSIDE_WORD = re.compile(r"[^\W_][^\w\s\x00-\x7f’‘·–\u3000-\u303f\uff00-\uff65][^\W_]")
+_INSIDE_WORD = re.compile(r"[^\W_][^\w\s\x00-\x7f’‘·‧–—…・\u3000-\u303f\uff00-\uff65][^\W_]")
 """Punctuation that does not occur inside words: all except joiners and East Asian punctuation."""
+_SIGNS = re.compile(
+    r"(?<![^\W\d_])[¢£¥€×÷±](?![^\W\d_])"  # beside digits: £5, 5 €, 80 × 120
+    r"|(?<![^\W\d_])µ(?=[A-Za-zΩ]{1,3}\b)"  # of a unit: 5 µm
+    r"|(?<=[A-Za-z0-9])[ªº]\b"  # of an ordinal: 1ª, Nº
+    r"|(?<=[^\W\d_])´(?=[^\W\d_])"  # as an apostrophe: it´s
+)
+"""Signs of prices, sizes, units and ordinals; in a wrong encoding, they mostly stand beside
+letters."""
 _IMPROBABLE = frozenset({"Cc", "Cn", "Co", "Cs", "Sm", "Sk", "Sc"})
 _EAST_ASIAN = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL")
 
@@ -132,6 +142,7 @@ def _decoded(document: bytes, encoding: str) -> str | None:
 
 
 def _is_plausible(text: str) -> bool:
+    text = _SIGNS.sub(" ", text)
     if any(map(_is_improbable, set(text))):
         return False
     return not _INSIDE_WORD.search(text) and all(map(_is_word, set(_WORD.findall(text))))

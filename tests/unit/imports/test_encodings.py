@@ -33,6 +33,22 @@ WINDOWS = {
 """Titles with characters that Shift JIS and EUC-KR lack."""
 
 
+SIGNS = {
+    "cp1252": (
+        "Käse aus der Schweiz, 5,00 €",
+        "Größe: 80 × 120 cm ± 2 mm, Stärke 3 µm",
+        "Fünf Brötchen (£2.50)…und Würstchen",
+        "Übermorgen—vielleicht, für die 1ª und Nº 2",
+        "L´Oréal für Männer",
+    ),
+    "mac-roman": ("Käse aus der Schweiz, 5,00 €", "Fünf Brötchen—£2.50", "Größe ± 2 mm"),
+    "cp1250": ("Zażółć gęślą jaźń, 5,00 €", "Święta…80 × 120", "Żółw—książka"),
+    "shift_jis": ("スター・ウォーズ", "パンの焼き方"),
+    "cp950": ("史蒂芬‧史匹柏", "如何烤麵包"),
+}
+"""Titles with signs and punctuation that other encodings have as letters."""
+
+
 def document(titles: tuple[str, ...], encoding: str) -> bytes:
     rows = "".join(f'"{title}",draft,{n}\n' for n, title in enumerate(titles))
     return f"Title,Status,Views\n{rows}".encode(encoding)
@@ -56,6 +72,18 @@ def test_characters_that_only_windows_has_are_read(encoding: str) -> None:
             found = table(document(titles, encoding), choice)
             assert tuple(row[0] for row in cells(found)[1:]) == titles
             assert found.encoding == named
+
+
+@pytest.mark.parametrize("encoding", SIGNS)
+def test_signs_of_prices_sizes_and_units_are_plausible(encoding: str) -> None:
+    found = table(document(SIGNS[encoding], encoding))
+    assert tuple(row[0] for row in cells(found)[1:]) == SIGNS[encoding]
+
+
+def test_a_few_prices_are_no_letters_of_another_encoding() -> None:
+    detection = detect("Café au lait,£3.50\nTea,£2.00\nCake,£4\n".encode("cp1252"))
+    assert detection.encoding is None
+    assert detection.likely[0] == ("cp1252", "Café au lait,£3.50")
 
 
 def test_utf_8_and_byte_order_marks_are_certain() -> None:
