@@ -136,7 +136,7 @@ async def read_again(request: DashboardRequest, upload: Upload, form: Form) -> w
             )
     except FileRefused as refused:
         mapping = await _proposed(request, upload, type_slug, language)
-        return await _show(request, upload, mapping, file_problem(refused), 422)
+        return await _show(request, upload, mapping, file_problem(refused), 422, is_unread=True)
     return redirect(_address(request, upload, type_slug, language))
 
 
@@ -188,7 +188,10 @@ async def _show(
     mapping: ColumnMapping,
     problem: str = "",
     status: int = 200,
+    *,
+    is_unread: bool = False,
 ) -> web.StreamResponse:
+    """``is_unread``: the problem is that the file could not be read again."""
     views, chosen = await _views(request, upload, mapping), mapping.request
     return await show_step(
         request,
@@ -196,6 +199,7 @@ async def _show(
         _address(request, upload, chosen.content_type_slug, chosen.language),
         status,
         problem=problem,
+        is_unread=is_unread,
         upload=upload,
         table=upload.table,
         chosen=chosen,

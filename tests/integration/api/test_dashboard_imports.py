@@ -307,6 +307,7 @@ async def test_a_file_is_read_again_with_other_settings(wizard: Wizard) -> None:
     assert "Other" in (await wizard.page(import_id, "columns", type="posts")).text
     answer = await wizard.sent(import_id, "reading", *{**two, "sheet": "Three"}.items())
     assert (answer.status, "Three" in answer.text) == (422, True)
+    assert '<details class="card" open>' in answer.text, "the sheet can be chosen at once"
 
 
 def _relationship() -> str:
