@@ -79,7 +79,8 @@ class _Round:
         self._request = request
         self._excluded = excluded
         self._made: set[EntryKey] = set()
-        self._rows: dict[EntryKey, list[ParsedRow]] = {}
+        self._above: dict[EntryKey, dict[tuple[str, ...], int]] = {}
+        """Key → the contents of the rows above, each with the number of its first row."""
         self._entries = dict(context.entries)
         self._left = (
             None if context.quota.bound is None else context.quota.bound - context.quota.used
@@ -94,7 +95,7 @@ class _Round:
         self._compare(decision)
         if decision.entry_id is not None and self._is_skipped(decision):
             decision.state, decision.notes = "skipped", []
-            self._rows.setdefault(row.key, []).append(row)
+            self._note_content(row)
             return decision
         decision.before = before = self._entries.get(decision.entry_id or "")
         was_published = before is not None and before.status == "published"
@@ -116,13 +117,13 @@ class _Round:
         row = decision.row
         decision.repeats = row.repeats
         decision.differs = row.repeats is not None
-        if above := self._rows.get(row.key):
-            decision.repeats = above[0].number
-            decision.differs = any(other.content != row.content for other in above)
+        if above := self._above.get(row.key):
+            decision.repeats = next(iter(above.values()))
+            decision.differs = above.keys() != {row.content}
 
     def _is_skipped(self, decision: RowDecision) -> bool:
         """Whether a row whose slug exists, in the store or in a row above, changes nothing."""
-        request, above = self._request, self._rows.get(decision.row.key)
+        request, above = self._request, self._above.get(decision.row.key)
         if decision.row.key in self._context.existing and not request.update:
             return True
         if not above:
@@ -133,11 +134,11 @@ class _Round:
             case "update":
                 return False
             case "suffix":
-                return any(other.content == decision.row.content for other in above)
+                return decision.row.content in above
         return not request.update
 
     def _slug_notes(self, decision: RowDecision) -> list[Note]:
-        if self._request.repeats != "suffix" or decision.row.key not in self._rows:
+        if self._request.repeats != "suffix" or decision.row.key not in self._above:
             return []
         reason = f"{decision.row.slug!r} is the slug of row {decision.repeats}: choose another one"
         return [Note(None, "Slug", "error", "", reason)]
@@ -150,9 +151,12 @@ class _Round:
 
     def _register(self, decision: RowDecision) -> None:
         self._made.add(decision.row.key)
-        self._rows.setdefault(decision.row.key, []).append(decision.row)
+        self._note_content(decision.row)
         if decision.after is not None:
             self._entries[decision.after.id] = decision.after
+
+    def _note_content(self, row: ParsedRow) -> None:
+        self._above.setdefault(row.key, {}).setdefault(row.content, row.number)
 
     def _read_cells(self, decision: RowDecision) -> None:
         """The values of the row, and a note for every cell without a valid value."""

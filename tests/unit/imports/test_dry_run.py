@@ -9,6 +9,7 @@ from write_side.domain.definition import Field
 from write_side.domain.entry import Entry
 from write_side.domain.refusals import InvalidEntry
 from write_side.handlers import checks
+from write_side.imports.rows import ParsedRow
 
 
 def refuse(*entries: Entry | None) -> None:
@@ -66,3 +67,20 @@ async def test_a_ready_row_has_the_command_that_creates_its_entry() -> None:
     command, after = shown.decisions[0].command, shown.after()
     assert command is not None
     assert (command.entry_id, command.title) == (after.id, after.title)
+
+
+async def test_equal_rows_are_not_compared_with_one_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    contents = 0
+
+    def content(row: ParsedRow) -> tuple[str, ...]:
+        nonlocal contents
+        contents += 1
+        return row.title, row.slug
+
+    monkeypatch.setattr(ParsedRow, "content", property(content))
+    shown = await seen("Title,Body\n" + "Same,x\n" * 50)
+    assert shown.states == ["new", *["skipped"] * 49]
+    assert {row.repeats for row in shown.rows[1:]} == {2}
+    assert contents <= 3 * 50
