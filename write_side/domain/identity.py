@@ -19,6 +19,8 @@ ENVIRONMENTS = (PRODUCTION, STAGING)
 BASE_LANGUAGE = "en-US"
 MAX_SLUG = 500
 """The length of an entry's slug, in characters. A derived slug is cut."""
+_SLUG_SOURCE = 4_000
+"""Characters of a title that are used for a slug; a title may have 2 MB."""
 
 _NOT_ALPHANUMERIC = re.compile(r"[^a-z0-9]")
 _SLUG = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
@@ -76,7 +78,8 @@ def slug_from(title: str) -> str:
     Nothing is collapsed, trimmed or transliterated: ``Hello, World!`` gives ``hello--world-``.
     At most MAX_SLUG characters.
     """
-    text = unicodedata.normalize("NFC", unicodedata.normalize("NFC", title).lower())
+    text = unicodedata.normalize("NFC", title[:_SLUG_SOURCE])
+    text = unicodedata.normalize("NFC", text.lower())
     if text.isascii():
         return _NOT_ALPHANUMERIC.sub("-", text)[:MAX_SLUG]
     slug, in_word = [], False

@@ -42,11 +42,6 @@ from write_side.store.mapper import StreamEvent
 T = TypeVar("T")
 
 
-SLUG_SOURCE = 4_000
-"""Characters of a title that are used for a slug. The slug is cut at 500, but a title may have 2
-MB."""
-
-
 async def create_entry(command: CreateEntry, repository: Repository) -> Decision:
     """Refuses in the order of behaviour.md: unknown type, fields and references; then, inside the
     append, slug and plan."""
@@ -84,7 +79,7 @@ def creation_event(command: CreateEntry, content_type: ContentType) -> EntryCrea
         **scoped_header(command, command.scope),
         entry_id=command.entry_id or new_id(),
         content_type_id=content_type.id,
-        slug=command.slug or slug_from(command.title[:SLUG_SOURCE]),
+        slug=command.slug or slug_from(command.title),
         title=command.title,
         language=command.language,
         status=command.status,

@@ -82,6 +82,18 @@ def test_a_derived_slug_is_cut_at_500_characters(letter: str) -> None:
     assert slug_from(letter * 501) == letter * 500
 
 
+def test_only_the_beginning_of_a_long_title_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+
+    def category(character: str) -> str:
+        read.append(character)
+        return "Ll"
+
+    monkeypatch.setattr(unicodedata, "category", category)
+    assert slug_from("ä" * 1_000_000) == "ä" * 500
+    assert len(read) <= 4_000
+
+
 @pytest.mark.parametrize("slug", ["", ".", "..", "a" * 501])
 def test_a_slug_that_no_url_can_name_is_refused(slug: str) -> None:
     with pytest.raises(InvalidText, match="The slug"):
