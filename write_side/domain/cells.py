@@ -19,6 +19,8 @@ from write_side.domain.dates import extended_form, has_no_such_day
 from write_side.domain.refusals import InvalidField, InvalidText
 from write_side.domain.text import NotJSON, minified, unstorable
 from write_side.domain.values import (
+    MAX_ITEMS,
+    TOO_MANY_ITEMS,
     checked_value,
     elements,
     ends_of,
@@ -191,22 +193,25 @@ def read_options(field: Field, cell: str) -> Raw:
     labels = {option.label for option in field.options}
     if field.multiple and cell.strip() in labels and not values.issuperset(names):
         names = [cell.strip()]  # a label with a comma
-    return listed(field, [_option(field, name) for name in names])
+    by_value: dict[str, list[str]] = {}
+    by_label: dict[str, list[str]] = {}
+    for option in field.options:
+        by_value.setdefault(option.value.casefold(), []).append(option.value)
+        by_label.setdefault(option.label.casefold(), []).append(option.value)
+    return listed(
+        field, [name if name in values else _option(name, by_value, by_label) for name in names]
+    )
 
 
-def _option(field: Field, name: str) -> str:
+def _option(name: str, *tables: Mapping[str, list[str]]) -> str:
     """The value of the option with this name, or the name if there is none. Raises BadCell if there
     are several."""
-    for meant in (
-        [option.value for option in field.options if option.value == name],
-        [option.value for option in field.options if option.value.casefold() == name.casefold()],
-        [option.value for option in field.options if option.label.casefold() == name.casefold()],
-    ):
-        values = list(dict.fromkeys(meant))
-        if len(values) > 1:
-            raise BadCell(f"is ambiguous: {name!r} is the name of {', '.join(values)}")
-        if values:
-            return values[0]
+    for table in tables:
+        meant = table.get(name.casefold(), ())
+        if len(meant) > 1:
+            raise BadCell(f"is ambiguous: {name!r} is the name of {', '.join(meant)}")
+        if meant:
+            return meant[0]
     return name
 
 
@@ -223,9 +228,16 @@ def write_list(field: Field, value: Raw, names: Names) -> str:
 
 
 def names_in(field: Field, cell: str) -> list[str]:
-    """The names in a cell of options, references or media files."""
+    """The names in a cell of options, references or media files. Raises BadCell for too many."""
     if not field.multiple:
         return [cell if cell in {option.value for option in field.options} else cell.strip()]
+    names = _names(cell)
+    if len(names) > MAX_ITEMS:
+        raise BadCell(f"takes {TOO_MANY_ITEMS}")
+    return names
+
+
+def _names(cell: str) -> list[str]:
     if cell.lstrip().startswith("["):
         try:
             return _LIST.decode(cell)

@@ -30,6 +30,7 @@ digits."""
 EMPTY = (b"null", b'""', b"[]")
 MAX_ITEMS = 5_000
 """Elements of a repeater, or values of a multiple field; each is checked separately."""
+TOO_MANY_ITEMS = f"an array of up to {MAX_ITEMS:,}: use several fields or entries"
 
 _STRING = msgspec.json.Decoder(str)
 _STRINGS = msgspec.json.Decoder(list[str])
@@ -76,7 +77,7 @@ def checked_value(field: Field, value: Raw, path: str) -> Raw:
     if not spec.is_nested and has_long_number(value):
         raise InvalidField(path, f"numbers of at most {MAX_DIGITS:,} characters")
     if (field.multiple or spec.is_nested) and _is_longer(value, MAX_ITEMS):
-        raise InvalidField(path, f"an array of up to {MAX_ITEMS:,}: use several fields or entries")
+        raise InvalidField(path, TOO_MANY_ITEMS)
     if not spec.is_nested:
         return value
     return json_of(

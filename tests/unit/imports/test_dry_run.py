@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.conformance.sheets import entry, seen
-from write_side.domain.definition import Field
+from tests.conformance.sheets import ADA, entry, seen
+from write_side.domain.definition import Field, Option
 from write_side.domain.entry import Entry
 from write_side.domain.refusals import InvalidEntry
+from write_side.domain.values import MAX_ITEMS, TOO_MANY_ITEMS
 from write_side.handlers import checks
 from write_side.imports.rows import ParsedRow
 
@@ -84,3 +85,15 @@ async def test_equal_rows_are_not_compared_with_one_another(
     assert shown.states == ["new", *["skipped"] * 49]
     assert {row.repeats for row in shown.rows[1:]} == {2}
     assert contents <= 3 * 50
+
+
+@pytest.mark.parametrize(("heading", "name"), [("Related", ADA), ("Tags", "unknown")])
+async def test_too_many_values_are_an_error_of_their_cell(heading: str, name: str) -> None:
+    fields = (
+        Field("related", "Related", "reference", multiple=True),
+        Field("tags", "Tags", "select", multiple=True, options=(Option("news", "News"),)),
+    )
+    many = ",".join([name] * (MAX_ITEMS + 1))
+    shown = await seen(f'Title,{heading}\nOne,"{many}"\nTwo,\n', fields=fields)
+    assert shown.states == ["error", "new"]
+    assert shown.said == [("error", heading, f"takes {TOO_MANY_ITEMS}")]
