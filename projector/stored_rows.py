@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Any
 
 import msgspec
-from msgspec import Raw
 
 from projector.projection import RecordedEvent, required_rows
 from projector.rows import (
@@ -22,12 +21,11 @@ from projector.rows import (
 from write_side.domain.content_type import ContentType
 from write_side.domain.definition import decode_fields, decode_stages
 from write_side.domain.entry import Entry
-from write_side.domain.events import Plan, Translation
+from write_side.domain.events import Plan
+from write_side.domain.rendering import stored_translations, stored_values
 from write_side.postgres.connection import Connection
 from write_side.postgres.statements import statement
 
-_VALUES = msgspec.json.Decoder(dict[str, Raw])
-_TRANSLATIONS = msgspec.json.Decoder(dict[str, Translation])
 _PLAN = msgspec.json.Decoder(Plan)
 
 FEW = 16
@@ -112,8 +110,8 @@ def entry_state(row: Any) -> EntryState:
     translations = values.pop("translations")
     position, slug_since = values.pop("position"), values.pop("slug_since")
     entry = Entry(
-        fields=_VALUES.decode(values.pop("stored")),
-        translations=_TRANSLATIONS.decode(translations) if translations else {},
+        fields=stored_values(values.pop("stored")),
+        translations=stored_translations(translations) if translations else {},
         **values,
     )
     return EntryState(entry, position, slug_since)

@@ -5,21 +5,18 @@ from __future__ import annotations
 from collections.abc import Collection
 from uuid import UUID
 
-import msgspec
 from msgspec import Raw, Struct
 
 from read_side.paging import EntrySummary, entry_summary
 from read_side.pool import Pool, fetch
 from read_side.refusals import EntryNotFound
 from write_side.domain.definition import Field, decode_fields
-from write_side.domain.events import Translation
 from write_side.domain.identity import Scope
-from write_side.domain.rendering import Renderer, stored_values
+from write_side.domain.rendering import Renderer, stored_translations, stored_values
 from write_side.postgres.statements import statement
 
 _BY_ID = statement("read_side", "entry_by_id")
 _TITLES = statement("read_side", "titles")
-_TRANSLATIONS = msgspec.json.Decoder(dict[str, Translation])
 
 
 class EntryDetails(Struct, frozen=True):
@@ -51,7 +48,7 @@ async def entry_details(pool: Pool, scope: Scope, *, entry_id: str, locale: str)
     if not records:
         raise EntryNotFound
     record = records[0]
-    translations = _TRANSLATIONS.decode(record["translations"] or b"{}")
+    translations = stored_translations(record["translations"] or b"{}")
     definition = decode_fields(record["type_fields"])
     renderer = Renderer(definition)
     stored = stored_values(record["stored"])

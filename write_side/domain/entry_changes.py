@@ -11,8 +11,7 @@ from msgspec import Raw, Struct
 from write_side.domain.entry import Entry
 from write_side.domain.events import EntryCreated, EntryDeleted, EntryEvent, EntryUpdated, Status
 from write_side.domain.identity import Actor
-
-NONE = Raw(b"null")
+from write_side.domain.values import NULL, json_of
 
 
 class FieldChange(Struct, frozen=True):
@@ -82,7 +81,7 @@ def differences(before: Entry | None, after: Entry) -> Iterator[FieldChange]:
     """The changes between two versions of an entry."""
     old, new = _contents(before, after), _contents(after, before)
     for field in {**old, **new}:
-        was, is_now = old.get(field, NONE), new.get(field, NONE)
+        was, is_now = old.get(field, NULL), new.get(field, NULL)
         if bytes(was) != bytes(is_now):
             yield FieldChange(field, was, is_now)
 
@@ -94,10 +93,10 @@ def _contents(entry: Entry | None, other: Entry | None) -> dict[str, Raw]:
     if entry is None or entry.deleted:
         return {}
     found = {
-        "title": _json(entry.title),
-        "slug": _json(entry.slug),
-        "status": _json(entry.status),
-        "stage": _json(entry.stage_id),
+        "title": json_of(entry.title),
+        "slug": json_of(entry.slug),
+        "status": json_of(entry.status),
+        "stage": json_of(entry.stage_id),
     }
     found |= {f"fields.{slug}": value for slug, value in entry.fields.items()}
     shared = {} if other is None or other.deleted else other.translations
@@ -105,10 +104,6 @@ def _contents(entry: Entry | None, other: Entry | None) -> dict[str, Raw]:
         if shared.get(locale) is translation:
             continue
         within = f"translations.{locale}"
-        found[f"{within}.title"] = _json(translation.title)
+        found[f"{within}.title"] = json_of(translation.title)
         found |= {f"{within}.fields.{slug}": value for slug, value in translation.fields.items()}
     return found
-
-
-def _json(value: str | None) -> Raw:
-    return Raw(msgspec.json.encode(value))

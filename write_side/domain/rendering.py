@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Raw
 
 from write_side.domain.definition import Field, Stage, translatable, value_fields
+from write_side.domain.events import Translation
 from write_side.domain.values import NULL, elements, is_null, json_of
 
 T = TypeVar("T")
@@ -20,7 +21,9 @@ T = TypeVar("T")
 _NONE = Raw(b"[]")
 _EMPTY = (b"null", b'""')
 _encode = msgspec.json.Encoder().encode
-_VALUES = msgspec.json.Decoder(dict[str, Raw])
+
+stored_values = msgspec.json.Decoder(dict[str, Raw]).decode
+stored_translations = msgspec.json.Decoder(dict[str, Translation]).decode
 
 
 class Renderer:
@@ -68,10 +71,6 @@ def stage_of(stages: Mapping[str, T], status: str, stage_id: str | None) -> T | 
         return None
     first = next(iter(stages.values()))
     return first if stage_id is None else stages.get(stage_id, first)
-
-
-def stored_values(stored: str | bytes) -> dict[str, Raw]:
-    return _VALUES.decode(stored)
 
 
 def _merged(

@@ -118,13 +118,13 @@ def test_a_change_looks_only_at_translations_that_its_event_changed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     looked: list[Any] = []
-    json = entry_changes._json
+    json = entry_changes.json_of
 
     def counted(text: str | None) -> Any:
         looked.append(text)
         return json(text)
 
-    monkeypatch.setattr(entry_changes, "_json", counted)
+    monkeypatch.setattr(entry_changes, "json_of", counted)
     locales = ["de-DE", "fr-FR", "it-IT"]
     first = created(translations={locale: Translation("T", raws(body="B")) for locale in locales})
     one = changed(first, updated(translations={"fr-FR": Translation("Titre")}))
