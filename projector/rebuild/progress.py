@@ -14,6 +14,7 @@ from read_side.engine import Engine, EngineMismatch
 from read_side.schema import ShapeMismatch, Workspaces, WorkspacesMismatch, create
 from write_side.postgres.connection import Connection, connect
 from write_side.postgres.leader_watch import FAULTS
+from write_side.postgres.session_lock import try_lock
 
 LOCK = 0x636C_6F67_0004
 HEARTBEAT = 0.5
@@ -24,7 +25,6 @@ _KEEPALIVE = {
     "tcp_keepalives_count": "4",
     "application_name": "contentlog at work",
 }
-_TRY_LOCK = "SELECT pg_try_advisory_lock($1)"
 _BEGIN = """
 INSERT INTO projector.work (name, phase, done, total) VALUES ($1, '', 0, 0)
 ON CONFLICT (one) DO UPDATE SET
@@ -105,7 +105,7 @@ async def exclusive_operation(
     try:
         with contextlib.suppress(ShapeMismatch, WorkspacesMismatch, EngineMismatch):
             await create(connection, workspaces, engine)
-        if not await connection.fetchval(_TRY_LOCK, LOCK):
+        if not await try_lock(connection, LOCK):
             raise OperationInProgress
         await connection.execute(_BEGIN, name)
         operation = Operation(report)

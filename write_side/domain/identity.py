@@ -91,7 +91,7 @@ def slug_from(title: str) -> str:
     return "".join(slug)[:MAX_SLUG]
 
 
-def check_slug(slug: str) -> None:
+def check_entry_slug(slug: str) -> None:
     """Raises InvalidText if the slug is empty, too long, or cannot be part of a URL: clients remove
     ``.`` and ``..`` from paths (RFC 3986, 5.2.4)."""
     if not slug:

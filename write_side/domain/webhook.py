@@ -112,11 +112,6 @@ def evolve_webhook(webhook: Webhook | None, event: WebhookEvent, version: int) -
     return replace(webhook, off=off, changed_at=event.at)
 
 
-def check_webhook_name(name: str) -> None:
-    """Raises InvalidDefinition."""
-    check_slug(name, "The name")
-
-
 def check_url(url: str) -> SplitResult:
     """The parts of an endpoint's URL, in ASCII. Raises InvalidDefinition.
 

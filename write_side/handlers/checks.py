@@ -11,7 +11,7 @@ from write_side.domain.content_type import ContentType
 from write_side.domain.definition import translatable
 from write_side.domain.entry import Entry, check_size, check_translated_values
 from write_side.domain.events import Translation
-from write_side.domain.identity import Scope, check_slug
+from write_side.domain.identity import Scope, check_entry_slug
 from write_side.domain.locales import check_locale
 from write_side.domain.refusals import (
     InvalidEntry,
@@ -152,4 +152,4 @@ def _check_texts(before: Entry | None, after: Entry) -> None:
             raise InvalidText("The title is blank; enter one")
     if before is None or after.slug != before.slug:
         check_text(after.slug, "The slug")
-        check_slug(after.slug)
+        check_entry_slug(after.slug)

@@ -29,7 +29,7 @@ from write_side.store.mapper import StreamEvent
 
 async def create_content_type(command: CreateContentType, repository: Repository) -> Decision:
     scope = command.scope
-    check_slug(command.slug, "The slug of a content type,")
+    check_slug(command.slug, "Content type slug")
     check_definition(command.name, command.fields, command.stages)
     await check_scope(scope, repository)
     created = ContentTypeCreated(

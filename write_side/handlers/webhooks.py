@@ -15,6 +15,7 @@ from write_side.commands import (
     SwitchWebhookOn,
 )
 from write_side.decision import Decision, header
+from write_side.domain.definition import check_slug
 from write_side.domain.events import (
     Event,
     WebhookChanged,
@@ -33,7 +34,6 @@ from write_side.domain.webhook import (
     Webhooks,
     check_selection,
     check_url,
-    check_webhook_name,
     secret_bytes,
 )
 from write_side.domain.workspace import check_environment_name
@@ -103,7 +103,7 @@ async def rotate_webhook_secret(command: RotateWebhookSecret, repository: Reposi
 
 
 def _check(command: DefineWebhook) -> None:
-    check_webhook_name(command.name)
+    check_slug(command.name, "The name")
     check_url(command.url)
     check_environment_name(command.environment)
     check_selection(command.types, command.events)

@@ -64,7 +64,7 @@ _RESERVED = {"import": "imports", "operator": "operators"}
 
 
 async def create_workspace(command: CreateWorkspace, repository: Repository) -> Decision:
-    check_slug(command.workspace, "The slug of a workspace,")
+    check_slug(command.workspace, "Workspace slug")
     check_name(command.name, "The name of the workspace")
     _check_plan(command.plan)
     if await repository.find_workspace(command.workspace) is not None:
@@ -235,7 +235,7 @@ async def _key(repository: Repository, workspace: str, name: str) -> Key:
 
 async def put_media(command: PutMedia, repository: Repository) -> Decision:
     """Changes nothing if the file already has this URL, name and type."""
-    check_slug(command.media_id, "The id of a media file,")
+    check_slug(command.media_id, "Media file id")
     wanted = {"url": command.url, "name": command.name, "content_type": command.content_type}
     for what, text in wanted.items():
         check_text(text, f"The {what} of media file {command.media_id!r}")

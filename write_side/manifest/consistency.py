@@ -10,12 +10,7 @@ from write_side.domain.identity import ENVIRONMENTS, STAGING
 from write_side.domain.refusals import InvalidDefinition
 from write_side.domain.suggestion import nearest
 from write_side.domain.text import check_text
-from write_side.domain.webhook import (
-    check_selection,
-    check_url,
-    check_webhook_name,
-    secret_bytes,
-)
+from write_side.domain.webhook import check_selection, check_url, secret_bytes
 from write_side.domain.workspace import check_permissions
 from write_side.manifest.document import Manifest, ManifestContentType
 from write_side.manifest.source import Path, Source
@@ -82,7 +77,7 @@ def _check_webhooks(manifest: Manifest, source: Source) -> None:
     for index, webhook in enumerate(manifest.webhooks):
         path = ("webhooks", index)
         with source.at(*path, "name"):
-            check_webhook_name(webhook.name)
+            check_slug(webhook.name, "The name")
             _check_unique(webhook.name, names, f"the name {webhook.name!r} occurs twice")
         with source.at(*path, "url"):
             check_url(webhook.url)

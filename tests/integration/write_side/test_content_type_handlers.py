@@ -69,7 +69,7 @@ async def test_a_taken_slug_is_refused_within_its_environment(world: World) -> N
 
 
 async def test_an_ill_formed_type_is_refused(world: World) -> None:
-    async with world.refuses(InvalidDefinition, "The slug of a content type, 'My posts' must be"):
+    async with world.refuses(InvalidDefinition, "Content type slug 'My posts' must be"):
         await world.content_type("My posts")
     async with world.refuses(InvalidDefinition, "Repeated field slug: 'bio'"):
         await world.content_type("authors", AUTHORS + AUTHORS)

@@ -65,7 +65,7 @@ async def test_a_workspace_is_created_once(world: World) -> None:
 
 
 async def test_an_ill_formed_workspace_is_refused(world: World) -> None:
-    async with world.refuses(InvalidDefinition, "The slug of a workspace, 'A B' must be 1 to 63"):
+    async with world.refuses(InvalidDefinition, "Workspace slug 'A B' must be 1 to 63"):
         await world.workspace("A B")
     async with world.refuses(InvalidDefinition, "The name of the workspace is empty"):
         await world.do(c.CreateWorkspace, workspace="new", name=" ")
@@ -312,7 +312,7 @@ async def test_a_media_file_is_added_changed_removed_and_added_again(world: Worl
 
 
 async def test_an_invalid_media_file_is_refused(world: World) -> None:
-    async with world.refuses(InvalidDefinition, "The id of a media file, 'a/b' must be 1 to 63"):
+    async with world.refuses(InvalidDefinition, "Media file id 'a/b' must be 1 to 63"):
         await put(world, "a/b")
     async with world.refuses(
         InvalidDefinition, "The name of media file 'hero' is empty; enter one"

@@ -172,9 +172,9 @@ def test_names_and_options_must_be_storable_text() -> None:
 
 def test_a_refused_slug_is_reported_with_the_rules() -> None:
     with pytest.raises(InvalidDefinition) as refused:
-        check_slug("My posts", "The slug of a content type,")
+        check_slug("My posts", "Content type slug")
     assert str(refused.value) == (
-        "The slug of a content type, 'My posts' must be 1 to 63 of a-z, 0-9, '-' and '_', "
+        "Content type slug 'My posts' must be 1 to 63 of a-z, 0-9, '-' and '_', "
         "beginning with a letter or digit"
     )
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from write_side.domain.identity import check_slug, slug_from
+from write_side.domain.identity import check_entry_slug, slug_from
 from write_side.domain.refusals import InvalidText
 
 CASES = {
@@ -97,9 +97,9 @@ def test_only_the_beginning_of_a_long_title_is_read(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("slug", ["", ".", "..", "a" * 501])
 def test_a_slug_that_no_url_can_name_is_refused(slug: str) -> None:
     with pytest.raises(InvalidText, match="The slug"):
-        check_slug(slug)
+        check_entry_slug(slug)
 
 
 @pytest.mark.parametrize("slug", ["...", "a" * 500, "a/b", " "])
 def test_other_slugs_are_kept_as_given(slug: str) -> None:
-    check_slug(slug)
+    check_entry_slug(slug)
