@@ -51,9 +51,7 @@ class Log:
         self.exhausted = len(rows) < limit and fits(rows)
         if not rows:
             return []
-        check_contiguous(
-            after, [rows[0]["notification_id"], rows[-1]["notification_id"]], len(rows)
-        )
+        check_contiguous(after, rows[0]["notification_id"], rows[-1]["notification_id"], len(rows))
         batch: list[RecordedEvent] = []
         for row in rows:
             try:
@@ -120,9 +118,8 @@ def fits(rows: Iterable[Any]) -> bool:
     return 4 * sum(len(row["state"] or "") for row in rows) < BATCH_BYTES
 
 
-def check_contiguous(after: int, ends: list[int], count: int) -> None:
+def check_contiguous(after: int, first: int, last: int, count: int) -> None:
     """Positions have no gaps, so first, last and count show whether an event is missing."""
-    first, last = ends
     if first != after + 1 or count != last - first + 1:
         raise Gap(
             f"the log after position {after} gave {count} events from {first} to {last}: "

@@ -8,7 +8,7 @@ refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -20,7 +20,7 @@ from read_side.pool import Pool, at_one_moment
 from read_side.queries.budget import BY_CURSOR, ROWS, alternative, either
 from read_side.queries.comparison import ATTRIBUTES, Selection, selection
 from read_side.queries.finder import PageQuery
-from read_side.queries.lists import Lists, catalogue
+from read_side.queries.lists import Lists, catalogue, is_selected
 from read_side.queries.pages import finder_of
 from read_side.queries.ranks import rank
 from read_side.queries.request import Boundary, EntryQuery, Filter
@@ -128,7 +128,7 @@ class _PastList:
             raise TypeNotFound
         self._check_stages(records)
         kinds = [Kind.of(record) for record in records if record["status"] is not None]
-        return [one for one in kinds if self._accepts(one)]
+        return [one for one in kinds if is_selected(one, self._wanted, self._query)]
 
     def _check_stages(self, types: Iterable[Any]) -> None:
         """Raises InvalidQuery."""
@@ -141,18 +141,6 @@ class _PastList:
                         f"content type '{one['slug']}' has changed since and may have had another "
                         "workflow: leave stage out, or use a time after the change"
                     )
-
-    def _accepts(self, kind: Kind) -> bool:
-        query = self._query
-        return (
-            query.status in (None, kind.status)
-            and query.language in (None, kind.language)
-            and all(accepts(getattr(kind, name)) for name, accepts in self._tests())
-        )
-
-    def _tests(self) -> Iterator[tuple[str, Any]]:
-        for name, accepts in self._wanted.attributes:
-            yield "content_type" if name == "contentType" else name, accepts
 
     async def _living(self) -> tuple[int | None, list[Found]]:
         """The total, and the first entries that have not changed since the moment."""

@@ -3,7 +3,7 @@ each path of theirs is a list of keys."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -52,12 +52,7 @@ class Catalogue(Struct, frozen=True):
             used.add(SEARCH)
         for path in sorted(used & self.incomplete):
             raise IncompleteIndex(path)
-        tests = [*selection.attributes, *_equal(status=query.status, language=query.language)]
-        found = tuple(
-            one
-            for one in self.combinations
-            if all(accepts(_value(one, name)) for name, accepts in tests)
-        )
+        found = tuple(one for one in self.combinations if is_selected(one, selection, query))
         if len(found) > COMBINATIONS:
             raise TooBroad(
                 f"The query spans {len(found):,} content types, statuses and languages; the limit "
@@ -84,11 +79,16 @@ def catalogue(records: Sequence[Any], type_slug: str | None) -> Catalogue:
     )
 
 
-def _equal(**wanted: str | None) -> list[tuple[str, Callable[[str], bool]]]:
-    return [(name, value.__eq__) for name, value in wanted.items() if value is not None]
+def is_selected(one: Any, selection: Selection, query: EntryQuery) -> bool:
+    """Whether the entries of a combination may be selected."""
+    return (
+        query.status in (None, one.status)
+        and query.language in (None, one.language)
+        and all(accepts(_value(one, name)) for name, accepts in selection.attributes)
+    )
 
 
-def _value(one: Combination, name: str) -> str:
+def _value(one: Any, name: str) -> str:
     return one.content_type if name == "contentType" else str(getattr(one, name))
 
 
