@@ -75,8 +75,8 @@ async def begin_epoch(
 
 @asynccontextmanager
 async def committed_everywhere(connection: Connection) -> AsyncIterator[None]:
-    """For a transaction on a distributed read model. Raises ConnectionError if a worker did not
-    confirm the commit: Citus only warns of that, and completes it later."""
+    """Raises ConnectionError if a worker of a distributed read model did not confirm the commit of
+    the transaction within: Citus only warns of that, and completes it later."""
     warnings: list[str] = []
 
     def listen(_connection: Any, message: asyncpg.PostgresLogMessage) -> None:

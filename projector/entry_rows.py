@@ -156,5 +156,5 @@ async def put_locales(transaction: WriteTransaction, rows: Iterable[tuple[Any, .
 
 
 def _size(row: tuple[Any, ...]) -> int:
-    """That of the last two columns, the texts and rendered fields."""
+    """The size of the last two columns, which have the texts and the rendered fields."""
     return sum(len(text) for text in row[-2:] if text)

@@ -33,7 +33,8 @@ ALL_TRANSLATIONS = 2 * LONGEST_TEXT
 update may change the words of all, and no other write is visible meanwhile."""
 MOST_LEXEMES = 20_000
 MOST_POSITIONS = 8
-"""Of a lexeme in a text, for its rank. With both limits, no text exceeds the 1 MB of a tsvector."""
+"""Positions of a lexeme that count for the rank of a text. With both limits, no text exceeds the
+1 MB of a tsvector."""
 PORTION = 1_000_000
 """Characters whose words are in memory at the same time, unless a single text has more."""
 _decode = msgspec.json.Decoder().decode
@@ -183,7 +184,7 @@ def _rows(states: Iterable[EntryState], types: Types) -> Iterator[SearchRow]:
 
 
 def _texts(entry: Entry, types: Types) -> Iterator[tuple[str, SearchText]]:
-    """By locale."""
+    """The texts of the entry, by locale."""
     slugs = [field.slug for field in types[entry.content_type_id].searchable]
     own = entry.fields
     yield "", _limited(entry.title, tuple(own.get(slug) for slug in slugs), LONGEST_TEXT)
@@ -199,7 +200,7 @@ def _limited(title: str, values: tuple[Raw | None, ...], longest: int) -> Search
 
 
 def _words(row: SearchRow, types: Types) -> tuple[list[str], list[str]]:
-    """Those of the title and of the fields."""
+    """The words of the title and of the fields."""
     language = _language(row)
     title = words(row.text.title[: row.text.longest], language)
     body: list[str] = []

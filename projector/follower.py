@@ -243,7 +243,7 @@ class Follower:
                 await self._model.execute(_ANALYZE)
 
     async def _wait(self, seconds: float) -> None:
-        """Until an event arrives, at most."""
+        """Waits at most this long for an event."""
         await wait_until_set(self._arrived, seconds)
         if self._store.is_closed():
             raise ConnectionError("the connection to the event store is lost")

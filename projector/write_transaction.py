@@ -57,7 +57,7 @@ class WriteTransaction:
             await self.connection()
 
     async def connection(self) -> Connection:
-        """For what has to be sent by itself, after what was added."""
+        """Sends what was added, and returns the connection, for what has to be sent by itself."""
         if not self._has_begun:
             await self._stack.enter_async_context(self._connection.transaction())
             self._has_begun = True

@@ -29,7 +29,8 @@ _log = structlog.get_logger("read_side.change_tail")
 
 
 class Arrivals(Struct, frozen=True):
-    """Changes that can be read now. ``shared``: what listeners make of them for one another."""
+    """Changes that can be read now. In ``shared``, a listener keeps what it makes of them, so that
+    the others need not make it again."""
 
     changes: list[ChangeRecord]
     shared: dict[Any, Any]
@@ -37,7 +38,7 @@ class Arrivals(Struct, frozen=True):
 
 class Listener(Protocol):
     def arrived(self, arrivals: Arrivals, selected: list[ChangeRecord]) -> None:
-        """``selected``: at least one, of the listener's selection."""
+        """``selected``: the changes that the listener selects, at least one."""
 
     def replaced(self) -> None:
         """The log was restored to an earlier point: what was delivered is not in it any more."""
@@ -90,7 +91,7 @@ class ChangeTail:
         return environment.position
 
     def leave(self, scope: Scope, selection: Selection, listener: Listener) -> None:
-        """Also for one that has not joined."""
+        """Does nothing for a listener that has not joined."""
         environment = self._environments.get(scope)
         if environment is None or selection not in environment.listeners:
             return

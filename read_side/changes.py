@@ -106,7 +106,10 @@ async def newest_changes(
 
 
 async def position_before(pool: Pool, scope: Scope, time: datetime) -> int:
-    """That of the last change before the time, or BEGINNING. Raises ReadModelUnavailable."""
+    """The position of the last change before the time, or BEGINNING.
+
+    Raises ReadModelUnavailable.
+    """
     where = (scope.workspace, scope.environment, time)
     [record] = await fetch(pool, _STATEMENTS["changes_before"], *where)
     return int(record["position"])

@@ -68,7 +68,7 @@ async def entry_details(pool: Pool, scope: Scope, *, entry_id: str, locale: str)
 async def titles(
     pool: Pool, scope: Scope, ids: Collection[str], locale: str
 ) -> dict[str, EntryTitle]:
-    """By id; deleted entries are absent."""
+    """The titles by entry id; deleted entries are absent."""
     wanted = [UUID(entry_id) for entry_id in ids]
     records = (
         await fetch(pool, _TITLES, scope.workspace, scope.environment, wanted, locale)

@@ -90,12 +90,12 @@ class Freshness:
         self._applied = stamp
 
     def begin_poll(self) -> Poll:
-        """Before the checkpoint is read."""
+        """To be called before the checkpoint is read."""
         return Poll(self._clock(), self._seen.stamp, self._applied, self.resets)
 
     def end_poll(self, poll: Poll, stamp: int, latest: int = NONE) -> None:
-        """With the checkpoint that was read. ``latest``: if a read may have shown a later one
-        already, the latest possible (ADR 59)."""
+        """To be called with the stamp that was read. ``latest``: if a read may have shown a later
+        one already, the latest possible (ADR 59)."""
         latest = max(latest, stamp)
         if latest < poll.seen:
             # The database was set back: by a crash, or a restore.

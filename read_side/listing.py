@@ -29,7 +29,7 @@ class Page(Struct, Generic[T], frozen=True):
 
 class ReadableAgain(Protocol):
     def rows(self, step: int) -> AbstractAsyncContextManager[tuple[Any, AsyncIterator[EntryRow]]]:
-        """What the list tells of itself, and the entries of the page in portions."""
+        """The total or FoundPage of the list, and the entries of the page in portions."""
 
 
 class LargePage(Exception):

@@ -72,7 +72,7 @@ class ListedImport(ImportRun, frozen=True, kw_only=True):
 
 
 async def media_files(pool: Pool, workspace: str, ids: Collection[str]) -> dict[str, MediaFile]:
-    """By id; files that are not in the library are absent."""
+    """The files by id; those that are not in the library are absent."""
     return (await read_media_files(pool, workspace, ids))[0] if ids else {}
 
 
@@ -85,7 +85,7 @@ async def read_media_files(
 
 
 def media_of(records: Iterable[Any]) -> list[MediaFile]:
-    """Without the row of nulls that stands for no file."""
+    """The files of the records, without the row of nulls that stands for no file."""
     return [
         MediaFile(*(record[column] for column in MediaFile.__struct_fields__))
         for record in records
@@ -94,7 +94,7 @@ def media_of(records: Iterable[Any]) -> list[MediaFile]:
 
 
 async def media_page(pool: Pool, workspace: str, *, limit: int, offset: int) -> MediaPage:
-    """By id; an empty page past the end."""
+    """A page of the files, ordered by id; empty past the end."""
     records = await fetch(pool, _MEDIA_PAGE, workspace, limit, offset)
     return MediaPage(media_of(records), records[0]["total"])
 

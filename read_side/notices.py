@@ -15,12 +15,13 @@ from write_side.domain.identity import Scope
 
 CHANNEL = "contentlog_projected"
 MOST_BYTES = 7_900
-"""Of a notice: PostgreSQL takes less than 8,000."""
+"""The longest notice; PostgreSQL takes less than 8,000 bytes."""
 MOST_FED = 16
 """Changes in a notice. To read more of them at once costs less for each."""
 
 Dependency = str | tuple[str, ...]
-"""What a response is made of, and what changes: an entry by its id, or a group by its names."""
+"""Something that responses are made of and that may change: an entry, by its id, or a group, by its
+names."""
 
 
 class TypeChange(Struct, frozen=True, array_like=True):
@@ -71,13 +72,13 @@ class Notice(Struct, frozen=True, kw_only=True):
 
     def encoded(self) -> str:
         """JSON within MOST_BYTES: as precise as fits."""
-        for notice in self._ever_shorter():
+        for notice in self._shorter_forms():
             encoded = _encode(notice)
             if len(encoded) <= MOST_BYTES:
                 break
         return encoded.decode()
 
-    def _ever_shorter(self) -> Iterator[Notice]:
+    def _shorter_forms(self) -> Iterator[Notice]:
         yield self
         shorter = replace(self, fed=None)
         yield shorter
@@ -86,7 +87,7 @@ class Notice(Struct, frozen=True, kw_only=True):
         yield replace(shorter, changed=None, media=())
 
     def environments(self) -> dict[Scope, list[ChangeRecord] | None]:
-        """Those that changed, unless everything did, with what is new in their feeds."""
+        """The environments that changed, unless everything did, with the changes in their feeds."""
         fed: dict[Scope, list[ChangeRecord]] = {}
         for one in self.fed or ():
             fed.setdefault(Scope(one.workspace, one.environment), []).append(one.change)
@@ -94,7 +95,7 @@ class Notice(Struct, frozen=True, kw_only=True):
         return {scope: None if self.fed is None else fed.get(scope, []) for scope in scopes}
 
     def dependencies(self) -> Iterator[Dependency]:
-        """All that changed, unless everything did."""
+        """What changed, unless everything did."""
         for change in self.changed or ():
             yield from change.dependencies()
         yield from map(media_library, self.media)
@@ -125,5 +126,5 @@ def media_library(workspace: str) -> Dependency:
 
 
 def statuses_of(status: str | None) -> Sequence[str]:
-    """The one, or all."""
+    """The given status, or all of them."""
     return STATUSES if status is None else (status,)

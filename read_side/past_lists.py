@@ -169,7 +169,7 @@ class _PastList:
         return total, [Found(one.keys, one.position) for one in matches]
 
     async def _ended(self, versions: EndedVersions) -> tuple[int | None, list[Found]]:
-        """The same of the versions that have ended since. Raises TooBroad."""
+        """The total, and the first entries whose version has ended since. Raises TooBroad."""
         after = self._query.after
         is_plain = not (self._wanted.conditions or self._query.sort or self._has_ids)
         if is_plain:
@@ -203,7 +203,7 @@ class _PastList:
         return [one for one in matches if self._place(one) > begins]
 
     def _place(self, found: Found) -> tuple[str, int]:
-        """By which the entries of the list are ordered."""
+        """The sort key by which the entries of the list are ordered."""
         return rank(found.keys, [key.descending for key in self._query.sort]), -found.position
 
     async def _rows(self, page: Sequence[Found]) -> list[PastVersion]:

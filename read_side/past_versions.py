@@ -61,7 +61,7 @@ class Found(Struct, frozen=True):
 
 
 class EndedVersions:
-    """Those of the kinds. ``checked``: the most versions that a page is made of.
+    """The ended versions of some kinds. ``checked``: the most versions that a page is made of.
 
     ``horizon``: the last position down to which ``newest`` knows the list; 0 if it knows all of it.
     """
@@ -107,7 +107,7 @@ class EndedVersions:
         return [Found((), one["position"], one) for one in found if one["id"] is not None]
 
     async def total(self) -> int | None:
-        """Of all entries; None beyond COUNTED."""
+        """The number of all entries; None beyond COUNTED."""
         if not self._kinds:
             return 0
         [record] = await self._connection.fetch(_TOTAL, *self._where, *self._lists, COUNTED)
@@ -143,10 +143,8 @@ def _has_id(entry_id: str, selected: Selection) -> bool:
 def _keys(record: Any, kind: Kind) -> dict[str, bytes]:
     """The version's keys of the built-in fields. A text that is not kept is too long to be
     compared."""
-    stage, published = (
-        stage_of(kind.stages, kind.status, record["stage_id"]),
-        record["published_at"],
-    )
+    stage = stage_of(kind.stages, kind.status, record["stage_id"])
+    published = record["published_at"]
     return {
         "id": text_key(record["id"]),
         "title": INCOMPARABLE if record["title"] is None else text_key(record["title"]),

@@ -28,7 +28,7 @@ SIZE = 10
 QUERIES = 6
 """Queries at a time: some connections are left for plain reads, which are much shorter."""
 QUERIES_OF_ONE = 3
-"""Of them, those of one workspace."""
+"""How many of them one workspace may have."""
 PATIENCE = 10.0
 """Seconds for a read, far more than any takes; for a server that stops responding."""
 CONNECTING = 5.0
@@ -236,8 +236,8 @@ async def fetch(pool: Pool, statement: str, *parameters: Any) -> list[asyncpg.Re
 
 
 async def learn(pool: Pool) -> int:
-    """For a read without a stamp, such as one of a type that does not exist: learns the current
-    one, and returns it. Raises ReadModelUnavailable."""
+    """Learns the current stamp, and returns it: for a read that has none, such as one of a type
+    that does not exist. Raises ReadModelUnavailable."""
     [record] = await fetch(pool, _STAMP)
     stamp: int = record["stamp"]
     return stamp

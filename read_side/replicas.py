@@ -37,15 +37,15 @@ LONGEST_BACKOFF = 30.0
 _log = structlog.get_logger("read_side.replicas")
 
 Outcome = Literal["used", "away", "behind", "outdated", "refused", "failed"]
-"""Of a read. All but "used" went to the primary: "away": no replica responds; "behind": each had
-not reached what the read depends on; "outdated": it was read, but could not be used; "refused":
-nothing was found, or it needs the primary; "failed": a fault or a timeout."""
+"""The outcome of a read. All but "used" went to the primary: "away": no replica responds; "behind":
+none has reached what the read depends on; "outdated": it was read, but could not be used;
+"refused": nothing was found, or it needs the primary; "failed": a fault or a timeout."""
 
 
 class Readable(Protocol):
     @property
     def stamp(self) -> int | None:
-        """Of the earliest checkpoint at which something was read, if there was any."""
+        """The stamp of the earliest checkpoint at which something was read, if anything was."""
 
     @property
     def dependencies(self) -> Sequence[Dependency]:
@@ -152,7 +152,7 @@ class Replicas:
         return reading
 
     def status(self) -> list[ReplicaStatus]:
-        """By name."""
+        """The state of each replica, by name."""
         at = position_of(self._freshness.applied)
         found = [
             ReplicaStatus(one.name, max(at - position_of(one.latest), 0) if one.is_up else None)
@@ -191,7 +191,7 @@ class Replicas:
         return reading, "used"
 
     def _choose(self, up: Sequence[Replica], known: Sequence[Dependency]) -> Replica | None:
-        """That with the fewest reads under way, of those that may have what the read needs."""
+        """The least busy replica of those that may have what the read needs."""
         may_use = self._freshness.may_use
         usable = [one for one in up if may_use(one.latest, one.latest, known)]
         if not usable:

@@ -66,7 +66,7 @@ def described(workspaces: Workspaces) -> str:
 
 
 def workspaces_of(checkpoint: asyncpg.Record) -> Workspaces:
-    """Those of the read model with this row of ``checkpoint``, also of another shape."""
+    """The workspaces of the read model with this row of ``checkpoint``, also of another shape."""
     held = checkpoint.get("workspaces")
     return None if held is None else tuple(held)
 

@@ -23,9 +23,9 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 import structlog
 
 POSITION_BITS = 39
-"""Of the 63 bits of a stamp; positions are up to 549,755,813,887."""
+"""The bits of a stamp, out of 63, that hold the position: up to 549,755,813,887."""
 EPOCHS = 1 << (63 - POSITION_BITS)
-"""After so many, epochs begin again at 0: as if the database was set back."""
+"""After this many, epochs begin again at 0, as if the database was set back."""
 UNUSED = 7 * 24 * 3600.0
 """Seconds after which the file of a database that no process uses is removed."""
 _BYTES = 8
@@ -70,22 +70,22 @@ class Seen:
         return self._number[0]
 
     def raise_to(self, stamp: int) -> None:
-        """Before a state of this stamp is shown."""
+        """To be called before a state of this stamp is shown."""
         if stamp > self._number[0]:
             with self._locked():
                 if stamp > self._number[0]:
                     self._number[0] = stamp
 
     def lower(self, known: int, stamp: int) -> None:
-        """To the stamp of a database that was set back, unless the number is not ``known`` any
-        more."""
+        """Lowers the number to the stamp of a database that was set back, unless it is no longer
+        ``known``."""
         with self._locked():
             if self._number[0] == known:
                 self._number[0] = stamp
 
     def is_in_place(self) -> bool:
-        """Marks the file as used. False where it was removed: then another process may have made a
-        new one, which is mapped now. Raises OSError."""
+        """Marks the file as used. Returns False if it was removed; another process may have made a
+        new one, which is then mapped. Raises OSError."""
         if self._path is None or self._file is None:
             return True
         with contextlib.suppress(FileNotFoundError):
@@ -99,7 +99,7 @@ class Seen:
         return False
 
     def close(self) -> None:
-        """It is this object's own then."""
+        """Stops sharing the number."""
         known = self.stamp
         self._number = memoryview(bytearray(_BYTES)).cast("q")
         self._number[0] = known
@@ -151,7 +151,7 @@ def open_seen(url: str) -> Iterator[Seen]:
 
 
 def _folder() -> Path:
-    """This user's alone. Raises OSError."""
+    """A folder that only this user can use. Raises OSError."""
     user = os.geteuid()
     folder = Path(gettempdir()) / f"contentlog-{user}"
     folder.mkdir(mode=stat.S_IRWXU, exist_ok=True)
@@ -163,7 +163,7 @@ def _folder() -> Path:
 
 
 def _name(url: str) -> str:
-    """The same with another password."""
+    """The name of the file; the password in the URL does not matter."""
     parts = urlsplit(url)
     user, at, host = parts.netloc.rpartition("@")
     query = urlencode([pair for pair in parse_qsl(parts.query) if pair[0] != "password"])

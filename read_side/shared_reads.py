@@ -63,7 +63,7 @@ class SharedReads:
     def __init__(self, fetch: Fetch) -> None:
         self._fetch = fetch
         self._waiting: dict[_Key, deque[_Read]] = {}
-        """By statement, workspace and environment; only those with a read in progress."""
+        """By statement, workspace and environment, for each that has a read in progress."""
         self._running: set[asyncio.Task[None]] = set()
 
     async def fetch(
@@ -161,7 +161,7 @@ class SharedReads:
 
 
 def _span(key: _Key, reads: list[_Read]) -> tracing.Span:
-    """Of a statement for several reads: in the trace of the first, with links to the others."""
+    """The span of a statement for several reads: a child of the first, linked to the others."""
     span = tracing.shared(
         [read.context for read in reads],
         "shared read",

@@ -23,7 +23,7 @@ class Stems:
         self._known: dict[str, dict[str, tuple[str, ...]]] = {}
 
     async def lexemes(self, fetch: Fetch, language: str, words: Iterable[str]) -> Lexemes:
-        """At least those of the words, by word."""
+        """The lexemes by word, at least of these words."""
         name = dictionary(language)
         if name is None:
             return _Known()

@@ -13,7 +13,7 @@ from typing import Literal, Protocol, TypeAlias
 Kind = Literal["internal", "server", "client", "consumer"]
 Value: TypeAlias = str | int | float | bool
 Attributes: TypeAlias = Mapping[str, Value]
-"""By the names of OpenTelemetry's semantic conventions; never content or secrets."""
+"""Named by OpenTelemetry's semantic conventions; never content or secrets."""
 NONE: Attributes = {}
 
 
@@ -31,7 +31,7 @@ class Span(Protocol):
 
     @property
     def context(self) -> str | None:
-        """None if it is not recorded."""
+        """The span's trace context; None if it is not recorded."""
         ...
 
     def rename(self, name: str) -> None: ...
@@ -128,7 +128,7 @@ def current() -> Span:
 
 
 def context() -> str | None:
-    """Of the current span."""
+    """The trace context of the current span; None if it is not recorded."""
     return None if _tracer is None else _tracer.current().context
 
 

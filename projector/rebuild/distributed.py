@@ -13,8 +13,9 @@ from write_side.postgres.connection import Connection
 LOCK_SECONDS = 0.2
 """The time that the first attempt to lock out readers may take. Later reads wait meanwhile."""
 MOST_LOCK_SECONDS = 0.8
-"""Of any attempt. Less than PostgreSQL's deadlock_timeout: if a read that has some tables and the
-switch that has others wait for one another, the switch gives up, and no read is ended."""
+"""The same for any attempt. It is less than PostgreSQL's deadlock_timeout: if a read that has some
+tables and the switch that has others wait for one another, the switch gives up, and no read is
+ended."""
 SWITCH_ATTEMPTS = 200
 BETWEEN_ATTEMPTS = 1.0
 IDLE_TIMEOUT = "SET LOCAL idle_in_transaction_session_timeout = '30s'"

@@ -106,7 +106,7 @@ class Replay:
                 await self._model.copy_records_to_table(table, records=rows, columns=names)
 
     async def _load_slugs(self, page: Iterable[RecordedEvent], known: dict[str, str]) -> None:
-        """Of the page's content types, also of those that were removed since."""
+        """Loads the slugs of the page's content types, also of those that were removed since."""
         wanted = {_type_key(recorded.event) for recorded in page}
         missing = {key for key in wanted if key[1] not in known}
         if len(known) > TYPES_KEPT:

@@ -192,7 +192,7 @@ class _Known:
         return f"use {', '.join((*BUILT_IN, *ATTRIBUTES, *paths))}"
 
     def _custom_paths(self, *, sortable: bool = False) -> Iterable[str]:
-        """Of the indexed fields, or of those with one value."""
+        """The paths of the indexed fields, or of those with one value."""
         for field in self._fields.values():
             if field.indexed and not (sortable and field.multiple):
                 yield from paths_of(field)

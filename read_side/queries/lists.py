@@ -113,7 +113,7 @@ class Lists:
 
     @property
     def numbers(self) -> dict[tuple[str, str, str], int]:
-        """Of the combinations, from 1, by their kinds."""
+        """The numbers of the combinations, from 1, by kind."""
         return {one.kind: number for number, one in enumerate(self.combinations, 1)}
 
     def of_path(self, path: str) -> list[UUID]:

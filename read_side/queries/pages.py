@@ -17,7 +17,7 @@ from read_side.queries.comparison import Selection, selection
 from read_side.queries.finder import Finder, PageQuery
 from read_side.queries.lists import Lists, catalogue
 from read_side.queries.request import Boundary, EntryQuery
-from read_side.queries.searched import Searched
+from read_side.queries.search_pages import SearchPages
 from read_side.queries.statements import Match, Statements
 from read_side.search import search
 from write_side.domain.identity import Scope
@@ -97,7 +97,7 @@ async def _matches(
     statements, places, excluded = await _limits(connection, scope, lists, wanted)
     kinds = [one.kind for one in lists.combinations]
     result = await search(connection.fetch, scope, query.words, kinds, query.locale)
-    found = Searched(result, lists, Budget(wanted), places, excluded)
+    found = SearchPages(result, lists, Budget(wanted), places, excluded)
     paged, matches = await found.page(statements, page, query.offset)
     return paged if result.is_complete else None, paged, matches
 

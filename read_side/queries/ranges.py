@@ -1,4 +1,4 @@
-"""Sets of keys as half-open ranges, in order and apart from one another (ADR 44)."""
+"""Sets of keys as half-open ranges, in order and disjoint (ADR 44)."""
 
 from __future__ import annotations
 

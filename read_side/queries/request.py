@@ -11,7 +11,7 @@ from write_side.domain.refusals import shortened
 MOST_FILTERS = 10
 MOST_SORT_KEYS = 3
 MOST_VALUES = 100
-"""Of ``in`` and ``nin``."""
+"""The most values of ``in`` and ``nin``."""
 LONGEST_VALUE = 1_000
 """Bytes of UTF-8."""
 ANY_OF = ("in", "nin")
@@ -35,7 +35,7 @@ class Filter(Struct, frozen=True, order=True, omit_defaults=True):
 
     @property
     def label(self) -> str:
-        """For refusals."""
+        """The name of the filter in refusals."""
         operator = "" if self.operator == "eq" else f"[{self.operator}]"
         return f"filter[{shortened(self.field)}]{operator}"
 

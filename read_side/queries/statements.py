@@ -62,13 +62,13 @@ class Statements:
         self._excluded = list(excluded)
 
     def within(self, lists: Lists) -> Statements:
-        """The same for other lists."""
+        """These statements for other lists."""
         return Statements(self._connection, self._scope, lists, self._excluded)
 
     async def walk(
         self, path: str, ranges: Ranges, after: Boundary | None, checks: Checks, size: int
     ) -> list[Candidate]:
-        """In the order of the keys, and of one key the newest first."""
+        """Candidates in the order of their keys, those with the same key newest first."""
         streams = self._lists.streams(path, ranges)
         lows, afters = streams.lows, [~LATEST] * len(streams.lows)
         if after is not None:
@@ -87,7 +87,7 @@ class Statements:
         return sorted(found, key=lambda one: (one.key, -one.position))
 
     async def walk_back(self, path: str, one: Range, checks: Checks, size: int) -> list[Candidate]:
-        """From the highest key of the range down."""
+        """Candidates from the highest key of the range down."""
         streams = self._lists.streams(path, (one,))
         found = await self._candidates("query_walk_back", checks, *_columns(streams), size)
         return sorted(found, key=lambda one: one.key, reverse=True)
@@ -95,13 +95,13 @@ class Statements:
     async def equal(
         self, condition: Condition, below: int, checks: Checks, size: int
     ) -> list[Candidate]:
-        """Those with one of the condition's keys, newest first."""
+        """Candidates with one of the condition's keys, newest first."""
         streams = self._lists.streams(condition.path, condition.ranges)
         found = await self._candidates("query_equal", checks, *_columns(streams), below, size)
         return sorted(found, key=lambda one: -one.position)
 
     async def newest(self, below: int, checks: Checks, size: int) -> list[Candidate]:
-        """All entries, newest first."""
+        """Candidates of all lists, newest first."""
         lists = self._lists.combinations
         found = await self._candidates(
             "query_newest",

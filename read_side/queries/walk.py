@@ -41,7 +41,7 @@ class Walk:
         self._found: list[Match] = []
 
     async def by_position(self, read: Condition | None, after: Boundary | None) -> list[Match]:
-        """Newest first: the entries with one of the condition's keys, or all. Raises TooBroad."""
+        """The entries with one of the condition's keys, or all, newest first. Raises TooBroad."""
         below = LATEST if after is None else after.position
         ranges = 1 if read is None else len(read.ranges)
         while not self._is_full:
@@ -60,7 +60,7 @@ class Walk:
     async def by_key(
         self, first: SortKey, ranges: Ranges, after: Boundary | None, find_group: FindGroup
     ) -> list[Match]:
-        """In the order of the keys at a path, within ranges of keys. Raises TooBroad."""
+        """Matches in the order of their keys at a path, within ranges of keys. Raises TooBroad."""
         self._path, self._find_group = first.field, find_group
         if after is not None and (first.descending or self._checks.sort):
             key = after.keys[0]

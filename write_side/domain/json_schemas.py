@@ -68,7 +68,7 @@ def boolean(_field: Field, _definitions: Definitions) -> Schema:
 
 
 def date(field: Field, definitions: Definitions) -> Schema:
-    """Without a format: stored dates and date-times are any that ISO 8601 allows."""
+    """The schema has no format, because stored values may be in any form of ISO 8601."""
     if not field.range:
         return {"type": "string"}
     ends = {name: {"type": "string"} for name in ("from", "to")}

@@ -35,7 +35,7 @@ _SEPARATOR_LINE = re.compile('"?sep=([^"\r\n])"?(?:\r\n|\r|\n)', re.IGNORECASE)
 """The line that tells Excel the separator; Excel does not count it as a row."""
 _LINE = re.compile("[^\r\n]++(?:\r\n|\r|\n)?|\r\n|\r|\n")
 _CELLS = 16_384
-"""The largest row number of a spreadsheet, including blank rows."""
+"""The columns of a spreadsheet."""
 
 
 def csv_table(document: bytes, name: str) -> Table:

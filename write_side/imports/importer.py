@@ -170,7 +170,7 @@ def _report(
     at: datetime,
     position: int = 0,
 ) -> Report:
-    """Without a position for an import that changes nothing and is not recorded."""
+    """An import that changes nothing is not recorded and has no position."""
     return Report(
         import_id=request.import_id,
         file_name=table.name,

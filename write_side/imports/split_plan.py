@@ -113,7 +113,7 @@ class _Planner:
         return replace(command, fields=now, status=status)
 
     def _update(self, command: UpdateEntry, row: PreviewRow, part: Part) -> list[UpdateEntry]:
-        """None if everything that the row changes is set later."""
+        """The command, or none if everything that the row changes is set later."""
         entry_id, later = command.entry_id, self._take(command.entry_id, command.fields, row, part)
         link, status = self._links.get(entry_id), command.status
         expected = (command.expected_version or 0) - self._missed[entry_id]

@@ -131,7 +131,7 @@ async def find_upload(repository: Repository, scope: Scope, upload_id: str) -> U
 
 
 async def unfinished_uploads(repository: Repository, scope: Scope) -> list[UnfinishedUpload]:
-    """Those that can still be imported, the newest first."""
+    """The uploads that can still be imported, the newest first."""
     rows = await repository.recorder.fetch(_UNFINISHED, *_place(scope))
     return [UnfinishedUpload(**row) for row in rows]
 

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
 
-from write_side.postgres.leader_watch import Found, Opened, leader_watch, wants_leader
+from write_side.postgres.leader_watch import HostSession, Session, leader_watch, wants_leader
 from write_side.postgres.pooled_connection import PooledConnection
 from write_side.postgres.pooler import PoolerUrl, UnexpectedPooler
 
@@ -101,7 +101,7 @@ async def connect(
 
 
 @asynccontextmanager
-async def connected(url: str, **options: Any) -> AsyncIterator[Opened]:
+async def connected(url: str, **options: Any) -> AsyncIterator[Session]:
     """A connection as from ``connect``, which is terminated at the end."""
     connection = await connect(url, **options)
     try:
@@ -110,7 +110,7 @@ async def connected(url: str, **options: Any) -> AsyncIterator[Opened]:
         connection.terminate()
 
 
-async def _check_session(connection: Opened, dsn: str | None, timeout: float | None) -> None:
+async def _check_session(connection: Session, dsn: str | None, timeout: float | None) -> None:
     """A pooler makes up the process id that it gives to a client."""
     try:
         asked = await connection.prepare(_PROCESS, name="", timeout=timeout)
@@ -121,7 +121,7 @@ async def _check_session(connection: Opened, dsn: str | None, timeout: float | N
         raise UnexpectedPooler(dsn)
 
 
-async def _connect(dsn: str | None, **options: Any) -> Opened:
+async def _connect(dsn: str | None, **options: Any) -> Session:
     urls = urls_of_hosts(dsn or "")
     if dsn is None or len(urls) == 1:
         return await asyncpg.connect(dsn, **options)
@@ -132,7 +132,7 @@ async def _connect(dsn: str | None, **options: Any) -> Opened:
         return await watch.connect(partial(asyncpg.connect, **options))
 
 
-async def _connect_any(urls: Sequence[str], **options: Any) -> Found:
+async def _connect_any(urls: Sequence[str], **options: Any) -> HostSession:
     """The first connection that a host accepts, and the URL of the host. Tried one after another, a
     host that is frozen or cut off would take the whole timeout before the next one.
 
@@ -141,7 +141,7 @@ async def _connect_any(urls: Sequence[str], **options: Any) -> Found:
     """
     silent = set(urls)
 
-    async def attempt_on(url: str) -> Found:
+    async def attempt_on(url: str) -> HostSession:
         while True:
             try:
                 return url, await asyncpg.connect(url, **options)
@@ -152,7 +152,7 @@ async def _connect_any(urls: Sequence[str], **options: Any) -> Found:
             await asyncio.sleep(_REFUSED_AGAIN)
 
     attempts = [asyncio.create_task(attempt_on(url)) for url in urls]
-    chosen: Found | None = None
+    chosen: HostSession | None = None
     try:
         for attempt in asyncio.as_completed(attempts):
             with suppress(*_TRANSIENT):
@@ -165,7 +165,7 @@ async def _connect_any(urls: Sequence[str], **options: Any) -> Found:
             one.add_done_callback(lambda done: _end_unless_chosen(done, chosen))
 
 
-def _end_unless_chosen(attempt: asyncio.Task[Found], chosen: Found | None) -> None:
+def _end_unless_chosen(attempt: asyncio.Task[HostSession], chosen: HostSession | None) -> None:
     """Another host may have accepted a connection at the same moment."""
     if not attempt.cancelled() and attempt.exception() is None and attempt.result() is not chosen:
         attempt.result()[1].terminate()

@@ -16,7 +16,8 @@ from urllib.parse import parse_qs, urlsplit
 import asyncpg
 import structlog
 
-Opened: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+Session: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+"""A connection that is not from a pool."""
 
 BEAT = 0.5
 """Seconds between two statements that show that the leader responds."""
@@ -31,9 +32,9 @@ leads."""
 _watches: dict[tuple[asyncio.AbstractEventLoop, str], LeaderWatch] = {}
 _log = structlog.get_logger("write_side.leader_watch")
 
-Found: TypeAlias = tuple[str, Opened]
+HostSession: TypeAlias = tuple[str, Session]
 """The URL of a host, and a connection to it."""
-Find: TypeAlias = Callable[[], Awaitable[Found]]
+FindLeader: TypeAlias = Callable[[], Awaitable[HostSession]]
 
 
 def wants_leader(url: str) -> bool:
@@ -41,8 +42,8 @@ def wants_leader(url: str) -> bool:
     return not _LEADS.isdisjoint(asked)
 
 
-def leader_watch(url: str, find: Find) -> LeaderWatch:
-    """That of this URL, which uses ``find`` to get a connection to the leader."""
+def leader_watch(url: str, find: FindLeader) -> LeaderWatch:
+    """The watch of this URL; a new one finds the leader with ``find``."""
     key = (asyncio.get_running_loop(), url)
     if key not in _watches:
         _watches[key] = LeaderWatch(find, lambda: _watches.pop(key))
@@ -52,16 +53,16 @@ def leader_watch(url: str, find: Find) -> LeaderWatch:
 class LeaderWatch:
     """Runs while it is used, with a connection of its own; then it calls ``ended``."""
 
-    def __init__(self, find: Find, ended: Callable[[], object] = lambda: None) -> None:
+    def __init__(self, find: FindLeader, ended: Callable[[], object] = lambda: None) -> None:
         self._find = find
         self._ended = ended
-        self._connecting: dict[asyncio.Task[Opened], str] = {}
+        self._connecting: dict[asyncio.Task[Session], str] = {}
         self._waiting = 0
-        self._open: dict[Opened, str] = {}
+        self._open: dict[Session, str] = {}
         self._finding = self._begin()
         self._running = asyncio.create_task(self._run(), name="leader watch")
 
-    async def connect(self, connect_to: Callable[[str], Coroutine[Any, Any, Opened]]) -> Opened:
+    async def connect(self, connect_to: Callable[[str], Coroutine[Any, Any, Session]]) -> Session:
         """A connection to the leader; ``connect_to`` gets the URL of its host. Raises what the
         hosts answered if none leads, so that only this watch asks them again and again."""
         self._waiting += 1
@@ -104,14 +105,14 @@ class LeaderWatch:
         finally:
             self._ended()
 
-    def _begin(self) -> asyncio.Task[Found]:
-        async def find() -> Found:
+    def _begin(self) -> asyncio.Task[HostSession]:
+        async def find() -> HostSession:
             return await self._find()
 
         return asyncio.create_task(find(), name="finds the leader")
 
-    async def _follow(self, leader: str, connection: Opened) -> None:
-        """Until the leader is silent, or nothing uses it."""
+    async def _follow(self, leader: str, connection: Session) -> None:
+        """Runs until the leader is silent, or nothing uses it."""
         self._end_others(leader)
         try:
             while True:
@@ -136,6 +137,6 @@ class LeaderWatch:
             _log.warning("another host leads", leader=name, connections_ended=len(useless))
 
 
-def _end(connecting: asyncio.Task[Opened]) -> None:
+def _end(connecting: asyncio.Task[Session]) -> None:
     if not connecting.cancelled() and connecting.exception() is None:
         connecting.result().terminate()

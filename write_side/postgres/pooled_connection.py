@@ -84,8 +84,8 @@ class PooledConnection(_Connection):
         return await self._first(query, args, timeout)
 
     async def _name(self, query: str, timeout: float | None) -> str:
-        """With the types, because a client that executes a statement by its name does not ask for
-        them, and would misread rows after a change of a table."""
+        """The name includes the types, because a client that executes a statement by its name does
+        not ask for them, and would misread rows after a change of a table."""
         unnamed = await self.prepare(query, name="", timeout=timeout)
         parameters = [one.oid for one in unnamed.get_parameters()]
         columns = [(one.name, one.type.oid) for one in unnamed.get_attributes()]

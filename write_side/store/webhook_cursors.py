@@ -80,7 +80,7 @@ class Delivery(Outcome, frozen=True, kw_only=True):
 
 
 class Totals(Struct, frozen=True):
-    """Of all endpoints. ``active``: whether a process delivers."""
+    """The sums over all endpoints. ``active``: whether a process delivers."""
 
     deliveries: int
     failures: int

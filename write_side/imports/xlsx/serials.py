@@ -32,7 +32,7 @@ def reads_like_a_serial(text: str) -> bool:
 
 
 def iso_with_time(serial: str, epoch: Epoch) -> str | None:
-    """Like ``iso_date_time``, always with the time."""
+    """Like ``iso_date_time``, but always with the time."""
     moment = _moment(serial, epoch)
     return None if moment is None else _text(moment)
 

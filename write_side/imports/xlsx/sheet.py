@@ -31,7 +31,7 @@ Rows = dict[int, dict[int, Cell]]
 """Cells that are not blank, by row number and column index."""
 
 _ROWS, _COLUMNS = 1_048_576, 16_384
-"""The largest row number of a worksheet."""
+"""The size of a worksheet."""
 _TEXTS = frozenset("vft")
 """Elements that hold text: value, formula, and a run of a string."""
 _NO_VALUE = "has a formula without a saved value: open and save the file in a spreadsheet program"

@@ -15,7 +15,7 @@ from read_side.search import MOST, SearchResult
 _RANK = struct.Struct(">f")
 
 
-class Searched:
+class SearchPages:
     """``places``: the combination and the position of each entry that may be found; None for all.
     ``excluded``: positions of entries that no page has."""
 
