@@ -259,7 +259,7 @@ class Repository:
     ) -> dict[str, list[tuple[str, str]]]:
         """Slug → (entry id, slug of its type) of the entries with this slug. No types means any
         type, no language any language."""
-        hashes = {slug_hash(slug): slug for slug in slugs}
+        hashes = {slug_hash(slug): slug async for slug in in_slices(slugs)}
         among = (scope.workspace, scope.environment, list(types), list(hashes))
         if language is None:
             rows = await self.recorder.fetch(_ENTRIES_BY_SLUG_IN_ANY_LANGUAGE, *among)

@@ -10,7 +10,7 @@ from msgspec import Raw, Struct
 
 from write_side.domain.cells import BadCell, listed, same
 from write_side.domain.definition import Field
-from write_side.domain.identity import Scope
+from write_side.domain.identity import Scope, is_id
 from write_side.domain.refusals import InvalidText, UnknownReference, shortened
 from write_side.domain.text import NotJSON
 from write_side.domain.values import Target, is_null, json_of, targets
@@ -148,13 +148,14 @@ async def look_up(
         for cell in row.cells:
             if isinstance(cell.value, tuple) and cell.field.spec.refers_to == "entry":
                 names.setdefault((row.language, cell.field.to), set()).update(cell.value)
+                ids.update(filter(is_id, cell.value))
             inner = list(_inner(cell.field, cell.value)) if isinstance(cell.value, Raw) else []
             ids.update(target.id for target in inner)
             has_media = has_media or "media" in (
                 cell.field.spec.refers_to,
                 *(target.field.spec.refers_to for target in inner),
             )
-    types = await repository.types_of_entries(scope, ids.union(*names.values()))
+    types = await repository.types_of_entries(scope, ids)
     by_slug: dict[Among, Mapping[str, list[tuple[str, str]]]] = {}
     elsewhere: dict[tuple[str, ...], set[str]] = {}
     for (language, to), given in names.items():
