@@ -56,7 +56,6 @@ class Workspace(Struct, frozen=True, kw_only=True):
     name: str
     plan: Plan
     environments: tuple[str, ...]
-    at: datetime
     version: int
 
 
@@ -71,7 +70,6 @@ class Key(Struct, frozen=True, kw_only=True):
     environment: str | None
     expires_at: datetime | None
     issued_at: datetime
-    at: datetime
     version: int
     revoked: bool = False
 
@@ -82,7 +80,6 @@ class Media(Struct, frozen=True, kw_only=True):
     url: str
     name: str
     content_type: str
-    at: datetime
     version: int
     removed: bool = False
 
@@ -94,11 +91,10 @@ def evolve_workspace(workspace: Workspace | None, event: WorkspaceEvent) -> Work
             name=event.name,
             plan=event.plan,
             environments=(PRODUCTION,),
-            at=event.at,
             version=1,
         )
     assert workspace is not None
-    moved = replace(workspace, at=event.at, version=workspace.version + 1)
+    moved = replace(workspace, version=workspace.version + 1)
     if isinstance(event, WorkspaceRenamed):
         return replace(moved, name=event.name)
     if isinstance(event, PlanChanged):
@@ -119,11 +115,10 @@ def evolve_key(key: Key | None, event: KeyEvent) -> Key:
             environment=event.key_environment,
             expires_at=event.expires_at,
             issued_at=event.at,
-            at=event.at,
             version=1,
         )
     assert key is not None
-    moved = replace(key, at=event.at, version=key.version + 1)
+    moved = replace(key, version=key.version + 1)
     if isinstance(event, KeyPermissionsChanged):
         return replace(
             moved,
@@ -137,14 +132,13 @@ def evolve_key(key: Key | None, event: KeyEvent) -> Key:
 def evolve_media(media: Media | None, event: MediaEvent) -> Media:
     if isinstance(event, MediaRemoved):
         assert media is not None
-        return replace(media, removed=True, at=event.at, version=media.version + 1)
+        return replace(media, removed=True, version=media.version + 1)
     return Media(
         id=event.media_id,
         workspace=event.workspace,
         url=event.url,
         name=event.name,
         content_type=event.content_type,
-        at=event.at,
         version=1 if media is None else media.version + 1,
     )
 

@@ -35,7 +35,6 @@ def place(keys: Keys, *environments: str, **plan: Any) -> None:
             name="Acme",
             plan=Plan(**plan),
             environments=("production", *environments),
-            at=datetime.now(UTC),
             version=1,
         )
     )

@@ -14,6 +14,7 @@ from write_side.domain.entry import Entry, evolve
 from write_side.domain.entry_changes import Change, actor_name, change
 from write_side.domain.events import EntryCreated, EntryEvent, Translation
 from write_side.domain.identity import Actor
+from write_side.domain.values import json_of
 
 
 def changed(first: EntryCreated, *events: EntryEvent) -> Change:
@@ -118,11 +119,10 @@ def test_a_change_looks_only_at_translations_that_its_event_changed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     looked: list[Any] = []
-    json = entry_changes.json_of
 
     def counted(text: str | None) -> Any:
         looked.append(text)
-        return json(text)
+        return json_of(text)
 
     monkeypatch.setattr(entry_changes, "json_of", counted)
     locales = ["de-DE", "fr-FR", "it-IT"]
