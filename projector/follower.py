@@ -105,7 +105,7 @@ class Follower:
         store: Connection,
         model: Connection,
         heartbeat: Heartbeat,
-        workspaces: Workspaces = None,
+        workspaces: Workspaces,
     ) -> None:
         self._store = store
         self._model = model

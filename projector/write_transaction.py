@@ -35,9 +35,7 @@ class WriteTransaction:
     Citus would send the parts one by one, and each result back: there they are statements.
     """
 
-    def __init__(
-        self, connection: Connection, stack: AsyncExitStack, distributed: bool = False
-    ) -> None:
+    def __init__(self, connection: Connection, stack: AsyncExitStack, distributed: bool) -> None:
         self._connection = connection
         self._stack = stack
         self._added: dict[str, Sequence[Any]] = {}

@@ -44,7 +44,7 @@ T = TypeVar("T")
 
 
 class Pool:
-    """At most ``size`` connections to a PostgreSQL URL, each used by one task at a time.
+    """At most SIZE connections to a PostgreSQL URL, each used by one task at a time.
     ``patience``: seconds for a statement. ``attempts``: of a read that meets a transient fault.
 
     ``learned`` gets the stamp of the checkpoint at which something was read, before what was read
@@ -61,7 +61,6 @@ class Pool:
         self,
         url: str,
         learned: Callable[[int], None] = lambda _: None,
-        size: int = SIZE,
         patience: float = PATIENCE,
         attempts: int = 2,
     ) -> None:
@@ -72,7 +71,7 @@ class Pool:
         self.learned = learned
         self._idle: list[Connection] = []
         self._open: set[Connection] = set()
-        self._free = asyncio.Semaphore(size)
+        self._free = asyncio.Semaphore(SIZE)
         self.shared = SharedReads(partial(fetch, self))
         self.queries = FairQueue(QUERIES, per_client=QUERIES_OF_ONE)
         """Turns of workspaces at reads that take longer than others."""

@@ -133,7 +133,7 @@ class Replicas:
         self,
         replicas: Sequence[Replica],
         freshness: Freshness,
-        count: Callable[[Outcome], None] = lambda _: None,
+        count: Callable[[Outcome], None],
     ) -> None:
         self._replicas = [*replicas]
         """The one that was chosen last is the last."""

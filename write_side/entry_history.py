@@ -168,7 +168,7 @@ async def entries_at(
     scope: Scope,
     ids: Iterable[str],
     at: datetime,
-    budget: ReadBudget = UNBOUNDED,
+    budget: ReadBudget,
 ) -> dict[str, Entry]:
     """The entries with these ids that the scope had at that time. The caller holds a turn for long
     reads. Raises StoreUnavailable, and what the budget raises."""
@@ -181,7 +181,7 @@ async def entries_after(
     repository: Repository,
     scope: Scope,
     versions: Mapping[str, int],
-    budget: ReadBudget = UNBOUNDED,
+    budget: ReadBudget,
 ) -> dict[str, Entry]:
     """The entries of the scope after these versions, by id; a snapshot may replace earlier events.
     The caller holds a turn for long reads. Raises StoreUnavailable, and what the budget raises."""
@@ -198,7 +198,7 @@ async def content_types_at(
     scope: Scope,
     ids: Iterable[str],
     at: datetime,
-    budget: ReadBudget = UNBOUNDED,
+    budget: ReadBudget,
 ) -> dict[str, ContentType]:
     """The content types with these ids that the scope had at that time. The caller holds a turn
     for long reads. Raises StoreUnavailable, and what the budget raises."""

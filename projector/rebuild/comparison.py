@@ -46,7 +46,7 @@ class Live(Struct, frozen=True):
     is_empty: bool = False
 
     @classmethod
-    async def look(cls, url: str, log: Log, workspaces: Workspaces = None) -> Live:
+    async def look(cls, url: str, log: Log, workspaces: Workspaces) -> Live:
         """``workspaces``: those that the new one holds."""
         async with snapshot(url) as connection:
             row = await connection.fetchrow(_CHECKPOINT)

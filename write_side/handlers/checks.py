@@ -133,9 +133,7 @@ def check_entry(content_type: ContentType, after: Entry, before: Entry | None = 
         raise refused
 
 
-def missing_required(
-    content_type: ContentType, after: Entry, before: Entry | None = None
-) -> list[str]:
+def missing_required(content_type: ContentType, after: Entry, before: Entry | None) -> list[str]:
     """The required fields without a value, except those that a published entry already lacks: a
     field that became required later must not block other changes of the entry."""
     fields = content_type.value_fields

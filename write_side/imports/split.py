@@ -71,7 +71,7 @@ async def run_split(
     table: Table,
     request: ImportRequest,
     by: Actor,
-    progress: Callable[[int, int], None] = lambda _done, _parts: None,
+    progress: Callable[[int, int], None],
     part_rows: int = PART_ROWS,
 ) -> SplitReport:
     """Imports the rows that are ready, part by part. ``progress`` is called with the number of

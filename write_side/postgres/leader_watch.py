@@ -53,7 +53,7 @@ def leader_watch(url: str, find: FindLeader) -> LeaderWatch:
 class LeaderWatch:
     """Runs while it is used, with a connection of its own; then it calls ``ended``."""
 
-    def __init__(self, find: FindLeader, ended: Callable[[], object] = lambda: None) -> None:
+    def __init__(self, find: FindLeader, ended: Callable[[], object]) -> None:
         self._find = find
         self._ended = ended
         self._connecting: dict[asyncio.Task[Session], str] = {}
