@@ -9,7 +9,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from msgspec import Struct
 
 from read_side.entries import INLINE, PIECE, WHOLE, EntryRow, NotInline
-from read_side.pool import Pool, moment, stamp_of_records
+from read_side.pool import Pool, learn_from, moment
 from read_side.refusals import TypeNotFound
 from write_side.postgres.statements import statement
 
@@ -85,7 +85,7 @@ class Listing(Struct, frozen=True):
         async with moment(self.pool) as connection:
             cursor = await connection.cursor(found, *self.parameters, WHOLE)
             records = await cursor.fetch(step)
-            stamp_of_records(self.pool, records)
+            learn_from(self.pool, records)
             first = page_of(records, self.row, self.type_slug)
 
             async def rows() -> AsyncIterator[EntryRow]:

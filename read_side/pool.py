@@ -230,7 +230,7 @@ class _Refusal(Struct, frozen=True):
 async def fetch(pool: Pool, statement: str, *parameters: Any) -> list[asyncpg.Record]:
     """Reads, and after a transient fault once more. Raises ReadModelUnavailable."""
     records = await _attempts(pool, lambda: pool.fetch(statement, *parameters))
-    stamp_of_records(pool, records)
+    learn_from(pool, records)
     return records
 
 
@@ -242,12 +242,10 @@ async def learn(pool: Pool) -> int:
     return stamp
 
 
-def stamp_of_records(pool: Pool, records: Sequence[asyncpg.Record]) -> int | None:
-    """The stamp of the checkpoint at which they were read, if they have it."""
-    stamp: int | None = records[0].get("stamp") if records else None
-    if stamp is not None:
+def learn_from(pool: Pool, records: Sequence[asyncpg.Record]) -> None:
+    """Learns the stamp of the checkpoint at which the records were read, if they have it."""
+    if records and (stamp := records[0].get("stamp")) is not None:
         pool.learned(stamp)
-    return stamp
 
 
 async def _attempts(pool: Pool, attempt: Callable[[], Awaitable[T]]) -> T:

@@ -62,10 +62,6 @@ class Report(Struct, frozen=True, kw_only=True):
     replayed: bool = False
     reverted: RevertReport | None = None
 
-    @property
-    def imported(self) -> bool:
-        return self.position > 0
-
 
 async def import_report(repository: Repository, scope: Scope, import_id: str) -> Report:
     """Raises UnknownImport, also for an import of another workspace or environment."""
