@@ -80,6 +80,8 @@ class LiveStream:
         await response.write(COMMENT)
         while True:
             await wait_until_set(self._wakeup, SILENCE)
+            # Before the checks: the stream may end during them.
+            self._wakeup.clear()
             if self._is_ended:
                 return
             await check_session(self._request, active=False)
@@ -87,7 +89,6 @@ class LiveStream:
             before, standing = standing, await self._standing()
             is_changed = self._is_changed or standing != before
             self._is_changed = False
-            self._wakeup.clear()
             await response.write(CHANGED if is_changed else COMMENT)
             await asyncio.sleep(PAUSE)
 

@@ -90,6 +90,21 @@ async def test_the_stream_ends_with_the_session(server: Server, acme: Given) -> 
             pass
 
 
+async def test_a_stream_that_is_checked_while_the_process_stops_ends_at_once(
+    server: Server, acme: Given, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del acme
+
+    async def stop(*_: object, **__: object) -> None:
+        monkeypatch.setattr("api.dashboard.live.SILENCE", 2 * PATIENCE)
+        server.service.streams.close()
+
+    async with signed_in(server) as visitor, live(visitor) as opened:
+        monkeypatch.setattr("api.dashboard.live.check_session", stop)
+        while await opened.line():
+            pass
+
+
 async def test_the_stream_needs_a_session(server: Server, acme: Given) -> None:
     del acme
     async with browser(server) as visitor:
