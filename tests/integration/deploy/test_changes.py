@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from api.rest.change_bodies import Change
+from api.rest.change_bodies import Change, ChangeView
 from deploy.commands import changes
 from deploy.databases import Databases
 from tests.integration.live_projector import projecting
@@ -15,10 +15,19 @@ from write_side.repository import Repository
 
 
 @pytest.fixture
-async def following(database_url: str) -> AsyncIterator[AsyncIterator[Change]]:
-    found = Databases(database_url, database_url)
+def found(database_url: str) -> Databases:
+    return Databases(database_url, database_url)
+
+
+@pytest.fixture
+async def view(found: Databases) -> AsyncIterator[ChangeView]:
     async with changes._view(found, SCOPE, None) as view:
-        yield changes._changes(found, view, "", follow=True)
+        yield view
+
+
+@pytest.fixture
+def following(found: Databases, view: ChangeView) -> AsyncIterator[Change]:
+    return changes._changes(found, view, "", follow=True)
 
 
 @pytest.fixture
@@ -41,3 +50,17 @@ async def test_new_changes_are_printed_as_they_come(
         "entry.created  posts/one  sv-SE  version 1",
         "entry.created  posts/two  sv-SE  version 1",
     ]
+
+
+async def test_the_token_of_an_empty_feed_is_its_beginning(
+    posts: Given,
+    following: AsyncIterator[Change],
+    found: Databases,
+    view: ChangeView,
+    database_url: str,
+) -> None:
+    del posts
+    async with projecting(database_url):
+        first = await anext(following)
+        after = changes._changes(found, view, view.token(None), follow=False)
+        assert [one async for one in after] == [first]
