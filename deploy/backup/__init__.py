@@ -1,2 +1,1 @@
-"""Backups of the event store with pgBackRest: their verification, and a drill that destroys a
-database and restores it."""
+"""Backups of the event store with pgBackRest, and their verification."""

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from deploy.backup import drill
 from deploy.backup.cluster import ADMINISTRATOR
-from deploy.backup.drill_servers import ROLE, STANZA, Drill, check_possible, drill_servers
-from deploy.ha.cluster import TrialImpossible
-from deploy.ha.service import MANIFEST, Installation
 from deploy.supervisor import contentlog
+from tests.trials import drill
+from tests.trials.drill_servers import ROLE, STANZA, Drill, check_possible, drill_servers
+from tests.trials.ha_cluster import TrialImpossible
+from tests.trials.service import MANIFEST, Installation
 
 pytestmark = pytest.mark.slow
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from deploy.ha import trial
-from deploy.ha.cluster import BRIDGE, HOME, TrialImpossible, check_possible, ip
-from deploy.ha.rounds import FAULTS
+from tests.trials import ha as trial
+from tests.trials.ha_cluster import BRIDGE, HOME, TrialImpossible, check_possible, ip
+from tests.trials.ha_rounds import FAULTS
 
 pytestmark = pytest.mark.slow
 

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from deploy.backup import cluster, drill
+from deploy.backup import cluster
 from deploy.backup.cluster import BackupError, first_error, program, programs_of
 from deploy.backup.pgbackrest import Stanza, newest
 from deploy.backup.verification import VerifiedStore, check_place, check_space
@@ -21,6 +21,7 @@ from deploy.cli import cli
 from deploy.commands.backup import _age
 from deploy.embedded.programs import Account, current_account
 from projector.rebuild.operations import VerificationResult
+from tests.trials import drill
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
 STOP = int(datetime(2026, 1, 31, 9, 30, tzinfo=UTC).timestamp())

@@ -19,10 +19,10 @@ import click
 import msgspec
 from msgspec import Struct
 
-from deploy.ha.cluster import HOME, Cluster, TrialImpossible, cluster
-from deploy.ha.rounds import FAULTS, RECOVERY, WARM, Round, round_of
-from deploy.ha.service import SECRET, Installation
-from deploy.ha.workload import CLIENTS, Ledger, LogOfTrial, read, write
+from tests.trials.ha_cluster import HOME, Cluster, TrialImpossible, cluster
+from tests.trials.ha_rounds import FAULTS, RECOVERY, WARM, Round, round_of
+from tests.trials.service import SECRET, Installation
+from tests.trials.workload import CLIENTS, Ledger, LogOfTrial, read, write
 from write_side.postgres.connection import Connection, connect
 
 _CREATE_ROLE = "SELECT format('CREATE ROLE content LOGIN PASSWORD %L', $1::text)"

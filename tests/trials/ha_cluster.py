@@ -29,6 +29,7 @@ AS_ACCOUNT = ("setpriv", "--reuid", ACCOUNT, "--regid", ACCOUNT, "--clear-groups
 NODES = 3
 PREFIX = "10.87.83"
 BRIDGE = "contentlog-ha"
+PATRONI = Path(__file__).parents[2] / "deploy/ha/patroni.yml"
 HOME = Path("/var/lib/contentlog-ha")
 """Where everything of a trial is, until it ends. In it only root may write."""
 READY = 90.0
@@ -85,7 +86,7 @@ class Node:
     def make(self) -> None:
         self._home.mkdir()
         shutil.chown(self._home, ACCOUNT, ACCOUNT)
-        template = Template((Path(__file__).parent / "patroni.yml").read_text())
+        template = Template(PATRONI.read_text())
         text = template.substitute(
             name=self.name,
             address=self.address,

@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from deploy.ha.cluster import Cluster, Node
-from deploy.ha.workload import Ledger
+from tests.trials.ha_cluster import Cluster, Node
+from tests.trials.workload import Ledger
 
 FAULT = 20.0
 """Seconds for which a node is away: longer than the leader's lease."""

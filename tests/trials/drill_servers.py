@@ -17,9 +17,9 @@ from pathlib import Path
 from deploy.backup.cluster import ADMINISTRATOR, BackupError, Cluster, account, program
 from deploy.backup.pgbackrest import Stanza
 from deploy.embedded.programs import Account
-from deploy.ha.cluster import TrialImpossible, postgres_programs
+from tests.trials.ha_cluster import TrialImpossible, postgres_programs
 
-HERE = Path(__file__).parent
+PRODUCT = Path(__file__).parents[2] / "deploy/backup"
 STANZA = "contentlog"
 ROLE = "content"
 RECEIVER = "receiver"
@@ -92,7 +92,7 @@ class Drill:
 
     def _store_conf(self) -> str:
         """The product's, with this drill's command."""
-        text = (HERE / "postgresql.conf").read_text()
+        text = (PRODUCT / "postgresql.conf").read_text()
         command = " ".join(self.stanza.command("archive-push", "%p"))
         settings = {**SETTINGS, "archive_command": command}
         own = "".join(f"{name} = '{value}'\n" for name, value in settings.items())
@@ -101,7 +101,7 @@ class Drill:
     def _write_pgbackrest_conf(self) -> None:
         """The product's, with this drill's folders and passphrase."""
         conf = ConfigParser(interpolation=None)
-        conf.read_string((HERE / "pgbackrest.conf").read_text())
+        conf.read_string((PRODUCT / "pgbackrest.conf").read_text())
         for option, name in PLACES.items():
             conf["global"][option] = str(self.folder(name))
         conf["global"]["repo1-cipher-pass"] = secrets.token_hex(32)

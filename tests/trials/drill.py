@@ -23,11 +23,11 @@ import click
 from msgspec import Struct
 
 from deploy.backup.cluster import ADMINISTRATOR, BackupError, Cluster
-from deploy.backup.drill_servers import ROLE, Drill, drill_servers
 from deploy.backup.verification import restored_copy, verify_backup
-from deploy.ha.cluster import TrialImpossible
-from deploy.ha.service import SECRET, CommandFailed, Installation
-from deploy.ha.workload import CLIENTS, Ledger, LogOfTrial, repeat, write
+from tests.trials.drill_servers import ROLE, Drill, drill_servers
+from tests.trials.ha_cluster import TrialImpossible
+from tests.trials.service import SECRET, CommandFailed, Installation
+from tests.trials.workload import CLIENTS, Ledger, LogOfTrial, repeat, write
 from write_side.postgres.connection import connected
 
 LOAD = 60

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from deploy.ha.rounds import Round
-from deploy.ha.trial import Line, summary
-from deploy.ha.workload import Ledger, LogOfTrial
+from tests.trials.ha import Line, summary
+from tests.trials.ha_rounds import Round
+from tests.trials.workload import Ledger, LogOfTrial
 
 
 def test_an_entry_that_was_sent_before_the_fault_does_not_count_as_visible() -> None:
