@@ -16,6 +16,7 @@ from api.http.upload_slots import RECEIVING
 from api.import_result import ImportResult, result_of_report, without_positions
 from api.rest.idempotency import HEADER, command_key, digest
 from api.rest.import_form import import_options
+from api.rest.kept_response import json_response
 from api.rest.multipart_form import FileForm, FormReader
 from api.rest.positions import HEADER as POSITION
 from api.rest.request_checks import check_edit, with_checks
@@ -35,6 +36,7 @@ NOT_A_FORM = "Send multipart/form-data with the parts file and contentType"
 NOT_DONE = "This import is not done yet: revert it when its state is imported"
 NOTHING = "This import has changed nothing: there is nothing to revert"
 _ID = "{id:[^/]+}"
+_RESULT = msgspec.json.Decoder(ImportResult)
 
 
 ImportState = Literal["checking", "refused", "checked", "importing", "imported", "reverted"]
@@ -126,7 +128,7 @@ async def _accepted(call: Call, form: FileForm, key: str | None) -> web.Response
 
 def _accepted_response(call: Call, job_id: str) -> web.Response:
     """The same for every repeated request."""
-    response = _json(AcceptedImportBody(True, AcceptedImport(job_id)), 202)
+    response = json_response(call, AcceptedImportBody(True, AcceptedImport(job_id)), 202)
     response.headers["Location"] = f"/v1/imports/{quote(job_id, safe='')}{_environment(call)}"
     return response
 
@@ -180,7 +182,7 @@ async def _shown(call: Call, import_id: str, status: int = 200) -> web.Response:
         result = without_positions(result)
     progress = ImportProgress(rows, 0 if result is None else rows or 0)
     shown = ImportStatus(import_id, state, progress, message, result)
-    response = _json(ImportStatusBody(True, shown), status)
+    response = json_response(call, ImportStatusBody(True, shown), status)
     if report is not None:
         position = report.reverted.position if report.reverted else report.position
         await _wait_until_readable(call, response, position)
@@ -202,12 +204,3 @@ async def _report(call: Call, import_id: str) -> Report | None:
         return await import_report(call.service.repository, call.scope, import_id)
     except UnknownImport:
         return None
-
-
-_RESULT = msgspec.json.Decoder(ImportResult)
-
-
-def _json(body: Struct, status: int = 200) -> web.Response:
-    return web.Response(
-        status=status, body=msgspec.json.encode(body), content_type="application/json"
-    )

@@ -100,15 +100,15 @@ def _check_position(call: Call, stamp: int) -> None:
         raise NotVisibleYet
 
 
-def json_response(call: Call, body: wire.Wire) -> web.Response:
+def json_response(call: Call, body: Struct, status: int = 200) -> web.Response:
     """A response that is not kept."""
-    return encoded_response(call, wire.encode(body))
+    return encoded_response(call, wire.encode(body), status)
 
 
-def encoded_response(call: Call, body: bytes) -> web.Response:
+def encoded_response(call: Call, body: bytes, status: int = 200) -> web.Response:
     """``body``: JSON."""
     call.service.limits.charge_bytes(call.known_caller, len(body))
-    return web.Response(body=body, content_type=JSON)
+    return web.Response(status=status, body=body, content_type=JSON)
 
 
 def _response(call: Call, kept: KeptResponse, *, is_repeated: bool) -> web.Response:

@@ -6,6 +6,7 @@ from aiohttp import web
 
 from api.context import Call
 from api.rest import wire
+from api.rest.kept_response import json_response
 from api.rest.request_checks import check_read, with_checks
 from read_side import lookups
 from write_side.domain.locales import locale_name
@@ -24,4 +25,4 @@ async def list_locales(call: Call) -> web.Response:
         [wire.LanguageCount(code, locale_name(code), n) for code, n in of_entries.items()],
         [wire.LocaleCount(code, locale_name(code), n) for code, n in of_translations.items()],
     )
-    return wire.response(wire.LocalesBody(True, found))
+    return json_response(call, wire.LocalesBody(True, found))

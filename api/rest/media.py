@@ -6,6 +6,7 @@ from aiohttp import web
 
 from api.context import Call
 from api.rest import parameters, wire
+from api.rest.kept_response import json_response
 from api.rest.request_checks import check_read, with_checks
 from read_side.lookups import media_file, media_page
 
@@ -26,12 +27,11 @@ async def list_media(call: Call) -> web.Response:
         call.service.read_model, call.scope.workspace, limit=limit, offset=offset
     )
     files = [wire.media_file(file) for file in page.files]
-    return wire.response(
-        wire.MediaListBody(True, files, wire.Pagination(limit, offset, page.total))
-    )
+    pagination = wire.Pagination(limit, offset, page.total)
+    return json_response(call, wire.MediaListBody(True, files, pagination))
 
 
 async def one_media_file(call: Call) -> web.Response:
     media_id = parameters.searchable(call.request.match_info["id"])
     file = await media_file(call.service.read_model, call.scope.workspace, media_id)
-    return wire.response(wire.MediaBody(True, wire.media_file(file)))
+    return json_response(call, wire.MediaBody(True, wire.media_file(file)))

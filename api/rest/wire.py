@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Annotated
 
 import msgspec
-from aiohttp import web
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from read_side import lookups
@@ -266,10 +265,6 @@ class UsedLocales(Wire, frozen=True):
 class LocalesBody(Wire, frozen=True):
     success: bool
     data: UsedLocales
-
-
-def response(body: Wire) -> web.Response:
-    return web.Response(body=encode(body), content_type="application/json")
 
 
 def timestamp(time: datetime) -> str:

@@ -9,13 +9,14 @@ from contextlib import AsyncExitStack
 import pytest
 
 from api.errors import CostLimitExceeded
-from api.rate_limits.limits import IMPORTED_ROW, PROJECTED_BYTES, SECOND, ProjectionCost
+from api.rate_limits.limits import IMPORTED_ROW, PROJECTED_BYTES, SECOND, Limits, ProjectionCost
 from tests.integration.api.dashboard import signed_in
 from tests.integration.api.graphql import asked, data
+from tests.integration.api.import_requests import send
 from tests.integration.api.server import Answer, Client, Server, serving
 from tests.integration.api.test_limits import PATH, patient, room
 from tests.integration.api.wizard import Wizard, csv
-from tests.integration.projector.sample_log import BODY, LEAD, raws
+from tests.integration.projector.sample_log import BODY, LEAD, Given, raws
 from write_side.domain.events import Translation
 from write_side.domain.locales import supported_locales
 from write_side.imports.file_reader import Charge, read_file
@@ -81,6 +82,20 @@ async def test_bytes_are_charged_and_each_workspace_has_its_own_limit(
     assert _attempt >= 3
     check_refused(answer)
     assert (await server.client("secret-of-rival").get(PATH)).status == 200
+
+
+async def test_the_bytes_of_every_response_with_content_are_charged(
+    server: Server, acme: Given, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await acme.content_type(BODY)
+    await server.caught_up()
+    client, charged = server.client(), list[int]()
+    monkeypatch.setattr(Limits, "charge_bytes", lambda *given: charged.append(given[-1]))
+    sent = await send(client)
+    paths = ("content", "content-types", "changes", "media", "locales", "openapi.json")
+    asked_for = [sent.headers["Location"], *(f"/v1/{path}" for path in paths)]
+    answers = [sent, *[await client.get(path) for path in asked_for]]
+    assert charged == [len(answer.text.encode()) for answer in answers]
 
 
 async def test_processes_share_the_limit(start: Start) -> None:
