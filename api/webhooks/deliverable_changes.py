@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Protocol
 
 from msgspec import Struct
 
@@ -42,15 +41,6 @@ class DeliverablePage(Struct, frozen=True):
     position: int
 
 
-class Changes(Protocol):
-    """The changes that can be read."""
-
-    async def page(self, endpoint: Webhook, after: int, limit: int) -> DeliverablePage:
-        """The next changes that the endpoint selects, about ``limit``. Raises
-        ReadModelUnavailable."""
-        ...
-
-
 class FeedChanges:
     """The changes of the read model, which has a change exactly when it can be read."""
 
@@ -59,16 +49,17 @@ class FeedChanges:
         self._tokens = tokens
 
     async def page(self, endpoint: Webhook, after: int, limit: int) -> DeliverablePage:
+        """The next changes that the endpoint selects, about ``limit``. Raises
+        ReadModelUnavailable."""
         found = await self._select(endpoint, after, limit)
-        kinds = _kinds(endpoint)
         locale = BASE_LANGUAGE if endpoint.include_entry else None
-        view = ChangeView(self._tokens, endpoint.scope, Selection(None, kinds), locale)
+        selection = Selection(None, _kinds(endpoint))
+        view = ChangeView(self._tokens, endpoint.scope, selection, locale)
         records: Sequence[ChangeRecord] = found.changes
         current: Current = {}
         if locale is not None:
             records, current = await self._with_current(endpoint, locale, records)
-        previous = None if found.previous is None else view.token(found.previous)
-        shown = view.changes(records, previous, current)
+        shown = view.changes(records, view.previous(found), current)
         changes = [
             DeliverableChange(record.position, change.id, change.type, record.at, encode(change))
             for record, change in zip(records, shown, strict=True)

@@ -15,7 +15,12 @@ from urllib.parse import urlsplit
 import structlog
 from msgspec import Struct
 
-from api.webhooks.deliverable_changes import PAGE, Changes, DeliverableChange, DeliverablePage
+from api.webhooks.deliverable_changes import (
+    PAGE,
+    DeliverableChange,
+    DeliverablePage,
+    FeedChanges,
+)
 from api.webhooks.message import message_of
 from api.webhooks.move_recorder import MoveRecorder
 from api.webhooks.sender import GONE, Sender
@@ -83,7 +88,7 @@ class Delivering(Struct, frozen=True):
     """What the tasks of all endpoints share. ``cause``: the trace context of the request that an
     event came from, by its position."""
 
-    changes: Changes
+    changes: FeedChanges
     cursors: Cursors
     recorder: MoveRecorder
     sender: Sender

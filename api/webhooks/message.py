@@ -9,14 +9,13 @@ import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
-import msgspec
 from msgspec import Raw, Struct
 
+from api.rest.wire import encode, timestamp
 from write_side.domain.identity import new_id
 from write_side.domain.webhook import secret_bytes
 
 TEST = "webhook.test"
-_json = msgspec.json.Encoder()
 
 
 class Message(Struct, frozen=True):
@@ -35,13 +34,13 @@ class _Body(Struct, frozen=True):
 
 def message_of(change_id: str, change_type: str, at: datetime, data: bytes) -> Message:
     """``data``: the change as the feed has it, in JSON."""
-    return Message(change_id, change_type, _json.encode(_Body(change_type, _time(at), Raw(data))))
+    return Message(change_id, change_type, encode(_Body(change_type, timestamp(at), Raw(data))))
 
 
 def sample_message() -> Message:
     """A message that announces no change, to try out an endpoint."""
     now = datetime.now(UTC)
-    return Message(f"test_{new_id()}", TEST, _json.encode(_Body(TEST, _time(now), Raw(b"{}"))))
+    return Message(f"test_{new_id()}", TEST, encode(_Body(TEST, timestamp(now), Raw(b"{}"))))
 
 
 def headers(
@@ -61,7 +60,3 @@ def headers(
 def _signature(secret: str, signed: bytes) -> str:
     digest = hmac.new(secret_bytes(secret), signed, hashlib.sha256).digest()
     return f"v1,{base64.b64encode(digest).decode()}"
-
-
-def _time(at: datetime) -> str:
-    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -14,6 +14,7 @@ import signal
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 
 import asyncpg
 import structlog
@@ -139,7 +140,7 @@ async def open_deliverer(settings: WebhookSettings, lease: Lease) -> AsyncIterat
             cursors=cursors,
             recorder=MoveRecorder(cursors),
             sender=sender,
-            switch_off=_SwitchOff(Repository(recorder, EventMapper())),
+            switch_off=partial(_switch_off, Repository(recorder, EventMapper())),
             limits=DeliveryLimits(),
             lease=lease,
             cause=recorder.traceparent,
@@ -149,14 +150,10 @@ async def open_deliverer(settings: WebhookSettings, lease: Lease) -> AsyncIterat
             yield deliverer
 
 
-class _SwitchOff:
-    def __init__(self, repository: Repository) -> None:
-        self._repository = repository
-
-    async def __call__(self, endpoint: Webhook, reason: str) -> None:
-        command = SwitchWebhookOff(
-            actor=ACTOR, workspace=endpoint.workspace, name=endpoint.name, reason=reason
-        )
-        # It may have been removed.
-        with contextlib.suppress(Refused):
-            await execute(command, self._repository)
+async def _switch_off(repository: Repository, endpoint: Webhook, reason: str) -> None:
+    command = SwitchWebhookOff(
+        actor=ACTOR, workspace=endpoint.workspace, name=endpoint.name, reason=reason
+    )
+    # It may have been removed.
+    with contextlib.suppress(Refused):
+        await execute(command, repository)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import ssl
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -77,7 +76,7 @@ class Sender:
                 body = _CheckedBody(message.body, check)
                 await self._exchange(url, body, headers(message, secrets), response)
             error = _refusal(response.status)
-        except (aiohttp.ClientError, OSError, ValueError, ssl.SSLError) as fault:
+        except (aiohttp.ClientError, OSError, ValueError) as fault:
             error = self._reason(fault)
         return Outcome(
             message_id=message.id,
