@@ -248,7 +248,8 @@ def message_of(error: Exception) -> str:
 def error_response(error: Exception) -> web.Response:
     """In the error envelope (§7)."""
     status = status_of(error)
-    response = envelope(status, message_of(error))
+    body = encode(ErrorBody(message_of(error)))
+    response = web.Response(status=status, body=body, content_type="application/json")
     if status == 503:
         response.headers["Retry-After"] = RETRY_AFTER
     if status == 401:
@@ -258,9 +259,3 @@ def error_response(error: Exception) -> web.Response:
     if isinstance(error, web.HTTPMethodNotAllowed):
         response.headers["Allow"] = error.headers["Allow"]
     return response
-
-
-def envelope(status: int, message: str) -> web.Response:
-    return web.Response(
-        status=status, body=encode(ErrorBody(message)), content_type="application/json"
-    )

@@ -44,11 +44,8 @@ class ChangesRequest(Struct, frozen=True):
             kinds(query.get("events", "")),
             call.published_only,
         )
-        tokens, locale = (
-            call.service.change_tokens,
-            call.locale if includes_entries(query.get("include", "")) else None,
-        )
-        view = ChangeView(tokens, call.scope, selection, locale)
+        locale = call.locale if includes_entries(query.get("include", "")) else None
+        view = ChangeView(call.service.change_tokens, call.scope, selection, locale)
         limit = parameters.limit(query, PAGE, MOST)
         after = call.request.headers.get(RESUME) or query.get("after", "")
         return cls(view, after, limit)
