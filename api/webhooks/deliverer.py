@@ -41,10 +41,11 @@ class Deliverer:
             yield
         finally:
             running = [recording, *(running for _, running in self._tasks.values())]
+            # Before they end: a restart meanwhile would start them again.
+            self._tasks.clear()
             for task in running:
                 task.cancel()
             await asyncio.gather(*running, return_exceptions=True)
-            self._tasks.clear()
 
     async def step(self) -> None:
         """Waits until something new can be read, or POLL seconds, and follows it. Raises

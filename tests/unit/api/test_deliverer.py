@@ -1,0 +1,51 @@
+"""The tasks of the endpoints, while the process that delivers ends its session."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from api.webhooks import deliverer as module
+from api.webhooks.deliverer import Deliverer
+
+
+class Recorder:
+    async def run(self) -> None:
+        await asyncio.Event().wait()
+
+
+async def test_a_cursor_that_is_moved_at_the_end_starts_no_task(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    endpoint = SimpleNamespace(key=("acme", "search"), off=None)
+    started: list[asyncio.Task[Any] | None] = []
+
+    class Task:
+        def __init__(self, endpoint: Any, _shared: Any) -> None:
+            self.endpoint = endpoint
+
+        async def run(self) -> None:
+            started.append(asyncio.current_task())
+            try:
+                await asyncio.Event().wait()
+            finally:
+                delivering.restart()
+
+    async def mark(_: Any) -> int:
+        return 1
+
+    async def webhooks(_: Any) -> list[Any]:
+        return [endpoint]
+
+    monkeypatch.setattr(module, "EndpointTask", Task)
+    monkeypatch.setattr(module, "webhooks_mark", mark)
+    monkeypatch.setattr(module, "webhooks", webhooks)
+    shared: Any = SimpleNamespace(recorder=Recorder())
+    delivering = Deliverer(shared, shared, shared)
+    async with delivering.running():
+        await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert [task is not None and task.done() for task in started] == [True]
