@@ -51,7 +51,7 @@ function Page() {
     React.Fragment,
     null,
     element(Access, { onChange: setAccess }),
-    // With another key it is another API: its schema is asked for anew.
+    // Another key makes another editor, which requests its schema.
     element(GraphiQL, { key: JSON.stringify(access), fetcher, defaultQuery: EXAMPLE, shouldPersistHeaders: false }),
   );
 }
