@@ -73,13 +73,19 @@ def run(work: Callable[[Databases, Settings], Coroutine[Any, Any, T]], *, create
 
     ``create=False`` refuses to create an embedded PostgreSQL.
     """
+    settings = command_settings()
+    with databases(settings, create=create) as found:
+        return asyncio.run(work(found, settings))
+
+
+def command_settings() -> Settings:
+    """The settings; from now on, only warnings are logged."""
     settings = load_settings(os.environ)
     warn_of_unknown_settings(note)
     # A command's logs are for people, like its output, unless JSON was requested.
     as_text = replace(settings, log_format=settings.log_format or "text")
     configure_logs(as_text, level=logging.WARNING)
-    with databases(settings, create=create) as found:
-        return asyncio.run(work(found, settings))
+    return settings
 
 
 def warn_of_unknown_settings(warn: Callable[[str], None]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,11 +10,9 @@ from typing import TYPE_CHECKING
 import click
 from msgspec.structs import replace
 
-from deploy.environment import load_settings
 from deploy.failures import Failed
-from deploy.logs import configure_logs
 from deploy.progress import progress, show_differences, show_result
-from deploy.runner import json_option, note, warn_of_unknown_settings
+from deploy.runner import command_settings, json_option
 from deploy.settings import Settings
 
 if TYPE_CHECKING:
@@ -62,13 +59,8 @@ def verify(
     programs of pgBackRest and PostgreSQL as the user postgres.
     """
     given = {"backup_stanza": stanza, "backup_config": config, "backup_data": data}
-    settings = load_settings(os.environ)
-    settings = replace(settings, **{name: str(value) for name, value in given.items() if value})
-    warn_of_unknown_settings(note)
-    configure_logs(
-        replace(settings, log_format=settings.log_format or "text"), level=logging.WARNING
-    )
-    _verify(settings, role, as_json)
+    named = {name: str(value) for name, value in given.items() if value}
+    _verify(replace(command_settings(), **named), role, as_json)
 
 
 def _verify(settings: Settings, role: str, as_json: bool) -> None:
