@@ -33,8 +33,10 @@ def use_cluster(folder: Path) -> Iterator[str]:
     workers = files.share(folder / "cluster.lock")
     try:
         home.mkdir(mode=0o711, exist_ok=True)
-        shelters = (home / "shelter",)
-        with use(home / "data", durable=False, settings=SETTINGS, shelters=shelters) as url:
+        system_folders = (home / "system",)
+        with use(
+            home / "data", durable=False, settings=SETTINGS, system_folders=system_folders
+        ) as url:
             yield owner_url(url)
     finally:
         if files.is_last(workers):

@@ -69,7 +69,7 @@ class Access:
         self._away = False
         # Times of the start of the last refresh, of the last successful one, and of the last
         # notification.
-        self._look_start = self._last_look = self._last_notification = float("-inf")
+        self._refresh_start = self._last_refresh = self._last_notification = float("-inf")
 
     async def __aenter__(self) -> Access:
         """Loads all keys. Raises StoreUnavailable."""
@@ -147,32 +147,32 @@ class Access:
         return caller if caller is not None and self._holds(caller.workspace) else None
 
     def _is_fresh(self) -> bool:
-        return self._last_look >= self._valid_since()
+        return self._last_refresh >= self._valid_since()
 
     def _valid_since(self) -> float:
         """A refresh before this time is too old."""
         return max(self._clock() - VALID, self._last_notification)
 
     def _is_trusted(self) -> bool:
-        return self._clock() - self._last_look <= TRUST
+        return self._clock() - self._last_refresh <= TRUST
 
     def store_time(self) -> datetime:
         """The current time by the event store's clock."""
-        return self._loader.store_time + timedelta(seconds=self._clock() - self._last_look)
+        return self._loader.store_time + timedelta(seconds=self._clock() - self._last_refresh)
 
     async def _require_refresh(self, since: float) -> None:
-        if self._last_look < since and not self._away:
+        if self._last_refresh < since and not self._away:
             await self._next_refresh()
 
     def _next_refresh(self) -> Awaitable[None]:
         """A refresh that has not started yet. It continues if one of its waiters is cancelled."""
         if self._next is None:
-            self._next = self._start(self._take_turn(), "access look")
+            self._next = self._start(self._take_turn(), "access refresh")
         return asyncio.shield(self._next)
 
     async def _take_turn(self) -> None:
         async with self._turn:
-            await asyncio.sleep(max(0.0, self._look_start + PACE - self._clock()))
+            await asyncio.sleep(max(0.0, self._refresh_start + PACE - self._clock()))
             # Requests from now on need the next refresh.
             self._next = None
             try:
@@ -183,9 +183,9 @@ class Access:
                 self._away = True
 
     async def _refresh(self) -> None:
-        self._look_start = start = self._clock()
+        self._refresh_start = start = self._clock()
         await self._loader.refresh()
-        self._last_look, self._away = start, False
+        self._last_refresh, self._away = start, False
 
     async def _fetch(self, statement: str, *parameters: Any) -> list[asyncpg.Record]:
         """Uses the listening connection, which no request uses, or else the pool."""

@@ -13,7 +13,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from api.context import SERVICE
-from api.http.content import etag, gzipped
+from api.http.compression import etag, gzipped
 from api.http.large_bodies import LARGE, LargeResponse
 from api.rest.positions import HEADER as POSITION
 from api.rest.response_cache import ReadResponse

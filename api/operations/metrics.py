@@ -19,7 +19,7 @@ from api.context import SERVICE, Call, Service
 from api.http.request_counts import COUNTS
 from api.operations.health import STATUS, ServiceStatus
 from api.rest.request_checks import check_operator
-from api.webhooks.standing import WebhookStanding, webhook_standing
+from api.webhooks.status import WebhooksStatus, read_webhooks_status
 from read_side.replicas import Outcome, ReplicaStatus
 from read_side.status import ReadModelStatus, WorkStatus
 from write_side.store.webhook_cursors import Cursors
@@ -165,24 +165,24 @@ class ReplicaFigures(Collector):
         yield from (up, lag)
 
 
-async def webhook_status(service: Service) -> WebhookStanding | None:
+async def webhook_status(service: Service) -> WebhooksStatus | None:
     """None if a database does not respond; ``contentlog_database_up`` shows which."""
     try:
         async with asyncio.timeout(PATIENCE):
             cursors = Cursors(service.repository.recorder.fetch)
-            return await webhook_standing(cursors, service.read_model)
+            return await read_webhooks_status(cursors, service.read_model)
     except Exception:
         return None
 
 
 class WebhookFigures(Collector):
-    def __init__(self, standing: WebhookStanding | None) -> None:
-        self._standing = standing
+    def __init__(self, status: WebhooksStatus | None) -> None:
+        self._status = status
 
     def collect(self) -> Iterator[Metric]:
-        if self._standing is None:
+        if self._status is None:
             return
-        totals, endpoints = self._standing.totals, self._standing.endpoints
+        totals, endpoints = self._status.totals, self._status.endpoints
         for name, meaning, value in (
             ("deliveries", "Deliveries to webhooks, including failed ones", totals.deliveries),
             ("delivery_failures", "Deliveries to webhooks that failed", totals.failures),

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from api.context import Call
 from api.errors import NotVisibleYet
-from api.http.content import etag
+from api.http.compression import etag
 from api.http.large_bodies import JSON
 from api.rest import wire
 from api.rest.positions import HEADER

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from api.context import Call
-from api.http.content import GZIP_FORMAT, GZIP_LEVEL, tag_of
+from api.http.compression import GZIP_FORMAT, GZIP_LEVEL, tag_of
 from api.http.large_bodies import JSON, BodyFile, LargeResponse
 from api.http.representation import takes_gzip
 from api.rest import wire
@@ -36,7 +36,7 @@ E = TypeVar("E", bound=wire.Entry)
 ReadPage = Callable[[Pool], Awaitable[Page[EntryRow]]]
 
 
-class Written(Struct, frozen=True):
+class WrittenEntries(Struct, frozen=True):
     """``size``: bytes of the entries of a file; ``stamp``: of a checkpoint that they include."""
 
     size: int
@@ -67,9 +67,9 @@ async def list_response(
     except LargePage as caught:
         large = caught
 
-    async def write(file: BodyFile) -> Written:
+    async def write(file: BodyFile) -> WrittenEntries:
         await _write(file, large, entry, body)
-        return Written(large.size, large.stamp)
+        return WrittenEntries(large.size, large.stamp)
 
     return await response_from_file(call, large.size, write)
 
@@ -148,7 +148,7 @@ def _counted(asked: ListQuery, total: int | None) -> wire.ListPagination:
 
 
 async def response_from_file(
-    call: Call, size: int, write: Callable[[BodyFile], Awaitable[Written]]
+    call: Call, size: int, write: Callable[[BodyFile], Awaitable[WrittenEntries]]
 ) -> LargeResponse:
     """``size``: bytes of the page; ``write`` reserves what it adds to it. The connection is
     released as soon as the file is complete."""

@@ -15,7 +15,7 @@ from prometheus_client import Counter as Metric
 from prometheus_client import Gauge
 
 from api.auth.keys import Caller
-from api.http.content import gzipped
+from api.http.compression import gzipped
 from read_side.freshness import Freshness
 from read_side.notices import Dependency
 

@@ -18,7 +18,7 @@ from api.rest import wire
 from api.rest.include_paths import Fields, Step, steps_of
 from api.rest.includes import Includes, LargeIncludes
 from api.rest.kept_response import Reading, kept
-from api.rest.list_response import ReadPage, Written, list_response, response_from_file
+from api.rest.list_response import ReadPage, WrittenEntries, list_response, response_from_file
 from api.rest.shape import Shape, checked_fields
 from read_side.entries import EntryRow
 from read_side.listing import LargePage, Page
@@ -28,7 +28,7 @@ from read_side.pool import Pool
 _PLACE = b"{}"
 
 
-class Listed(Struct, frozen=True):
+class ShapedSource(Struct, frozen=True):
     """How the entries of a request are read and shown. ``type_slug``: of all of them, or None.
     ``body`` builds the body from the entries and the total; ``entry`` one of them. ``is_single``:
     the response depends on its entry alone."""
@@ -54,7 +54,9 @@ def list_responder(shape: Shape | None, type_slug: str | None) -> Respond:
         dependencies: tuple[Dependency, ...],
         *listed: Any,
     ) -> web.Response:
-        return await _shaped(call, shape, parameters, dependencies, Listed(type_slug, *listed))
+        return await _shaped(
+            call, shape, parameters, dependencies, ShapedSource(type_slug, *listed)
+        )
 
     return respond
 
@@ -72,7 +74,7 @@ async def shaped_single(
         row = await read_row(pool)
         return Page([row], 1, stamp=row.stamp)
 
-    listed = Listed(
+    listed = ShapedSource(
         type_slug,
         read_page,
         lambda row: wire.single_entry(row, call.locale),
@@ -88,7 +90,7 @@ async def _shaped(
     shape: Shape,
     parameters: tuple[object, ...],
     dependencies: tuple[Dependency, ...],
-    listed: Listed,
+    listed: ShapedSource,
 ) -> web.Response:
     """``parameters`` and ``dependencies``: see ``kept``. Raises BadRequest, and what ``read_page``
     raises except LargePage."""
@@ -120,7 +122,7 @@ class _LargeBody(Exception):
 
 
 class _Reader:
-    def __init__(self, call: Call, shape: Shape, listed: Listed) -> None:
+    def __init__(self, call: Call, shape: Shape, listed: ShapedSource) -> None:
         self._call = call
         self._shape = shape
         self._listed = listed
@@ -168,7 +170,7 @@ class _Reader:
         media = {name: wire.media_file(file) for name, file in files.items()}
         return includes, wire.Includes(entries, media)
 
-    async def write(self, file: BodyFile, large: _LargeBody) -> Written:
+    async def write(self, file: BodyFile, large: _LargeBody) -> WrittenEntries:
         """Piece by piece; raises BadRequest."""
         pool = self._call.service.read_model
         includes = self._new_includes(pool, large.stamp, is_file=True)
@@ -192,7 +194,7 @@ class _Reader:
             await asyncio.to_thread(file.write, end[:-1])
             await self._write_includes(file, includes)
         assert includes.stamp is not None
-        return Written(large.size + includes.bytes, includes.stamp)
+        return WrittenEntries(large.size + includes.bytes, includes.stamp)
 
     def _write_entry(
         self, file: BodyFile, before: bytes, row: EntryRow, includes: Includes

@@ -14,7 +14,7 @@ from typing import Any
 import structlog
 
 from api.webhooks.arrivals import Arrivals
-from api.webhooks.endpoint_task import Delivering, EndpointTask
+from api.webhooks.endpoint_task import DeliveryContext, EndpointTask
 from read_side.pool import Pool
 from read_side.webhooks import WebhooksMark, webhooks, webhooks_mark
 from write_side.domain.webhook import Name, Webhook
@@ -25,7 +25,7 @@ _log = structlog.get_logger("api.webhooks")
 
 
 class Deliverer:
-    def __init__(self, shared: Delivering, read_model: Pool, arrivals: Arrivals) -> None:
+    def __init__(self, shared: DeliveryContext, read_model: Pool, arrivals: Arrivals) -> None:
         self._shared = shared
         self._read_model = read_model
         self._arrivals = arrivals

@@ -84,7 +84,7 @@ class LeaseExpired(Exception):
     """Another process may be active."""
 
 
-class Delivering(Struct, frozen=True):
+class DeliveryContext(Struct, frozen=True):
     """What the tasks of all endpoints share. ``cause``: the trace context of the request that an
     event came from, by its position."""
 
@@ -106,7 +106,7 @@ class CursorMoved(Exception):
 class EndpointTask:
     """``wake`` announces that there may be changes."""
 
-    def __init__(self, endpoint: Webhook, shared: Delivering) -> None:
+    def __init__(self, endpoint: Webhook, shared: DeliveryContext) -> None:
         self.endpoint = endpoint
         self._shared = shared
         self._arrived = asyncio.Event()

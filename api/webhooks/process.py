@@ -24,7 +24,7 @@ from api.settings import WebhookSettings
 from api.webhooks.arrivals import open_arrivals
 from api.webhooks.deliverable_changes import FeedChanges
 from api.webhooks.deliverer import Deliverer
-from api.webhooks.endpoint_task import Delivering, DeliveryLimits, Lease
+from api.webhooks.endpoint_task import DeliveryContext, DeliveryLimits, Lease
 from api.webhooks.move_recorder import MoveRecorder
 from api.webhooks.sender import open_sender
 from read_side.pool import open_pool
@@ -135,7 +135,7 @@ async def open_deliverer(settings: WebhookSettings, lease: Lease) -> AsyncIterat
         open_sender(settings.networks) as sender,
     ):
         cursors = Cursors(recorder.fetch)
-        shared = Delivering(
+        shared = DeliveryContext(
             changes=FeedChanges(read_model, ChangeTokens(await token_key(recorder.fetch))),
             cursors=cursors,
             recorder=MoveRecorder(cursors),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from api.webhooks.standing import EndpointStanding, WebhookStanding, webhook_standing
+from api.webhooks.status import EndpointStatus, WebhooksStatus, read_webhooks_status
 from deploy.doctor.findings import Finding, ok, problem, warning
 from read_side.pool import Pool
 from write_side.domain.webhook import Name
@@ -15,25 +15,25 @@ FAR_BEHIND = 300.0
 
 
 async def look_at_webhooks(cursors: Cursors, read_model: Pool) -> list[Finding]:
-    standing = await webhook_standing(cursors, read_model)
-    names = [one.endpoint.key for one in standing.endpoints]
+    status = await read_webhooks_status(cursors, read_model)
+    names = [one.endpoint.key for one in status.endpoints]
     unsigned = {name for name in names if not await cursors.secrets(*name)}
-    return list(check_webhooks(standing, unsigned))
+    return list(check_webhooks(status, unsigned))
 
 
-def check_webhooks(standing: WebhookStanding, unsigned: Collection[Name]) -> Iterator[Finding]:
+def check_webhooks(status: WebhooksStatus, unsigned: Collection[Name]) -> Iterator[Finding]:
     """``unsigned``: endpoints without a secret."""
-    on = [one for one in standing.endpoints if one.endpoint.off is None]
-    if on and not standing.totals.active:
+    on = [one for one in status.endpoints if one.endpoint.off is None]
+    if on and not status.totals.active:
         text = f"no process delivers, and {len(on)} endpoints are on"
         yield problem("webhooks", text, "contentlog webhooks")
     elif on:
         yield ok("webhooks", f"a process delivers to {len(on)} endpoints")
-    for one in standing.endpoints:
+    for one in status.endpoints:
         yield from _check_endpoint(one, is_signed=one.endpoint.key not in unsigned)
 
 
-def _check_endpoint(one: EndpointStanding, *, is_signed: bool) -> Iterator[Finding]:
+def _check_endpoint(one: EndpointStatus, *, is_signed: bool) -> Iterator[Finding]:
     endpoint = one.endpoint
     name = f"endpoint '{endpoint.name}' of '{endpoint.workspace}'"
     command = f"{endpoint.name} --workspace {endpoint.workspace}"

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from deploy.embedded.errors import EmbeddedPostgresError
 
-SHELTERS = (Path("/var/lib/contentlog"), Path("/var/tmp/contentlog"))  # noqa: S108 - checked below
+SYSTEM_FOLDERS = (Path("/var/lib/contentlog"), Path("/var/tmp/contentlog"))  # noqa: S108 - checked below
 """Where root keeps files that the server's user must reach: a clone or a virtual environment below
 /root is closed to every other user, and opening it would open it to all of them."""
 

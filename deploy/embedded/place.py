@@ -88,12 +88,12 @@ def noted(data: Path) -> Place | None:
     return Place(data, data) if (data / "postgres").is_dir() else None
 
 
-def chosen(data: Path, account: Account, shelters: tuple[Path, ...]) -> Place:
+def chosen(data: Path, account: Account, system_folders: tuple[Path, ...]) -> Place:
     """The place of a new data folder: the folder itself, if the server's user can enter it."""
     if not account.is_other or account.can_enter(data):
         return Place(data, data)
     digest = hashlib.sha256(str(data).encode()).hexdigest()[:16]
-    home = files.protected_folder(shelters) / f"{digest}-{secrets.token_hex(4)}"
+    home = files.protected_folder(system_folders) / f"{digest}-{secrets.token_hex(4)}"
     home.mkdir()
     home.chmod(0o711)
     files.write(data / ELSEWHERE, f"{home}\n", mode=0o644)

@@ -202,13 +202,13 @@ def release() -> str:
     return version(WHEEL)
 
 
-def runnable(account: Account, shelters: tuple[Path, ...] = files.SHELTERS) -> Programs:
+def runnable(account: Account, system_folders: tuple[Path, ...] = files.SYSTEM_FOLDERS) -> Programs:
     """The programs in a place where this user can run them: a copy if the virtual environment is
     private."""
     programs = Programs(installed(), account)
     if not account.is_other or _runs(programs):
         return programs
-    return Programs(_copy(files.protected_folder(shelters)), account)
+    return Programs(_copy(files.protected_folder(system_folders)), account)
 
 
 def _runs(programs: Programs) -> bool:

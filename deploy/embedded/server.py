@@ -25,15 +25,15 @@ def use(
     *,
     durable: bool = True,
     settings: Mapping[str, str] = {},
-    shelters: tuple[Path, ...] = files.SHELTERS,
+    system_folders: tuple[Path, ...] = files.SYSTEM_FOLDERS,
 ) -> Iterator[str]:
     """The server of this data folder, as a URL for asyncpg and psycopg alike.
 
     Starts the server if it does not run, creates its cluster if there is none, and stops it on exit
     unless another process uses it. Blocks while it does so. `durable=False` may lose or damage
     everything in a crash, and is for tests. `settings` are PostgreSQL's, for a server that is
-    started here. Root keeps the cluster in one of the `shelters` if the server's user cannot enter
-    the data folder (see deploy.embedded.place).
+    started here. Root keeps the cluster in one of the `system_folders` if the server's user cannot
+    enter the data folder (see deploy.embedded.place).
 
     Raises EmbeddedPostgresError with what to do.
     """
@@ -42,22 +42,22 @@ def use(
         users = files.share(folder / "users.lock")
     try:
         with explained(folder), files.locked(folder / "start.lock"):
-            url = _started(folder, Options(durable, settings), shelters)
+            url = _started(folder, Options(durable, settings), system_folders)
         yield url
     finally:
         with explained(folder), files.locked(folder / "start.lock"):
             if files.is_last(users) and (found := place.noted(folder)):
-                postmaster.stop(found, _programs(found, shelters))
+                postmaster.stop(found, _programs(found, system_folders))
             os.close(users)
 
 
-def _started(folder: Path, options: Options, shelters: tuple[Path, ...]) -> str:
-    found = place.noted(folder) or place.chosen(folder, for_server(None), shelters)
+def _started(folder: Path, options: Options, system_folders: tuple[Path, ...]) -> str:
+    found = place.noted(folder) or place.chosen(folder, for_server(None), system_folders)
     own = Programs(programs.installed(), current_account())
     if not postmaster.answers(found, own):
-        postmaster.start(found, own, _programs(found, shelters), options)
+        postmaster.start(found, own, _programs(found, system_folders), options)
     return sockets.url(found)
 
 
-def _programs(found: Place, shelters: tuple[Path, ...]) -> Programs:
-    return programs.runnable(for_server(found.cluster), shelters)
+def _programs(found: Place, system_folders: tuple[Path, ...]) -> Programs:
+    return programs.runnable(for_server(found.cluster), system_folders)

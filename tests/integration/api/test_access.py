@@ -78,7 +78,7 @@ async def settled(known: Access) -> None:
     """It listens, and has looked since."""
 
     async def has_looked() -> bool:
-        return known._connection is not None and known._last_look >= known._last_notification
+        return known._connection is not None and known._last_refresh >= known._last_notification
 
     await until(has_looked)
 

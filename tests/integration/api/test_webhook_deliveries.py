@@ -14,7 +14,7 @@ from standardwebhooks.webhooks import WebhookVerificationError
 
 from api.webhooks import endpoint_task
 from api.webhooks.deliverable_changes import PAGE, DeliverablePage, FeedChanges
-from api.webhooks.standing import webhook_standing
+from api.webhooks.status import read_webhooks_status
 from tests.integration.api.certificates import made_certificates
 from tests.integration.api.deliveries import (
     SECRET,
@@ -594,5 +594,5 @@ async def test_an_endpoint_waits_for_the_changes_that_it_selects(
 async def waiting(server: Server) -> dict[str, float]:
     """Endpoints with changes that are to be delivered, and since how many seconds."""
     cursors = Cursors(server.repository.recorder.fetch)
-    standing = await webhook_standing(cursors, server.service.read_model)
-    return {one.endpoint.name: one.waiting for one in standing.endpoints if one.waiting}
+    status = await read_webhooks_status(cursors, server.service.read_model)
+    return {one.endpoint.name: one.waiting for one in status.endpoints if one.waiting}

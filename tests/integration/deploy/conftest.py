@@ -20,9 +20,9 @@ def open_folder() -> Iterator[Path]:
 
 
 @pytest.fixture
-def shelters(open_folder: Path) -> tuple[Path, ...]:
-    """Root's shelters, for this test alone."""
-    return (open_folder / "shelter",)
+def system_folders(open_folder: Path) -> tuple[Path, ...]:
+    """Those of root, for this test alone."""
+    return (open_folder / "system",)
 
 
 @pytest.fixture

@@ -116,75 +116,77 @@ def test_there_is_no_tcp_port(data: Path) -> None:
 
 
 @pytest.fixture
-def private_data(private: Path, shelters: tuple[Path, ...]) -> Path:
+def private_data(private: Path, system_folders: tuple[Path, ...]) -> Path:
     assert not SERVER.can_enter(private.parent)
     return private
 
 
-def test_a_private_data_folder_keeps_its_cluster_in_the_shelter(
-    private_data: Path, shelters: tuple[Path, ...]
+def test_a_private_data_folder_keeps_its_cluster_in_a_system_folder(
+    private_data: Path, system_folders: tuple[Path, ...]
 ) -> None:
     private_data.mkdir()
     before = modes(private_data)
-    with use(private_data, durable=False, shelters=shelters) as url:
+    with use(private_data, durable=False, system_folders=system_folders) as url:
         ask(url, "CREATE SCHEMA kept; CREATE TABLE kept.kept AS SELECT 7 AS number")
-    assert home_of(private_data).parent == shelters[0]
+    assert home_of(private_data).parent == system_folders[0]
     assert stat.S_IMODE((home_of(private_data) / "postgres").stat().st_mode) == 0o700
     assert modes(private_data) == before
-    with use(private_data, durable=False, shelters=shelters) as url:
+    with use(private_data, durable=False, system_folders=system_folders) as url:
         assert ask(url, "SELECT number FROM kept.kept") == "7"
 
 
 def test_two_at_once_on_a_new_private_folder_share_one_cluster(
-    private_data: Path, shelters: tuple[Path, ...]
+    private_data: Path, system_folders: tuple[Path, ...]
 ) -> None:
     ready, done = Barrier(3), Barrier(3)
 
     def one_use() -> str:
         ready.wait(20)
-        with use(private_data, durable=False, shelters=shelters) as url:
+        with use(private_data, durable=False, system_folders=system_folders) as url:
             done.wait(20)
             return url
 
     with ThreadPoolExecutor(3) as threads:
         urls = [threads.submit(one_use) for _ in range(3)]
     assert len({url.result() for url in urls}) == 1
-    assert len([path for path in shelters[0].iterdir() if path.is_dir()]) == 1
+    assert len([path for path in system_folders[0].iterdir() if path.is_dir()]) == 1
 
 
 def test_a_data_folder_finds_its_cluster_after_a_move(
-    private_data: Path, shelters: tuple[Path, ...]
+    private_data: Path, system_folders: tuple[Path, ...]
 ) -> None:
-    with use(private_data, durable=False, shelters=shelters) as url:
+    with use(private_data, durable=False, system_folders=system_folders) as url:
         ask(url, "CREATE SCHEMA kept; CREATE TABLE kept.kept AS SELECT 7 AS number")
     moved = private_data.rename(private_data.with_name("moved"))
-    with use(moved, durable=False, shelters=shelters) as url:
+    with use(moved, durable=False, system_folders=system_folders) as url:
         assert ask(url, "SELECT number FROM kept.kept") == "7"
 
 
 def test_a_recreated_data_folder_starts_empty(
-    private_data: Path, shelters: tuple[Path, ...]
+    private_data: Path, system_folders: tuple[Path, ...]
 ) -> None:
-    with use(private_data, durable=False, shelters=shelters) as url:
+    with use(private_data, durable=False, system_folders=system_folders) as url:
         ask(url, "CREATE SCHEMA kept; CREATE TABLE kept.kept AS SELECT 7 AS number")
     shutil.rmtree(private_data)
-    with use(private_data, durable=False, shelters=shelters) as url:
+    with use(private_data, durable=False, system_folders=system_folders) as url:
         assert ask(url, "SELECT to_regclass('kept') IS NULL") == "True"
 
 
-def test_a_missing_cluster_is_reported(private_data: Path, shelters: tuple[Path, ...]) -> None:
+def test_a_missing_cluster_is_reported(
+    private_data: Path, system_folders: tuple[Path, ...]
+) -> None:
     private_data.mkdir()
     (private_data / "postgres-is-at").write_text("/nowhere/at/all\n")
     gone = r"was in /nowhere/at/all, which no longer exists: .* remove .*postgres-is-at"
     with (
         pytest.raises(EmbeddedPostgresError, match=gone),
-        use(private_data, shelters=shelters),
+        use(private_data, system_folders=system_folders),
     ):
         pass
 
 
 def test_a_private_installation_is_copied_for_the_server(
-    data: Path, private: Path, shelters: tuple[Path, ...], monkeypatch: pytest.MonkeyPatch
+    data: Path, private: Path, system_folders: tuple[Path, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     private.mkdir()
     for name in (programs.PACKAGE, programs.LIBRARIES):
@@ -192,16 +194,16 @@ def test_a_private_installation_is_copied_for_the_server(
     monkeypatch.setattr(programs, "installed", lambda: private / programs.PACKAGE)
     before = modes(private)
     for _ in range(2):
-        with use(data, durable=False, shelters=shelters) as url:
+        with use(data, durable=False, system_folders=system_folders) as url:
             assert ask(url, "SELECT 1") == "1"
             programs_run = set(inspect_running(data, lambda process: (process / "exe").readlink()))
         assert len(programs_run) == 1
-        assert programs_run.pop().is_relative_to(shelters[0] / "programs-18.6.3")
+        assert programs_run.pop().is_relative_to(system_folders[0] / "programs-18.6.3")
     assert modes(private) == before
-    assert not (shelters[0] / "programs-18.6.3" / programs.PACKAGE / "__init__.py").exists()
+    assert not (system_folders[0] / "programs-18.6.3" / programs.PACKAGE / "__init__.py").exists()
 
 
-def test_a_shelter_that_others_can_write_is_skipped(open_folder: Path) -> None:
+def test_a_system_folder_that_others_can_write_is_skipped(open_folder: Path) -> None:
     strangers, writable, linked = (open_folder / name for name in ("strangers", "writable", "link"))
     strangers.mkdir()
     os.chown(strangers, STRANGER.pw_uid, -1)

@@ -32,7 +32,7 @@ async def test_a_cursor_that_is_moved_at_the_end_starts_no_task(
             try:
                 await asyncio.Event().wait()
             finally:
-                delivering.restart()
+                delivering.restart("acme/search")
 
     async def mark(_: Any) -> int:
         return 1

@@ -6,7 +6,7 @@ import zlib
 
 import pytest
 
-from api.http.content import THREAD_ABOVE, etag, gzipped
+from api.http.compression import THREAD_ABOVE, etag, gzipped
 from api.http.representation import accepts_gzip
 
 TAKES = [

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from api.webhooks.standing import EndpointStanding, WebhookStanding
+from api.webhooks.status import EndpointStatus, WebhooksStatus
 from deploy.doctor.findings import Finding
 from deploy.doctor.webhooks import check_webhooks
 from write_side.domain.webhook import Webhook
@@ -15,9 +15,9 @@ from write_side.store.webhook_cursors import Totals
 KEY = ("acme", "search")
 
 
-def standing(
+def status(
     *, active: bool = True, off: str | None = None, failing: bool = False, waiting: float = 0.0
-) -> WebhookStanding:
+) -> WebhooksStatus:
     endpoint = Webhook(
         workspace="acme",
         name="search",
@@ -30,31 +30,31 @@ def standing(
         include_entry=False,
         off=off,
     )
-    return WebhookStanding(Totals(1, 0, active), [EndpointStanding(endpoint, failing, waiting)])
+    return WebhooksStatus(Totals(1, 0, active), [EndpointStatus(endpoint, failing, waiting)])
 
 
-def faults(found: WebhookStanding, unsigned: tuple[tuple[str, str], ...] = ()) -> list[Finding]:
+def faults(found: WebhooksStatus, unsigned: tuple[tuple[str, str], ...] = ()) -> list[Finding]:
     return [one for one in check_webhooks(found, unsigned) if one.level != "ok"]
 
 
 @pytest.mark.parametrize(
     ("found", "level", "text", "fix"),
     [
-        (standing(active=False), "problem", "no process delivers", "contentlog webhooks"),
+        (status(active=False), "problem", "no process delivers", "contentlog webhooks"),
         (
-            standing(off="the endpoint answered 410 Gone", active=False),
+            status(off="the endpoint answered 410 Gone", active=False),
             "warning",
             "switched off: the endpoint answered 410 Gone",
             "contentlog webhook enable search --workspace acme",
         ),
         (
-            standing(waiting=3_600, failing=True),
+            status(waiting=3_600, failing=True),
             "warning",
             "60 minutes behind: it fails",
             "contentlog webhook deliveries search --workspace acme",
         ),
         (
-            standing(waiting=600),
+            status(waiting=600),
             "warning",
             "10 minutes behind: it is slow",
             "contentlog webhook deliveries search --workspace acme",
@@ -62,7 +62,7 @@ def faults(found: WebhookStanding, unsigned: tuple[tuple[str, str], ...] = ()) -
     ],
 )
 def test_each_fault_is_found_alone_with_its_fix(
-    found: WebhookStanding, level: str, text: str, fix: str
+    found: WebhooksStatus, level: str, text: str, fix: str
 ) -> None:
     [fault] = faults(found)
     assert (fault.level, fault.subject, fault.fix) == (level, "webhooks", fix)
@@ -71,14 +71,14 @@ def test_each_fault_is_found_alone_with_its_fix(
 
 
 def test_an_endpoint_without_a_secret_is_a_problem() -> None:
-    [fault] = faults(standing(), unsigned=(KEY,))
+    [fault] = faults(status(), unsigned=(KEY,))
     assert (fault.level, "no secret" in fault.text) == ("problem", True)
     assert fault.fix == "contentlog webhook rotate search --workspace acme"
 
 
 def test_an_endpoint_that_gets_its_changes_has_no_faults() -> None:
-    assert faults(standing(waiting=2.0, failing=True)) == []
+    assert faults(status(waiting=2.0, failing=True)) == []
 
 
 def test_without_endpoints_no_process_is_needed() -> None:
-    assert list(check_webhooks(WebhookStanding(Totals(0, 0, active=False), []), ())) == []
+    assert list(check_webhooks(WebhooksStatus(Totals(0, 0, active=False), []), ())) == []

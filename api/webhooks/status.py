@@ -1,4 +1,4 @@
-"""How the deliveries of all endpoints stand, for `/metrics` and `contentlog doctor`."""
+"""The state of the deliveries of all endpoints, for `/metrics` and `contentlog doctor`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from write_side.domain.webhook import Webhook
 from write_side.store.webhook_cursors import Cursors, Totals
 
 
-class EndpointStanding(Struct, frozen=True):
+class EndpointStatus(Struct, frozen=True):
     """``waiting``: the seconds since the oldest change that is to be delivered; 0 without one."""
 
     endpoint: Webhook
@@ -26,12 +26,12 @@ class EndpointStanding(Struct, frozen=True):
         return "failing" if self.is_failing else "on"
 
 
-class WebhookStanding(Struct, frozen=True):
+class WebhooksStatus(Struct, frozen=True):
     totals: Totals
-    endpoints: list[EndpointStanding]
+    endpoints: list[EndpointStatus]
 
 
-async def webhook_standing(cursors: Cursors, read_model: Pool) -> WebhookStanding:
+async def read_webhooks_status(cursors: Cursors, read_model: Pool) -> WebhooksStatus:
     """Raises what the databases raise."""
     totals, endpoints = await cursors.totals(), await webhooks(read_model)
     found = await cursors.find(one.key for one in endpoints)
@@ -44,10 +44,10 @@ async def webhook_standing(cursors: Cursors, read_model: Pool) -> WebhookStandin
     waiting = await webhooks_waiting(
         read_model, {name: cursor.position for name, cursor in own.items()}
     )
-    return WebhookStanding(
+    return WebhooksStatus(
         totals,
         [
-            EndpointStanding(
+            EndpointStatus(
                 one,
                 one.key in own and own[one.key].failing_since is not None,
                 waiting.get(one.key, 0.0),

@@ -1,4 +1,4 @@
-"""What is made of the bytes of a response: their ETag, and gzip."""
+"""Compression of response bodies, and their ETags."""
 
 from __future__ import annotations
 
