@@ -14,6 +14,7 @@ from tests.integration.live_projector import projecting, until
 from tests.integration.projector.sample_log import Given
 from write_side.dispatch import execute
 from write_side.domain.definition import Field
+from write_side.domain.text import minified
 from write_side.repository import Repository
 
 ASK = "{ contentEntries { data { title } pagination { total } } }"
@@ -355,6 +356,22 @@ async def test_the_page_is_for_browsers_and_queries_go_by_post(server: Server) -
     assert (await anonymous.ask("PUT", "/graphql")).status == 405
     script = await anonymous.get("/graphql/start.js")
     assert script.headers["X-Content-Type-Options"] == "nosniff"
+
+
+async def test_large_values_of_a_mutation_are_read_in_a_turn(
+    server: Server, posts: Given, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del posts
+    turns, in_turn = server.service.loop_turns._large, list[bool]()
+
+    def read(document: bytes) -> bytes:
+        in_turn.append(turns._free == 0)
+        return minified(document)
+
+    monkeypatch.setattr("api.graphql.inputs.minified", read)
+    client, fields = server.client(), {"y": " " * 70_000}
+    assert (await create(client, contentTypeSlug="posts", title="x", fields=fields))["success"]
+    assert in_turn == [True]
 
 
 async def test_a_workspace_that_waits_for_too_many_turns_is_refused(
