@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import csv
 import io
@@ -79,7 +80,8 @@ async def problems_as_csv(request: DashboardRequest, upload: Upload) -> web.Stre
     kept = await uploads.find_preview(request.repository, request.scope, upload.id)
     if kept is None:
         return _to_columns(request)
-    response = web.Response(body=_problems_csv(kept.preview))
+    # A file may have a million problems.
+    response = web.Response(body=await asyncio.to_thread(_problems_csv, kept.preview))
     response.content_type, response.charset = "text/csv", "utf-8"
     response.headers["Content-Disposition"] = 'attachment; filename="problems.csv"'
     return response
@@ -184,7 +186,7 @@ async def _show(
         paging=paging,
         headings=reader.headings,
         lines=[reader.line(index) for index in page],
-        problems=_problems_of(kept.preview),
+        problems=await asyncio.to_thread(_problems_of, kept.preview),
         max_problems=MAX_PROBLEMS,
         entries=entries,
         button=_button_text(counts, entries),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Callable
+from typing import Any
 
 import pytest
 
@@ -339,6 +341,28 @@ async def test_rows_are_filtered_and_paged(wizard: Wizard, monkeypatch: pytest.M
     left_out = await wizard.page(import_id, outcome="error")
     assert _states(left_out.text) == ["error"] * 50
     assert "1 to 50 of 60" in left_out.text
+
+
+async def test_problems_are_gathered_in_a_thread(
+    wizard: Wizard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There may be a million of them."""
+    import_id = await wizard.previewed(ROWS, *MAPPED)
+    threads: list[threading.Thread] = []
+
+    def noting(work: Callable[..., Any]) -> Callable[..., Any]:
+        def noted(*given: Any) -> Any:
+            threads.append(threading.current_thread())
+            return work(*given)
+
+        return noted
+
+    for name in ("Problem", "guard"):
+        monkeypatch.setattr(preview_step, name, noting(getattr(preview_step, name)))
+    for page in ("preview", "problems.csv"):
+        assert (await wizard.page(import_id, page)).status == 200
+    assert len(threads) > 1
+    assert threading.main_thread() not in threads
 
 
 def _states(page: str) -> list[str]:
