@@ -5,11 +5,13 @@ from __future__ import annotations
 from functools import cmp_to_key
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis import given
 
 from read_side.queries import ranges
 from read_side.queries.ranges import Ranges
 from read_side.queries.ranks import rank
+from read_side.queries.request import ANY_OF, OPERATORS
 from write_side.domain.keys import INCOMPARABLE, MISSING, text_key
 
 KEYS = st.one_of(st.text(max_size=3).map(text_key), st.sampled_from([b"", INCOMPARABLE, MISSING]))
@@ -31,6 +33,18 @@ def test_the_algebra_of_ranges(one: Ranges, other: Ranges, key: bytes) -> None:
 @given(st.text(min_size=1, max_size=3), st.text(max_size=5))
 def test_texts_that_begin_with_another(prefix: str, text: str) -> None:
     assert has(ranges.beginning_with(prefix.encode()), text.encode()) == text.startswith(prefix)
+
+
+@pytest.mark.parametrize("operator", sorted({*OPERATORS} - {"exists"}))
+@given(st.lists(st.text(alphabet="ab", min_size=1, max_size=3).map(text_key), min_size=1))
+def test_the_ranges_of_an_operator_are_sorted_and_do_not_overlap(
+    operator: str, keys: list[bytes]
+) -> None:
+    """The queries rely on it: an entry in two ranges would be listed twice."""
+    found = ranges.of_operator(operator, keys if operator in ANY_OF else keys[:1])
+    edges = [edge for one in found for edge in one]
+    assert edges == sorted(edges)
+    assert all(low < high for low, high in found)
 
 
 @given(st.lists(st.tuples(KEYS, KEYS), max_size=6), st.tuples(st.booleans(), st.booleans()))

@@ -12,7 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from read_side.queries.comparison import ATTRIBUTES
-from read_side.queries.request import EntryQuery, Filter, SortKey
+from read_side.queries.request import ANY_OF, EntryQuery, Filter, SortKey
 from write_side.domain.definition import Field, Option
 
 OPTIONS = (Option("news", "News"), Option("howto", "How-to"), Option("tide", "Tide"))
@@ -112,7 +112,7 @@ def filters(draw: st.DrawFn, built_in: bool, ids: Sequence[str] = IDS) -> Filter
     operator = draw(st.sampled_from(operators))
     if operator == "exists":
         return Filter(path, operator, (draw(st.sampled_from(["true", "false"])),))
-    most = 4 if operator in ("in", "nin") else 1
+    most = 4 if operator in ANY_OF else 1
     return Filter(
         path, operator, tuple(draw(st.lists(values_of(path, ids), min_size=1, max_size=most)))
     )
@@ -134,7 +134,7 @@ def attribute_filters(draw: st.DrawFn) -> Filter:
     operator = draw(st.sampled_from(EQUALITY))
     if operator == "exists":
         return Filter(name, operator, (draw(st.sampled_from(["true", "true", "false"])),))
-    most = 40 if operator in ("in", "nin") else 1
+    most = 40 if operator in ANY_OF else 1
     chosen = draw(st.lists(st.sampled_from(values), min_size=1, max_size=most))
     return Filter(name, operator, tuple(chosen))
 
