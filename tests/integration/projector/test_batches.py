@@ -17,6 +17,8 @@ from write_side.postgres.connection import Connection
 from write_side.repository import Repository
 
 STEPS = 150
+SEED = 1
+"""Of a story with every kind of event. A change of ``random_log.py`` may need another one."""
 GROUPS = """
 SELECT workspace, environment, content_type_id, status, language, count(*) AS n
 FROM read_model.entry GROUP BY 1, 2, 3, 4, 5"""
@@ -36,7 +38,7 @@ def model_urls(databases: Databases) -> Iterator[list[str]]:
         yield [a, b, c, d]
 
 
-@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seed", [SEED, pytest.param(SEED + 1, marks=pytest.mark.slow)])
 async def test_any_split_of_the_log_into_batches_gives_the_same_tables(
     seed: int, repository: Repository, database_url: str, model_urls: list[str]
 ) -> None:
@@ -59,7 +61,7 @@ async def test_the_scenarios_contain_every_kind_of_event(
     repository: Repository, database_url: str
 ) -> None:
     """What they do not tell, the test above does not prove."""
-    await Story(repository, 1).tell(STEPS)
+    await Story(repository, SEED).tell(STEPS)
     async with connected(database_url) as connection:
         told = await connection.fetch("SELECT DISTINCT topic FROM write_side.event")
     assert set(TOPICS) - {row["topic"] for row in told} == set()
