@@ -5,7 +5,9 @@ A new type needs a sample here; what else it lacks is named by the test that fai
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import get_args
 
 import msgspec
@@ -39,6 +41,7 @@ from write_side.domain.rendering import Renderer
 from write_side.domain.values import NULL, checked, checked_value, is_empty
 from write_side.manifest.loader import read_manifest
 
+DOCUMENTS = Path(__file__).parents[2] / "deploy/docs"
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 OPTIONS = (Option("news", "News"), Option("how-to", "How-to"))
 INNER = (Field("q", "Question", "text"),)
@@ -115,6 +118,34 @@ def test_the_documentation_of_the_api_has_every_type_and_status() -> None:
     for name, spec in FIELD_TYPES.items():
         assert f"{name}: {spec.takes}" in documented["description"]
     assert [status.value for status in EntryStatus] == list(STATUSES)
+
+
+@pytest.mark.parametrize(
+    ("document", "heading"),
+    [("behaviour.md", "Field values"), ("manifest.md", "Fields"), ("clients.md", "Fields")],
+)
+def test_a_section_of_the_documentation_has_every_type(document: str, heading: str) -> None:
+    section = section_of(document, heading)
+    types = [name for name, spec in FIELD_TYPES.items() if spec.holds_values]
+    assert [name for name in types if f"`{name}`" not in section] == []
+
+
+def test_the_documentation_of_manifests_has_the_types_of_every_setting() -> None:
+    documented = dict(
+        re.findall(r"^\| `(\w+)` \| (.+?) \|", section_of("manifest.md", "Fields"), re.M)
+    )
+    for setting in get_args(Setting):
+        types = {name for name, spec in FIELD_TYPES.items() if setting in spec.settings}
+        named = set(re.findall(r"`(\w+)`", documented[setting]))
+        if documented[setting].startswith("all but "):
+            named = set(FIELD_TYPES) - named
+        assert named == types, setting
+
+
+def section_of(document: str, heading: str) -> str:
+    text = (DOCUMENTS / document).read_text("utf-8")
+    [section] = re.findall(rf"^## {heading}$(.*?)(?=^## |\Z)", text, re.M | re.S)
+    return str(section)
 
 
 @pytest.mark.parametrize(("field", "value", "misfit", "_page"), SAMPLES)
