@@ -101,7 +101,7 @@ def result_of_preview(import_id: str, preview: Preview) -> ImportResult:
 
 def result_of_report(report: Report) -> ImportResult:
     result = msgspec.convert(report, ImportResult, from_attributes=True)
-    return replace(result, repeated=repeated(report.rows))
+    return replace(result, imported=report.position > 0, repeated=repeated(report.rows))
 
 
 def without_positions(result: ImportResult) -> ImportResult:

@@ -564,4 +564,4 @@ def test_an_interrupted_import_in_parts_says_how_to_continue(
     option, import_id = hint.split()[-2:]
     assert option == "--import-id"
     done = run(*command, option, import_id)
-    assert done.stdout.splitlines() == [f"8000 entries imported; import id {import_id!r}"]
+    assert done.stdout.splitlines() == [f"8,000 entries imported; import id {import_id!r}"]
