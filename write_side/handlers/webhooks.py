@@ -42,6 +42,7 @@ from write_side.store.mapper import StreamEvent
 
 OVERLAP = "24 hours"
 """How long the previous secret signs too after a rotation."""
+_DEFINED = ("url", "environment", "types", "events", "include_entry")
 
 
 async def create_webhook(command: CreateWebhook, repository: Repository) -> Decision:
@@ -60,10 +61,10 @@ async def create_webhook(command: CreateWebhook, repository: Repository) -> Deci
 async def change_webhook(command: ChangeWebhook, repository: Repository) -> Decision:
     _check(command)
     webhooks, webhook = await _find(repository, command.workspace, command.name)
-    definition = _definition(command)
-    if all(getattr(webhook, what) == wanted for what, wanted in _attributes(definition).items()):
+    if all(getattr(webhook, what) == getattr(command, what) for what in _DEFINED):
         return Decision()
-    return _decision(webhooks, WebhookChanged(**header(command, command.workspace), **definition))
+    changed = WebhookChanged(**header(command, command.workspace), **_definition(command))
+    return _decision(webhooks, changed)
 
 
 async def remove_webhook(command: RemoveWebhook, repository: Repository) -> Decision:
@@ -118,11 +119,6 @@ def _definition(command: DefineWebhook) -> dict[str, Any]:
         "events": command.events,
         "include_entry": command.include_entry,
     }
-
-
-def _attributes(definition: dict[str, Any]) -> dict[str, Any]:
-    """The definition by the names of Webhook's attributes."""
-    return {what.removeprefix("webhook_"): value for what, value in definition.items()}
 
 
 async def _find(repository: Repository, workspace: str, name: str) -> tuple[Webhooks, Webhook]:

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from write_side.domain.webhook import Name, Webhook
 from write_side.postgres.connection import Fetch
@@ -50,7 +51,8 @@ class Cursor(Struct, frozen=True):
 
 class Outcome(Struct, frozen=True, kw_only=True, rename="camel"):
     """The result of a delivery. ``error`` None: it was delivered. ``status`` None: there was no
-    response, of which ``response`` is the beginning."""
+    response, of which ``response`` is the beginning. In the order of the parameters of
+    ``record_deliveries``."""
 
     message_id: str
     type: str
@@ -97,13 +99,8 @@ class Cursors:
         """The cursors of the endpoints. A new endpoint's is at the event that created it."""
         if not endpoints:
             return {}
-        await self._fetch(
-            _OPEN,
-            [one.workspace for one in endpoints],
-            [one.name for one in endpoints],
-            [one.created for one in endpoints],
-            [one.changed_at for one in endpoints],
-        )
+        opened = [(*one.key, one.created, one.changed_at) for one in endpoints]
+        await self._fetch(_OPEN, *map(list, zip(*opened, strict=True)))
         return await self.find(one.key for one in endpoints)
 
     async def find(self, names: Iterable[Name]) -> dict[Name, Cursor]:
@@ -117,25 +114,19 @@ class Cursors:
         Returns the seconds since when each endpoint fails without a success, 0 if it does not. A
         cursor that is no longer at ``after`` is not moved, and its endpoint is missing.
         """
-        made = [(move, move.outcome) for move in moves]
-        rows = await self._fetch(
-            _RECORD,
-            [move.endpoint.workspace for move in moves],
-            [move.endpoint.name for move in moves],
-            [move.endpoint.created for move in moves],
-            [move.after for move in moves],
-            [move.position for move in moves],
-            [outcome.error is None for _, outcome in made],
-            [move.delay for move in moves],
-            [outcome.message_id for _, outcome in made],
-            [outcome.type for _, outcome in made],
-            [outcome.attempt for _, outcome in made],
-            [outcome.status for _, outcome in made],
-            [outcome.error for _, outcome in made],
-            [outcome.duration_ms for _, outcome in made],
-            [outcome.response for _, outcome in made],
-            KEPT,
-        )
+        made = [
+            (
+                *move.endpoint.key,
+                move.endpoint.created,
+                move.after,
+                move.position,
+                move.outcome.error is None,
+                move.delay,
+                *astuple(move.outcome),
+            )
+            for move in moves
+        ]
+        rows = await self._fetch(_RECORD, *map(list, zip(*made, strict=True)), KEPT)
         return {(row["workspace"], row["name"]): row["failing"] for row in rows}
 
     async def skip(self, endpoint: Webhook, after: int, position: int) -> bool:
