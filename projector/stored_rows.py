@@ -96,12 +96,8 @@ async def load_types(
 def _entry_keys(batch: Iterable[RecordedEvent], wanted: set[str]) -> list[list[Any]]:
     """The keys of the wanted entries, as columns."""
     events: dict[str, Any] = {getattr(r.event, "entry_id", ""): r.event for r in batch}
-    found = [events[entry_id] for entry_id in wanted]
-    return [
-        [event.workspace for event in found],
-        [event.environment for event in found],
-        [event.entry_id for event in found],
-    ]
+    found = (events[entry_id] for entry_id in wanted)
+    return columns((event.workspace, event.environment, event.entry_id) for event in found)
 
 
 def entry_state(row: Any) -> EntryState:

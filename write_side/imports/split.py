@@ -80,7 +80,8 @@ async def run_split(
     Raises RowsRefused and RepeatsUndecided before anything is imported, ImportStopped,
     StaleDecision if its entries keep changing, and what ``check`` raises.
     """
-    run = _Run(repository, table, request, by, progress, part_rows)
+    fingerprint = await asyncio.to_thread(fingerprint_of, table)
+    run = _Run(repository, table, request, by, progress, part_rows, fingerprint)
     for _ in range(ATTEMPTS):
         if report := await run.attempt():
             return report
@@ -121,15 +122,14 @@ class _Run:
         by: Actor,
         progress: Callable[[int, int], None],
         part_rows: int,
+        fingerprint: str,
     ) -> None:
         self._repository, self._table, self._request, self._by = repository, table, request, by
-        self._progress, self._part_rows = progress, part_rows
+        self._progress, self._part_rows, self._fingerprint = progress, part_rows, fingerprint
         self._has_appended = False
-        self._fingerprint = ""
 
     async def attempt(self) -> SplitReport | None:
         """None if the log changed between the check and an append."""
-        self._fingerprint = await asyncio.to_thread(fingerprint_of, self._table)
         recorded = await parts_before(self._repository, self._request, self._fingerprint)
         dry_run = await check(self._repository, self._table, self._request, resumes=True)
         if dry_run.preview.is_undecided(self._request):

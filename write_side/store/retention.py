@@ -53,10 +53,8 @@ async def delete_commands(recorder: Recorder, batch: int = BATCH) -> int:
 
 async def delete_leftovers(recorder: Recorder) -> None:
     """Deletes the expired uploads, results of imports, staged events and webhook secrets."""
-    await recorder.fetch(_DELETE_UPLOADS)
-    await recorder.fetch(_DELETE_JOBS)
-    await recorder.fetch(_DELETE_STAGED)
-    await recorder.fetch(_DELETE_SECRETS)
+    for statement in (_DELETE_UPLOADS, _DELETE_JOBS, _DELETE_STAGED, _DELETE_SECRETS):
+        await recorder.fetch(statement)
 
 
 @asynccontextmanager
