@@ -121,14 +121,14 @@ def _check_unique(value: Hashable, seen: set[Hashable], message: str) -> None:
 
 def _note_targets(manifest: Manifest, source: Source) -> None:
     """Notes references to content types that only the workspace may have."""
-    declared = sorted({one.slug for one in manifest.content_types})
+    declared = {one.slug for one in manifest.content_types}
     for index, content_type in enumerate(manifest.content_types):
         for path, target in targets(content_type):
             if target not in declared:
                 text = (
                     f"no content type {target!r} in the manifest; apply expects it in the workspace"
                 )
-                where, meant = ("contentTypes", index, *path), nearest(target, declared)
+                where, meant = ("contentTypes", index, *path), nearest(target, sorted(declared))
                 source.add(where, text, is_note=True, suggestion=meant)
 
 
