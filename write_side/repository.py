@@ -228,7 +228,7 @@ class Repository:
     async def media(self, workspace: str) -> list[Media]:
         """The files of a workspace's library, by id."""
         files: dict[str, Media] = {}
-        for row in await self.recorder.fetch(_MEDIA, workspace):
+        async for row in in_slices(await self.recorder.fetch(_MEDIA, workspace)):
             event: Any = self.mapper.decode(row["topic"], row["state"], row["at"])
             files[event.media_id] = evolve_media(files.get(event.media_id), event)
         return [files[media_id] for media_id in sorted(files) if not files[media_id].removed]
