@@ -42,7 +42,8 @@ SILENCE = 15.0
 """Seconds after which a comment is sent."""
 RETRY = 0.2
 MOST_WAITING = 1_000
-"""Changes that wait for a client that reads slowly; with more it is disconnected, and resumes."""
+"""Changes that wait. With more, they are read from the database; a client that does not read is
+disconnected, and resumes."""
 
 
 def wants_stream(request: web.Request) -> bool:
@@ -86,7 +87,7 @@ class ChangeStream:
         self._waiting: deque[tuple[Arrivals, list[ChangeRecord]]] = deque()
         self._number = 0
         self._wakeup = asyncio.Event()
-        self._is_ended = False
+        self._is_behind = self._is_writing = self._is_ended = False
         self._position = 0
         self._previous: str | None = None
         self._response: web.StreamResponse
@@ -118,7 +119,10 @@ class ChangeStream:
         self._number += len(selected)
         self._wakeup.set()
         if self._number > MOST_WAITING:
-            self._abort()
+            if self._is_writing:
+                self._abort()
+            self._waiting.clear()
+            self._number, self._is_behind = 0, True
 
     def replaced(self) -> None:
         self.end()
@@ -184,7 +188,11 @@ class ChangeStream:
     # To the client
 
     async def _send_arrivals(self) -> None:
-        while self._waiting:
+        while self._waiting or self._is_behind:
+            if self._is_behind:
+                self._is_behind = False
+                await self._send_pages(await self._page(self._position))
+                continue
             arrivals, selected = self._waiting.popleft()
             self._number -= len(selected)
             selected = [one for one in selected if one.position > self._position]
@@ -239,7 +247,9 @@ class ChangeStream:
     async def _write(self, data: bytes) -> None:
         await self._check_key()
         self._call.service.limits.charge_bytes(self._call.known_caller, len(data))
+        self._is_writing = True
         await self._response.write(data)
+        self._is_writing = False
         self._silent_since = asyncio.get_running_loop().time()
 
     async def _check_key(self) -> None:
@@ -265,7 +275,7 @@ class ChangeStream:
         while True:
             if self._is_ended:
                 raise _Ended
-            if until is None and self._waiting:
+            if until is None and (self._waiting or self._is_behind):
                 self._wakeup.clear()
                 return
             wait = self._silent_since + SILENCE - loop.time()

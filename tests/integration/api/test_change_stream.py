@@ -292,6 +292,19 @@ async def test_a_comment_is_sent_while_nothing_happens(
         assert stream.comments <= (time.monotonic() - began) / 0.05 + 1
 
 
+async def test_a_client_that_reads_keeps_its_stream_while_many_changes_arrive_at_once(
+    server: Server, client: Client, posts: Given, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(change_stream, "MOST_WAITING", 3)
+    monkeypatch.setattr(change_tail, "AT_ONCE", 2)
+    async with streaming(server, "after=now&include=entry") as stream:
+        await stream.until_caught_up()
+        await posts.imports({"title": f"e{number}"} for number in range(40))
+        await posts.entry("last")
+        found = await stream.take(41)
+    assert found == (await feed(client, "include=entry"))[-41:]
+
+
 @pytest.mark.slow
 async def test_a_client_that_does_not_read_is_disconnected(
     server: Server, posts: Given, monkeypatch: pytest.MonkeyPatch
