@@ -172,7 +172,7 @@ def sort_keys(given: Sequence[str]) -> tuple[SortKey, ...]:
         raise BadRequest(f"Too many keys in sort: at most {MOST_SORT_KEYS}")
     keys = tuple(SortKey(one.removeprefix("-"), one.startswith("-")) for one in given)
     if not all(key.field for key in keys):
-        raise BadRequest("sort has an empty key: separate fields by one comma")
+        raise BadRequest("sort has an empty key: leave it out")
     if len({key.field for key in keys}) < len(keys):
         raise BadRequest("sort names a field twice: name each once")
     return keys

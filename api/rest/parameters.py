@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from api.errors import BadRequest
-from api.rest.wire import MAX_LIMIT, MAX_OFFSET
+from api.rest.wire import MAX_LIMIT, MAX_OFFSET, timestamp
 from write_side.domain.events import STATUSES
 from write_side.domain.identity import BASE_LANGUAGE, PRODUCTION
 from write_side.domain.locales import check_locale
@@ -97,7 +97,7 @@ def parse_time(text: str) -> datetime:
 
 
 def future_time(time: datetime) -> BadRequest:
-    return BadRequest(f"The time '{time.isoformat()}' in asOf is in the future: {_TIME}")
+    return BadRequest(f"The time '{timestamp(time)}' in asOf is in the future: {_TIME}")
 
 
 def environment(query: Query, header: str | None, default: str = PRODUCTION) -> str:
