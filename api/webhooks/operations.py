@@ -4,7 +4,7 @@ line and the dashboard."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 
 from msgspec import Struct
 
@@ -57,10 +57,10 @@ class ListedWebhook(Struct, frozen=True, rename="camel"):
 
 
 class Replay(Struct, frozen=True):
-    """``position``: after which deliveries continue; ``at``: its time."""
+    """``at``: the time of the change after which deliveries continue, once the endpoint is on."""
 
-    position: int
     at: datetime | None
+    is_off: bool
 
 
 class WebhookOperations:
@@ -116,7 +116,7 @@ class WebhookOperations:
         )
         await self._cursors.open([webhook])
         await self._cursors.move(self._workspace, name, position)
-        return Replay(position, await self._cursors.time_at(position))
+        return Replay(await self._cursors.time_at(position), webhook.off is not None)
 
     async def enable(self, name: str, actor: Actor, request_id: str | None = None) -> int:
         """The position of the event; 0 if the endpoint was on."""
@@ -155,12 +155,15 @@ class WebhookOperations:
         if token is not None:
             return token.position
         try:
-            return await position_before(read_model, scope, expiry(after))
+            time = expiry(after)
         except InvalidDefinition:
             raise InvalidDefinition(
                 f"{after[:100]!r} is neither the id of a change in {scope.environment} nor a time "
                 "such as 2027-01-31T09:30:00Z"
             ) from None
+        if time > datetime.now(UTC):
+            raise InvalidDefinition(f"{after[:100]!r} is in the future: use a time in the past")
+        return await position_before(read_model, scope, time)
 
     async def _listed(self, webhook: Webhook, cursor: Cursor | None) -> ListedWebhook:
         failed = await self._cursors.deliveries(

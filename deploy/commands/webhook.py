@@ -124,7 +124,8 @@ def replay(name: str, workspace: str, after: str, as_json: bool) -> None:
     if as_json:
         click.echo(msgspec.json.encode({"after": replayed.at}))
     else:
-        click.echo(f"webhook {name!r} continues {_after(replayed.at)}")
+        off = "is switched off; once it is enabled, it " if replayed.is_off else ""
+        click.echo(f"webhook {name!r} {off}continues {_after(replayed.at)}")
 
 
 @webhook_command.command(epilog="\b\nExample:\n  contentlog webhook enable search --workspace acme")

@@ -158,6 +158,24 @@ def test_replay_takes_a_time_or_the_id_of_a_change(
     )
 
 
+def test_a_replay_does_not_leave_out_what_is_to_come(
+    run: Run, secret: str, database_url: str
+) -> None:
+    asyncio.run(project_all(database_url, database_url))
+    said = run("webhook", "replay", "search", *WHERE, "--after", "2999-01-31")
+    assert said.exit_code == 1
+    assert said.stderr == "contentlog: '2999-01-31' is in the future: use a time in the past\n"
+
+
+def test_a_replay_says_that_the_endpoint_is_off(run: Run, secret: str, database_url: str) -> None:
+    asyncio.run(project_all(database_url, database_url))
+    asyncio.run(switch_off(database_url))
+    said = run("webhook", "replay", "search", *WHERE, "--after", "2020-01-31")
+    assert said.stdout == (
+        "webhook 'search' is switched off; once it is enabled, it continues from the beginning\n"
+    )
+
+
 def test_an_unknown_endpoint_is_one_line(run: Run, secret: str) -> None:
     unknown = "contentlog: there is no webhook 'none' in this workspace\n"
     for name, *options in (
