@@ -103,13 +103,13 @@ def main() -> None:
     try:
         cli(prog_name="contentlog")
     finally:
-        # While Python ends, another SIGTERM would kill it and change the exit status.
+        # While Python ends, another signal would kill it and change the exit status.
         _block_stops(signal.SIG_BLOCK)
 
 
 def _block_stops(how: int) -> None:
     with contextlib.suppress(AttributeError):  # not on Windows
-        signal.pthread_sigmask(how, (signal.SIGINT, signal.SIGTERM))
+        signal.pthread_sigmask(how, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
 
 
 def _as_sigterm(_number: int, _frame: FrameType | None) -> None:

@@ -47,8 +47,9 @@ def test_a_server_that_is_stopped_while_it_connects_ends_with_status_0(
             process.wait()
 
 
-def test_a_second_signal_while_a_command_ends_does_not_change_its_status() -> None:
-    command = """
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_a_second_signal_while_a_command_ends_does_not_change_its_status(name: str) -> None:
+    command = f"""
 import os, signal, sys
 from deploy.cli import main
 
@@ -56,7 +57,8 @@ sys.argv = ["contentlog", "settings"]
 try:
     main()
 finally:
-    os.kill(os.getpid(), signal.SIGTERM)
+    signal.signal(signal.{name}, signal.SIG_DFL)  # as Python does when it ends
+    os.kill(os.getpid(), signal.{name})
 """
     done = subprocess.run(
         [sys.executable, "-c", command], capture_output=True, text=True, timeout=PATIENCE
