@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import resource
 import shutil
 from collections.abc import Iterator, Mapping
@@ -168,5 +167,5 @@ def embedded(settings: Settings) -> Finding:
     return warning(
         "settings",
         "the event store is the embedded PostgreSQL: it has no standby and no archive",
-        f"back up {os.fspath(settings.data)}, or set CONTENTLOG_EVENT_STORE_URL",
+        "back it up (operations.md, Back up and restore), or set CONTENTLOG_EVENT_STORE_URL",
     )
