@@ -23,6 +23,9 @@ GZIP_ABOVE = 1024  # bytes; below, the headers outweigh the gain
 READ = "private, no-cache"
 OTHER = "no-store"
 VARY = "Authorization, X-API-Key, X-Environment, Accept-Encoding"
+LONGEST_ACCEPT = 1_000
+"""Characters of an Accept header that are read; browsers send up to 200. Reading as many as a
+request may have, 1 MB, would block the event loop for a second."""
 _KEPT = ("ETag", "Cache-Control", "Vary", POSITION)
 _WEIGHT = re.compile(r"\s*;\s*q\s*=", re.ASCII)
 _QUALITY = re.compile(r"\s*([01](?:\.[0-9]{0,3})?)\s*", re.ASCII)
@@ -80,7 +83,12 @@ def add_cache_control(_request: web.Request, response: web.StreamResponse) -> No
 
 
 def takes_gzip(request: web.Request) -> bool:
-    return accepts_gzip(",".join(request.headers.getall("Accept-Encoding", ())))
+    return accepts_gzip(accepted(request, "Accept-Encoding"))
+
+
+def accepted(request: web.Request, name: str) -> str:
+    """The beginning of an Accept header, which a request may have several times."""
+    return ",".join(request.headers.getall(name, ()))[:LONGEST_ACCEPT]
 
 
 @lru_cache(maxsize=256)

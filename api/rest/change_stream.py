@@ -16,7 +16,7 @@ from api.auth.keys import secret_of
 from api.context import Call
 from api.errors import ApiError
 from api.http.connections import Connection
-from api.http.representation import qualities
+from api.http.representation import accepted, qualities
 from api.http.request_log import SECONDS
 from api.rest import wire
 from api.rest.change_bodies import CaughtUp, Change, Current
@@ -48,13 +48,11 @@ disconnected, and resumes."""
 
 def wants_stream(request: web.Request) -> bool:
     """Whether Accept names event streams and does not prefer JSON. ``*/*`` does not name them."""
-    accepted = qualities(",".join(request.headers.getall("Accept", ())))
+    given = qualities(accepted(request, "Accept"))
     weight = max(
-        (one for name, one in accepted.items() if name.partition(";")[0] == EVENT_STREAM), default=0
+        (one for name, one in given.items() if name.partition(";")[0] == EVENT_STREAM), default=0
     )
-    return (
-        request.method == "GET" and weight > 0 and weight >= accepted.get("application/json", 0.0)
-    )
+    return request.method == "GET" and weight > 0 and weight >= given.get("application/json", 0.0)
 
 
 async def stream_changes(call: Call, request: ChangesRequest) -> web.StreamResponse:

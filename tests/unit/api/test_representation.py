@@ -5,9 +5,11 @@ from __future__ import annotations
 import zlib
 
 import pytest
+from aiohttp.test_utils import make_mocked_request
+from multidict import CIMultiDict
 
 from api.http.compression import THREAD_ABOVE, etag, gzipped
-from api.http.representation import accepts_gzip
+from api.http.representation import LONGEST_ACCEPT, accepted, accepts_gzip, takes_gzip
 
 TAKES = [
     "gzip",
@@ -59,3 +61,21 @@ def test_an_etag_is_the_bodys_and_weak() -> None:
 async def test_compressed_responses_can_be_decompressed(size: int) -> None:
     body = b"x" * size
     assert zlib.decompress(await gzipped(body), 31) == body
+
+
+@pytest.mark.parametrize("name", ["Accept-Encoding", "Accept"])
+def test_only_the_beginning_of_an_accept_header_is_read(name: str) -> None:
+    headers = CIMultiDict({name: "gzip"})
+    for _ in range(127):
+        headers.add(name, "a;q=1," * 1_300)
+    read = accepted(make_mocked_request("GET", "/", headers), name)
+    assert read.startswith("gzip,a;q=1,")
+    assert len(read) == LONGEST_ACCEPT
+
+
+def test_a_long_accept_encoding_is_not_kept() -> None:
+    accepts_gzip.cache_clear()
+    for last in "abc":
+        headers = {"Accept-Encoding": "gzip," + "x" * LONGEST_ACCEPT + last}
+        assert takes_gzip(make_mocked_request("GET", "/", headers))
+    assert accepts_gzip.cache_info().currsize == 1
