@@ -123,7 +123,7 @@ class CostLimitExceeded(RateLimitExceeded):
 
 
 class TooManyImports(RateLimitExceeded):
-    """Of this workspace; each takes a few seconds."""
+    """The workspace has too many imports in progress; each takes a few seconds."""
 
     def __init__(self, limit: int) -> None:
         super().__init__(

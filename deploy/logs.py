@@ -99,7 +99,7 @@ def _json_logger(level: int) -> Any:
 
     class JSONLogger(filtering):  # type: ignore[misc]
         def info(self, event: str, **fields: Any) -> None:
-            """The same line as from the processors, in a quarter of the time."""
+            """Writes the line that the processors would write, in a quarter of the time."""
             fields["event"], fields["level"] = event, "info"
             line = _add_trace(self, "info", _add_time(self, "info", fields))
             self._logger.info(_as_json(self, "info", line))

@@ -101,7 +101,7 @@ class Access:
         return await self._up_to_date(known, may_be_new=secret != "")
 
     def caller_now(self, secret: str) -> Caller | None:
-        """The same without waiting: None if ``caller`` would wait or refuse."""
+        """Like ``caller``, but never waits: None if ``caller`` would wait or refuse."""
         if not secret or not self._is_fresh():
             return None
         now = self.store_time()
@@ -111,7 +111,7 @@ class Access:
         return caller
 
     async def caller_of_key(self, key_id: str) -> Caller | None:
-        """The same for the key of a dashboard session."""
+        """Like ``caller``, for the key of a dashboard session."""
         return await self._up_to_date(
             lambda now: self._held(self._loader.keys.caller_of_key(key_id, now)), may_be_new=True
         )

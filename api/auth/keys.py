@@ -80,7 +80,7 @@ class Keys:
         return slug in self._workspaces
 
     def put_workspace(self, workspace: Workspace) -> None:
-        """To be called before ``put`` for the workspace's keys."""
+        """Call this before ``put`` for the workspace's keys."""
         self._workspaces[workspace.slug] = workspace
         self._callers.clear()
 

@@ -34,7 +34,7 @@ _EVERYTHING = Selection()
 
 
 async def follow_changes(request: DashboardRequest) -> web.StreamResponse:
-    """Until the page is left, the session ends or the process stops."""
+    """Streams until the page is left, the session ends or the process stops."""
     service, stream = request.service, LiveStream(request)
     with service.streams.admitted(stream, request.known_caller):
         try:

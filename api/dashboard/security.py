@@ -93,8 +93,8 @@ def referring_page(request: web.Request) -> str:
 
 
 def _is_same_origin(request: web.Request) -> bool:
-    """By Sec-Fetch-Site, which browsers send over https and to localhost, else by Origin, which
-    they send with every POST. A request with neither was not sent by a browser's form."""
+    """Looks at Sec-Fetch-Site, which browsers send over https and to localhost, else at Origin,
+    which they send with every POST. A request with neither was not sent by a browser's form."""
     site = request.headers.get("Sec-Fetch-Site")
     if site is not None:
         return site == "same-origin"

@@ -85,7 +85,7 @@ def _moment(at: datetime | None) -> str:
 async def _names(
     export: Export, references: Sequence[Field], page: Sequence[ExportRow]
 ) -> Mapping[tuple[str, str], Names]:
-    """By field and language: names of the entries that the page's rows refer to. An entry in a
+    """The names of the entries that the page's rows refer to, by field and language. An entry in a
     language other than the row's has none, because its slug could mean a different entry in the
     row's language."""
     ids = {target.id for entry in page for target in targets(references, entry.values)}

@@ -96,7 +96,7 @@ def _text(one: Filter, value: Raw) -> str:
 
 
 def _kind(value: Raw) -> str:
-    """Of a string, a number or a boolean."""
+    """The kind of a string, a number or a boolean."""
     return _KINDS.get(bytes(value)[:1], "number")
 
 

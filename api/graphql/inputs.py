@@ -110,7 +110,7 @@ def _translations(given: Sequence[TranslationInput] | None) -> dict[str, Transla
 
 
 def _values(given: JSON | None) -> dict[str, Raw]:
-    """By field slug. They are checked to the same depth as in a REST body."""
+    """Values by field slug, checked to the same depth as in a REST body."""
     if not given:
         return {}
     body = _OBJECT.decode(minified(b'{"fields":' + bytes(given) + b"}"))

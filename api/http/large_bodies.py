@@ -99,7 +99,7 @@ class BodyFile:
         self._gzip: zlib._Compress | None = None
 
     def compress(self, level: int, window: int) -> None:
-        """To be called before the first byte is written."""
+        """Call this before the first byte is written."""
         self._gzip = zlib.compressobj(level, zlib.DEFLATED, window)
 
     def write(self, piece: bytes) -> None:

@@ -21,7 +21,7 @@ def is_https(request: web.Request) -> bool:
 
 
 def came_over_https(request: web.Request, trusted_proxies: str) -> bool:
-    """The same for a request that has not reached the application."""
+    """Like ``is_https``, for a request that has not reached the application."""
     if request.scheme == "https":
         return True
     trusted = _networks(trusted_proxies)

@@ -126,7 +126,7 @@ def _reference(kind: str, name: str) -> dict[str, str]:
 
 
 def schemas() -> dict[str, Any]:
-    """By name."""
+    """The schemas of the bodies, by name."""
     _, found = msgspec.json.schema_components(_BODIES, ref_template="#/components/schemas/{name}")
     adapted: dict[str, Any] = _adapted(found)
     return adapted

@@ -44,7 +44,7 @@ _DESCRIPTIONS = {
 
 @cache
 def filter_schemas() -> dict[str, Schema]:
-    """By name."""
+    """The schemas of filters, by name."""
     found = {
         name: _schema(name, operators_of(ordering) if ordering else EQUALITY, value)
         for name, (ordering, value) in _KINDS.items()
@@ -55,7 +55,7 @@ def filter_schemas() -> dict[str, Schema]:
 
 
 def options_schema(name: str, options: Schema, *, multiple: bool) -> Schema:
-    """Of a field whose values are options. ``in`` and ``nin`` take several in one string."""
+    """The schema for a field of options. ``in`` and ``nin`` take several in one string."""
     return _schema(name, operators_of(OPTION, multiple=multiple), options)
 
 
@@ -78,7 +78,7 @@ def _operand(operator: str, value: Schema) -> Schema:
 
 
 def built_in_parameters() -> dict[str, Schema]:
-    """By their names among the components."""
+    """The parameters for built-in fields, by their names among the components."""
     orderings: dict[str, Ordering | None] = {**BUILT_IN, **dict.fromkeys(ATTRIBUTES)}
     return {
         f"filter{path[0].upper()}{path[1:]}": _parameter(
@@ -89,8 +89,8 @@ def built_in_parameters() -> dict[str, Schema]:
 
 
 def parameters_of(fields: Iterable[Field], schemas: Mapping[str, str]) -> list[Schema]:
-    """Of the indexed fields of a content type. ``schemas``: the names of those that fields have
-    of their own, by slug."""
+    """The parameters for the indexed fields of a content type. ``schemas``: by slug, the names of
+    the schemas that fields have of their own."""
     return [
         _parameter(
             path,

@@ -132,7 +132,7 @@ def described_type(row: ContentTypeRow, name: str, names: Names) -> DescribedTyp
 
 
 def included_schema(names: Iterable[str]) -> Schema:
-    """What responses include, of the types with these names."""
+    """The schema of ``includes``, for the types with these names."""
     generic = generic_schemas()["Includes"]
     entries = [{"$ref": f"{COMPONENTS}Included{name}"} for name in names]
     one = entries[0] if len(entries) == 1 else {"anyOf": entries}

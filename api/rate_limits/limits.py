@@ -111,7 +111,7 @@ class Limits:
         return self._leases.peek(bucket, limit) if limit else self._unlimited()
 
     def _key_bucket(self, caller: Caller) -> tuple[str, int]:
-        """Its name and its limit."""
+        """The name of the key's bucket, and its limit."""
         limit = caller.plan.requests_per_minute
         return f"key:{caller.key_id}", self._key_limit if limit is None else limit
 

@@ -20,7 +20,8 @@ from write_side.domain.refusals import shortened
 
 PAGE = 100
 CURRENT_BYTES = 16 * 1024 * 1024
-"""Of the entries on a page; a page with more has fewer changes, but at least one."""
+"""The size of the entries on a page. If they have more, the page has fewer changes, but at least
+one."""
 NOW = "now"
 RESUME = "Last-Event-ID"
 UNKNOWN_AFTER = "Unknown after: use next or an id of this environment's changes, or now"
@@ -51,8 +52,8 @@ class ChangesRequest(Struct, frozen=True):
         return cls(view, after, limit)
 
     def token_after(self, page: ChangePage) -> str:
-        """Where an empty page leaves the client. Of the selection alone: a token tells nothing of
-        changes that the key does not see."""
+        """The token of an empty page. Only selected changes determine it, so that it says nothing
+        about changes that the key may not see."""
         if self.after in ("", NOW):
             return self.view.token(page.previous)
         return self.after
@@ -155,7 +156,7 @@ def includes_entries(text: str) -> bool:
 
 
 def kinds(text: str) -> tuple[Kind, ...]:
-    """Those named, or all. Raises BadRequest."""
+    """The kinds that the text names, or all. Raises BadRequest."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     unknown = next((name for name in names if name not in KINDS), None)
     if unknown is not None:

@@ -56,8 +56,8 @@ def wants_stream(request: web.Request) -> bool:
 
 
 async def stream_changes(call: Call, request: ChangesRequest) -> web.StreamResponse:
-    """Until the client leaves, its key ends or the process stops. Raises what a page raises,
-    TooManyStreams and Busy."""
+    """Streams until the client leaves, its key ends or the process stops. Raises what a page
+    raises, TooManyStreams and Busy."""
     stream = ChangeStream(call, request)
     with call.service.streams.admitted(stream, call.known_caller):
         page = await first_page(call, request)
@@ -75,8 +75,8 @@ class _Ended(Exception):
 
 
 class ChangeStream:
-    """Everything that is selected up to ``_position`` was sent; ``_previous``: the id of the
-    last."""
+    """All selected changes up to ``_position`` were sent. ``_previous`` is the id of the last
+    one."""
 
     def __init__(self, call: Call, request: ChangesRequest) -> None:
         self._call = call
@@ -157,7 +157,7 @@ class ChangeStream:
                 await self._pause(RETRY)
                 continue
             if page.through < after:
-                # Set back, by a crash of PostgreSQL: the same changes will come again.
+                # A crash of PostgreSQL has set it back: the same changes will come again.
                 await self._pause(RETRY)
                 continue
             if self._previous != view.previous(page):
@@ -267,7 +267,8 @@ class ChangeStream:
             raise _Ended from error
 
     async def _pause(self, seconds: float | None) -> None:
-        """For so long, or until something arrives; sends comments meanwhile. Raises _Ended."""
+        """Waits for this many seconds, or until changes arrive. Sends comments meanwhile. Raises
+        _Ended."""
         loop = asyncio.get_running_loop()
         until = None if seconds is None else loop.time() + seconds
         while True:

@@ -25,7 +25,7 @@ class ChangePosition(Struct, frozen=True):
 
     @classmethod
     def of(cls, change: ChangeRecord | None) -> ChangePosition:
-        """That of the change, or the beginning of the feed."""
+        """The position of the change; None: the beginning of the feed."""
         if change is None:
             return cls(BEGINNING)
         event = f"{change.subject} {change.version} {change.at.timestamp():.3f}"

@@ -51,6 +51,6 @@ class Cursors:
 
 
 def _context(scope: Scope, locale: str, query: EntryQuery) -> bytes:
-    """Of all pages of a query, of any length."""
+    """The context of the tokens of a query. All pages of any length share it."""
     any_page = replace(query, after=None, limit=0, offset=0, counted=True)
     return hashlib.sha256(msgspec.json.encode((scope, locale, any_page))).digest()

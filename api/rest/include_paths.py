@@ -18,7 +18,7 @@ MAX_LEVELS = 3
 
 Path = tuple[str, ...]
 Fields = Mapping[tuple[str, str], Field]
-"""By the slugs of content type and field."""
+"""Fields by the slugs of content type and field."""
 
 
 class Step(Struct, eq=False):
@@ -27,7 +27,7 @@ class Step(Struct, eq=False):
     next: dict[str, Step]
 
     def slugs(self) -> set[str]:
-        """Of all fields from here on."""
+        """The slugs of all fields from here on."""
         return {*self.next}.union(*(step.slugs() for step in self.next.values()))
 
 

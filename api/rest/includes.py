@@ -23,7 +23,7 @@ from write_side.domain.values import NULL, is_null, texts_of
 MOST = 500
 """Entries of a response, and as many media files."""
 MOST_BYTES = 32 * 1024 * 1024
-"""Of included entries, as of the entries of a GraphQL request."""
+"""The size of the included entries; the same limit as for a GraphQL request."""
 IN_MEMORY = wire.MAX_LIMIT * INLINE
 """Bytes of included entries that are read without a turn: those of a page."""
 LARGE = 64 * 1024
@@ -120,7 +120,7 @@ class Includes:
         return (one for ids in reached.values() for one in ids if one not in self._known)
 
     async def _read(self, ids: list[str]) -> AsyncIterator[dict[str, EntryRow]]:
-        """Those that the key may read, by id."""
+        """The entries that the key may read, by id."""
         call = self._call
         found: set[str] = set()
         async for read in entries.entries_in_pieces(

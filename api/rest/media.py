@@ -21,7 +21,7 @@ def routes() -> list[web.RouteDef]:
 
 
 async def list_media(call: Call) -> web.Response:
-    """By id, 50 per page."""
+    """Sorted by id, 50 per page."""
     limit, offset = parameters.paging(call.request.query, PAGE)
     page = await media_page(
         call.service.read_model, call.scope.workspace, limit=limit, offset=offset

@@ -35,7 +35,7 @@ async def past_includes(
     at: datetime,
     budget: ListBudget,
 ) -> wire.Includes | UnsetType:
-    """What the page refers to; UNSET without paths. ``budget``: of the page.
+    """The entries and files that the page refers to; UNSET without paths. ``budget``: of the page.
 
     Raises BadRequest, and what ``entries_of_ids`` raises. A path is checked against the types of
     the entries that it reaches: the types that others had then are not read.
@@ -56,7 +56,7 @@ async def past_includes(
 
 
 class PastIncludes(Includes):
-    """The same levels, read from the log."""
+    """Reads the levels from the log."""
 
     def __init__(self, call: Call, paths: Sequence[Path], at: datetime, budget: ListBudget) -> None:
         self._paths = paths
@@ -65,7 +65,7 @@ class PastIncludes(Includes):
         self._then: dict[tuple[str, str], Field] = {}
         """The fields of the content types that were reached."""
         self._types: dict[Step, set[str]] = {}
-        """Of the entries that were reached, by their slugs."""
+        """The slugs of the content types that each step has reached."""
         pool = call.service.read_model
         super().__init__(call, pool, steps_of(paths), self._then, None, is_file=False)
 

@@ -32,7 +32,7 @@ from write_side.slices import in_slices
 
 EVENTS = 20_000
 BYTES = 16 * 1024 * 1024
-"""Of the events that are folded for a list; one entry may have more."""
+"""The size of the events that are folded for a list; one entry may have more."""
 RECENT = timedelta(seconds=1)
 """More than this process may be wrong about the event store's clock."""
 MILLISECOND = 0.001

@@ -78,12 +78,12 @@ class RepeatedReads:
         return ReadyResponse(ready, lines.encode())
 
     def _variant(self, request: web.Request) -> Variant:
-        """What else determines the head and the form of the body."""
+        """The variant of the response: it determines the head, and the encoding of the body."""
         trusted = self._service.settings.trusted_proxies
         return takes_gzip(request), came_over_https(request, trusted)
 
     async def remember(self, request: web.Request, response: web.StreamResponse) -> None:
-        """To be called when the response has all its headers."""
+        """Called when the response has all its headers."""
         if not (
             isinstance(response, ReadResponse)
             and response.is_repeated

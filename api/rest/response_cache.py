@@ -29,7 +29,7 @@ DEPENDENCY = 100
 Key = tuple[object, ...]
 """All that determines a response; the workspace first."""
 Target = tuple[str, str | None]
-"""What a request asks for, as it came: its path with the query, and X-Environment."""
+"""The path of a request with its query, as it was sent, and X-Environment."""
 Request = tuple[Caller, Target]
 Variant = tuple[bool, bool]
 """Whether the client takes gzip, and whether the request came over https."""
@@ -88,7 +88,7 @@ class CacheCounts:
     def __init__(self) -> None:
         self.hits = self.misses = self.evictions = 0
         self.bytes = 0
-        """Of all kept responses; the others since the last batch."""
+        """The size of all kept responses; the other counts are those since the last batch."""
         self._shown = 0
         self._timer: asyncio.TimerHandle | None = None
 
@@ -130,7 +130,7 @@ class ResponseCache:
 
     @property
     def resets(self) -> int:
-        """To be read before what is put is read."""
+        """Read this before reading what is put."""
         return self._freshness.resets
 
     def find(self, key: Key) -> KeptResponse | None:
@@ -145,7 +145,7 @@ class ResponseCache:
         return target in self._repeated
 
     def find_repeated(self, request: Request) -> KeptResponse | None:
-        """The same for a request that is remembered, without counting it."""
+        """Like ``find``, for a remembered request. Does not count the read."""
         self._follow_resets()
         caller, target = request
         return self._if_current(self._repeated.get(target, {}).get(caller))
@@ -153,7 +153,7 @@ class ResponseCache:
     def remember(
         self, response: KeptResponse, request: Request, variant: Variant, ready: Ready
     ) -> None:
-        """That the request got the response, if that is kept."""
+        """Remembers that the request got this response, if the response is kept."""
         if self._kept.get(response.key) is not response:
             return
         number = 0
@@ -173,7 +173,7 @@ class ResponseCache:
         self._grow(response, number)
 
     def put(self, response: KeptResponse, resets: int) -> None:
-        """Keep it, if it may be kept; ``resets``: before it was read."""
+        """Keeps the response, if it may be kept. ``resets``: their number before it was read."""
         self._follow_resets()
         key, size = response.key, len(response.body)
         is_kept = self._capacity > 0 and size <= LARGEST
@@ -202,7 +202,7 @@ class ResponseCache:
         return kept
 
     def _grow(self, response: KeptResponse, number: int) -> None:
-        """It takes so many bytes more: remove others where that is too much."""
+        """Adds to the size of a kept response, and removes others if the cache is too large."""
         key = response.key
         if self._kept.get(key) is not response:
             return

@@ -41,7 +41,7 @@ class Seal:
         return plain if is_ours else None
 
     def _masked(self, tag: bytes, text: bytes) -> bytes:
-        """Its own inverse."""
+        """Masks the text, or unmasks it: the function is its own inverse."""
         mask = b"".join(
             keyed(self._mask_key, tag + _number(start), min(_BLOCK, len(text) - start))
             for start in range(0, len(text), _BLOCK)
@@ -51,7 +51,7 @@ class Seal:
 
 
 def _number(start: int) -> bytes:
-    """Of a block; tokens of one block were made before there were others."""
+    """The number of a block. The first one has none, because tokens once had only one block."""
     return start.to_bytes(4, "big") if start else b""
 
 

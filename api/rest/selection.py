@@ -29,7 +29,7 @@ class Selection(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """The same for all texts that select the same."""
+        """Equal for all texts that select the same members."""
         return ",".join(sorted({*self.members, *(_PREFIX + slug for slug in self.slugs)}))
 
     def of(self, entry: wire.Entry) -> dict[str, object]:

@@ -24,14 +24,14 @@ _SELECTABLE = [name for name, spec in FIELD_TYPES.items() if spec.holds_values]
 
 
 class Shape(Struct, frozen=True):
-    """What a request selects and includes."""
+    """The members that a request selects, and the paths that it includes."""
 
     selection: Selection | None
     paths: tuple[Path, ...]
 
     @property
     def key(self) -> tuple[str, str]:
-        """The same for all texts that mean the same."""
+        """Equal for all requests that mean the same."""
         return (
             "" if self.selection is None else self.selection.key,
             ",".join(map(".".join, self.paths)),

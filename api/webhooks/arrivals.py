@@ -1,4 +1,5 @@
-"""Where changes have arrived: from the projector's notices, so that it costs no query."""
+"""The environments in which changes have arrived. The projector's notices name them, so this costs
+no query."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ class EndpointTask:
         self._arrived.set()
 
     async def run(self) -> None:
-        """Until it is cancelled, or the endpoint is switched off."""
+        """Delivers until it is cancelled, or the endpoint is switched off."""
         try:
             await self._run()
         finally:

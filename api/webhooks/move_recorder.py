@@ -29,7 +29,7 @@ class MoveRecorder:
         return await recorded
 
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Records until it is cancelled."""
         while True:
             await self._arrived.wait()
             batch, self._waiting = self._waiting[:BATCH], self._waiting[BATCH:]

@@ -1,5 +1,5 @@
-"""What people do with an endpoint: look at it, try it out, replay it, switch it on. For the command
-line and the dashboard."""
+"""What people do with an endpoint, on the command line or in the dashboard: look at it, try it out,
+replay it, switch it on."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ class Replay(Struct, frozen=True):
 
 
 class WebhookOperations:
-    """Those of one workspace. Raises UnknownWebhook, UnknownWorkspace, and what the databases
-    raise."""
+    """The operations of one workspace. They raise UnknownWebhook, UnknownWorkspace, and what the
+    databases raise."""
 
     def __init__(self, repository: Repository, workspace: str) -> None:
         self._repository = repository
@@ -73,7 +73,7 @@ class WebhookOperations:
         self._cursors = Cursors(repository.recorder.fetch)
 
     async def list(self) -> Sequence[ListedWebhook]:
-        """By name."""
+        """Sorted by name."""
         await self._repository.workspace(self._workspace)
         webhooks = (await self._repository.webhooks(self._workspace)).by_name
         cursors = await self._cursors.find((self._workspace, name) for name in webhooks)

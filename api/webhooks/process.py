@@ -95,7 +95,8 @@ async def _session(settings: WebhookSettings, state: ProcessState) -> None:
 
 
 async def _keep(store: Connection, lease: Lease, state: ProcessState) -> None:
-    """Until the connection is lost. Without these statements, a standby would end the session."""
+    """Confirms the lease until the connection is lost. Without these statements, a standby would
+    end the session."""
     while not store.is_closed():
         began = time.monotonic()
         await store.execute(_ALIVE)

@@ -23,7 +23,7 @@ TIMEOUT = 15.0
 BODY_TIMEOUT = 2.0
 """Seconds for the beginning of the response's body: the status alone says that it was received."""
 KEPT_BYTES = 1024
-"""Of the response's body; the rest is not read."""
+"""The part of the response's body that is read and kept."""
 GONE = 410
 _HEADERS = {
     "Content-Type": "application/json",

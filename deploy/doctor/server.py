@@ -19,11 +19,11 @@ LOCKS = 64
 API_CONNECTIONS = 24
 """Connections of one API process to both databases, at most."""
 DIRECT_CONNECTIONS = 2
-"""Of them, those past a pooler."""
+"""The connections of one API process that go past a pooler."""
 OTHER_CONNECTIONS = 10
 """Connections of two projectors and a command."""
 WAITING_SEGMENTS = 16
-"""Of 16 MB, as a rule."""
+"""Segments of the write-ahead log, usually of 16 MB, that may wait to be archived."""
 ARCHIVE_AGE = timedelta(minutes=15)
 _RELOAD = "SELECT pg_reload_conf();"
 _RESTART = "then restart PostgreSQL"

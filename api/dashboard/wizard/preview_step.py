@@ -221,7 +221,7 @@ async def _line_reader(
 
 
 def _entry_counts(rows: Sequence[PreviewRow]) -> EntryCounts:
-    """Of the rows that are ready to be imported."""
+    """Counts the entries of the rows that are ready to be imported."""
     new = {row.entry_id for row in rows if row.state == "new"}
     ready = [row.entry_id for row in rows if row.state in ("new", "update")]
     return EntryCounts(len(new), len({*ready} - new), sum(entry in new for entry in ready))
