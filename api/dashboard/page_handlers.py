@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -116,7 +117,9 @@ async def show(
 ) -> web.Response:
     """A page in the common layout; the template also gets ``request`` and ``layout``."""
     layout = await layout_of(request)
-    return html(render(template, request=request, layout=layout, **context), status)
+    # In a thread, because a page with many columns or rows takes 100 ms.
+    text = await asyncio.to_thread(render, template, request=request, layout=layout, **context)
+    return html(text, status)
 
 
 def html(text: str, status: int = 200) -> web.Response:

@@ -109,7 +109,8 @@ async def map_columns(request: DashboardRequest, upload: Upload, form: Form) -> 
         return await _show(request, upload, mapping, problem, 409)
     if CHECK in form:
         # Only the parts that a different choice changes: with many columns, the page is large.
-        return html(render("wizard/checked.html", **await _views(request, upload, mapping)))
+        views = await _views(request, upload, mapping)
+        return html(await asyncio.to_thread(render, "wizard/checked.html", **views))
     try:
         await _preview(request, upload, mapping)
     except MappingRefused:

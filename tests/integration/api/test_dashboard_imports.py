@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from api.dashboard import page_handlers
 from api.dashboard.wizard import columns_step, preview_step
 from tests.integration.api.dashboard import signed_in
 from tests.integration.api.server import Server
@@ -343,25 +344,31 @@ async def test_rows_are_filtered_and_paged(wizard: Wizard, monkeypatch: pytest.M
     assert "1 to 50 of 60" in left_out.text
 
 
-async def test_problems_are_gathered_in_a_thread(
+async def test_problems_and_pages_are_made_in_a_thread(
     wizard: Wizard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """There may be a million of them."""
+    """There may be a million problems, and 40,000 options on a page."""
     import_id = await wizard.previewed(ROWS, *MAPPED)
     threads: list[threading.Thread] = []
 
     def noting(work: Callable[..., Any]) -> Callable[..., Any]:
-        def noted(*given: Any) -> Any:
+        def noted(*given: Any, **named: Any) -> Any:
             threads.append(threading.current_thread())
-            return work(*given)
+            return work(*given, **named)
 
         return noted
 
-    for name in ("Problem", "guard"):
-        monkeypatch.setattr(preview_step, name, noting(getattr(preview_step, name)))
-    for page in ("preview", "problems.csv"):
+    for module, name in (
+        (preview_step, "Problem"),
+        (preview_step, "guard"),
+        (page_handlers, "render"),
+        (columns_step, "render"),
+    ):
+        monkeypatch.setattr(module, name, noting(getattr(module, name)))
+    for page in ("preview", "problems.csv", "columns"):
         assert (await wizard.page(import_id, page)).status == 200
-    assert len(threads) > 1
+    assert (await wizard.mapped(import_id, *MAPPED, check="1")).status == 200
+    assert len(threads) > 4
     assert threading.main_thread() not in threads
 
 
