@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Raw, Struct, field
 from msgspec.structs import replace
 
 from write_side.imports.preview import Counts, Preview, State, one_line, repeated
@@ -89,6 +89,12 @@ class ImportResult(Struct, frozen=True, rename="camel", kw_only=True):
     repeated: int = 0
     file: FileResult | None = None
     parts: list[str] = []
+
+
+class StoredResult(ImportResult, frozen=True, rename="camel", kw_only=True):
+    """A result read from JSON. Its rows, which may have a million notes, are not decoded."""
+
+    rows: Raw  # type: ignore[assignment]
 
 
 def result_of_preview(import_id: str, preview: Preview) -> ImportResult:

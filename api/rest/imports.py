@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from api.context import Call
 from api.errors import BadRequest, Busy, NothingToRevert, TooManyImports, UnsupportedMedia
 from api.http.upload_slots import RECEIVING
-from api.import_result import ImportResult, result_of_report, without_positions
+from api.import_result import ImportResult, StoredResult, result_of_report, without_positions
 from api.rest.idempotency import HEADER, command_key, digest
 from api.rest.import_form import import_options
 from api.rest.kept_response import json_response
@@ -36,7 +36,7 @@ NOT_A_FORM = "Send multipart/form-data with the parts file and contentType"
 NOT_DONE = "This import is not done yet: revert it when its state is imported"
 NOTHING = "This import has changed nothing: there is nothing to revert"
 _ID = "{id:[^/]+}"
-_RESULT = msgspec.json.Decoder(ImportResult)
+_RESULT = msgspec.json.Decoder(StoredResult)
 
 
 ImportState = Literal["checking", "refused", "checked", "importing", "imported", "reverted"]
@@ -167,7 +167,9 @@ async def _shown(call: Call, import_id: str, status: int = 200) -> web.Response:
         if report is None:
             raise
         job = None
-    result = None if job is None or job.result is None else _RESULT.decode(job.result)
+    result: ImportResult | None = None
+    if job is not None and job.result is not None:
+        result = _RESULT.decode(job.result)
     if report is None:
         assert job is not None
         state: ImportState = job.state
