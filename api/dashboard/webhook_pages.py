@@ -33,7 +33,9 @@ MOST_TESTS = 8
 
 
 async def show_webhooks(request: DashboardRequest) -> web.StreamResponse:
-    return await show(request, "webhooks.html", webhooks=await _listed(request), host=host)
+    every = await _operations(request).list()
+    listed = [webhook for webhook in every if webhook.environment == request.environment]
+    return await show(request, "webhooks.html", webhooks=listed, host=host)
 
 
 async def show_webhook(request: DashboardRequest) -> web.StreamResponse:
@@ -109,15 +111,9 @@ def _operations(request: DashboardRequest) -> WebhookOperations:
     return WebhookOperations(request.repository, request.scope.workspace)
 
 
-async def _listed(request: DashboardRequest) -> list[ListedWebhook]:
-    every = await _operations(request).list()
-    return [webhook for webhook in every if webhook.environment == request.environment]
-
-
 async def _webhook(request: DashboardRequest) -> ListedWebhook:
     """Raises UnknownWebhook for one of another environment too."""
-    name = request.request.match_info["name"]
-    for webhook in await _listed(request):
-        if webhook.name == name:
-            return webhook
-    raise UnknownWebhook(name)
+    webhook = await _operations(request).one(request.request.match_info["name"])
+    if webhook.environment != request.environment:
+        raise UnknownWebhook(webhook.name)
+    return webhook

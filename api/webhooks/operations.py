@@ -82,6 +82,11 @@ class WebhookOperations:
             for name in sorted(webhooks)
         ]
 
+    async def one(self, name: str) -> ListedWebhook:
+        webhook = await self._find(name)
+        cursors = await self._cursors.find([webhook.key])
+        return await self._listed(webhook, cursors.get(webhook.key))
+
     async def deliveries(
         self,
         name: str,
@@ -166,10 +171,11 @@ class WebhookOperations:
         return await position_before(read_model, scope, time)
 
     async def _listed(self, webhook: Webhook, cursor: Cursor | None) -> ListedWebhook:
-        failed = await self._cursors.deliveries(
-            self._workspace, webhook.name, outcome="failed", limit=1
-        )
-        is_failing = cursor is not None and cursor.failing_since is not None
+        failed: Sequence[Delivery] = []
+        if cursor is not None and cursor.failing_since is not None:
+            failed = await self._cursors.deliveries(
+                self._workspace, webhook.name, outcome="failed", limit=1
+            )
         return ListedWebhook(
             name=webhook.name,
             url=webhook.url,
@@ -182,5 +188,5 @@ class WebhookOperations:
             deliveries=cursor.deliveries if cursor else 0,
             failures=cursor.failures if cursor else 0,
             failing_since=cursor.failing_since if cursor else None,
-            last_error=failed[0].error if failed and is_failing else None,
+            last_error=failed[0].error if failed else None,
         )
