@@ -184,8 +184,8 @@ class Leases:
 
     def _add(self, name: str, limit: int) -> Bucket:
         if len(self._buckets) >= MAX_BUCKETS:
-            oldest = next(iter(self._buckets.values()))
-            if not oldest.busy:
+            oldest = next((one for one in self._buckets.values() if not one.busy), None)
+            if oldest is not None:
                 self._forget(oldest)
         bucket = self._buckets[name] = Bucket(name, limit, free=limit, calling_limit=limit)
         return bucket

@@ -329,6 +329,18 @@ class TestMemory:
         assert len(leases._buckets) == 10
         assert not (await leases.count("n0", 1)).passed, "the counter knows it still"
 
+    async def test_a_bucket_that_always_owes_does_not_keep_the_others(
+        self, leases: Leases, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(module, "MAX_BUCKETS", 10)
+        await leases.count("cost", 1_000_000, 2)
+        while not leases._buckets["cost"].busy:
+            leases.charge("cost", 1_000_000, 10_000)
+        for n in range(100):
+            await leases.count(f"n{n}", 10)
+        assert len(leases._buckets) == 10
+        assert "cost" in leases._buckets
+
 
 class TestCounterAway:
     async def test_an_unavailable_counter_is_logged_once_and_used_again_later(
