@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 
 from aiohttp import web
@@ -33,6 +32,7 @@ from api.dashboard.wizard import columns_step, preview_step, result_step, upload
 from api.dashboard.wizard.wizard_steps import redirect_to, upload_form, upload_page
 from api.operations.health import STATUS
 from write_side.domain.workspace import EDIT, OPERATE, VIEW
+from write_side.fair_queue import FairQueue
 from write_side.store.dashboard_sessions import Sessions
 from write_side.store.recorder import Recorder
 
@@ -44,7 +44,9 @@ def add_dashboard(app: web.Application, recorder: Recorder) -> None:
     """Sessions are read from the event store through the recorder."""
     app[SESSIONS] = Sessions(recorder)
     app[HISTORY] = LagHistory()
-    app[webhook_pages.TESTS] = asyncio.Semaphore(webhook_pages.MOST_TESTS)
+    app[webhook_pages.TESTS] = FairQueue(
+        webhook_pages.MOST_TESTS, per_client=webhook_pages.OF_WORKSPACE
+    )
     app.cleanup_ctx.append(sampling)
     app.add_routes(_routes())
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from datetime import datetime
 from urllib.parse import urlsplit
 
@@ -11,11 +10,12 @@ from aiohttp import web
 from api.dashboard.dashboard_request import DashboardRequest
 from api.dashboard.page_handlers import Form, redirect, show
 from api.dashboard.wizard.wizard_steps import wait_until_readable
-from api.errors import BadRequest, Busy
+from api.errors import BadRequest
 from api.webhooks.operations import ListedWebhook, WebhookOperations
 from write_side.domain.api_key import expiry
 from write_side.domain.refusals import InvalidDefinition, UnknownWebhook
 from write_side.domain.workspace import EDIT
+from write_side.fair_queue import FairQueue
 from write_side.store.webhook_cursors import DeliveryOutcome
 
 OUTCOMES: tuple[tuple[DeliveryOutcome, str], ...] = (
@@ -27,9 +27,10 @@ OUTCOMES: tuple[tuple[DeliveryOutcome, str], ...] = (
     ("5xx", "HTTP 5xx"),
     ("none", "No response"),
 )
-TESTS = web.AppKey("webhook_tests", asyncio.Semaphore)
-"""Messages on trial that a process sends at a time."""
+TESTS = web.AppKey("webhook_tests", FairQueue)
+"""Turns at sending a test message, which may take as long as a delivery."""
 MOST_TESTS = 8
+OF_WORKSPACE = 2
 
 
 async def show_webhooks(request: DashboardRequest) -> web.StreamResponse:
@@ -61,10 +62,7 @@ async def show_webhook(request: DashboardRequest) -> web.StreamResponse:
 async def send_test(request: DashboardRequest, _form: Form) -> web.StreamResponse:
     """The outcome is the first of the deliveries."""
     webhook = await _webhook(request)
-    sending = request.request.app[TESTS]
-    if sending.locked():
-        raise Busy("Too many test messages are being sent at the moment")
-    async with sending:
+    async with request.request.app[TESTS].turn(request.scope.workspace):
         await _operations(request).test(webhook.name, request.service.settings.webhook_networks)
     return _to(request, webhook)
 

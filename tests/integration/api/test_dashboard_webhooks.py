@@ -10,6 +10,7 @@ from html import unescape
 
 import pytest
 
+from api.webhooks.operations import WebhookOperations
 from tests.integration.api.dashboard import Browser, signed_in
 from tests.integration.api.deliveries import (
     LOOPBACK,
@@ -96,6 +97,36 @@ async def test_a_test_message_is_sent_and_its_outcome_shown(
     hook.answer = answer(500, b"broken")
     await visitor.post(f"{PAGE}/search/test", {})
     assert "HTTP 500" in (await visitor.get(f"{PAGE}/search?status=failed")).text
+
+
+async def test_slow_endpoints_of_a_workspace_leave_others_room_for_test_messages(
+    server: Server,
+    acme: Given,
+    hook: HookServer,
+    visitor: Browser,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sending, answered = list[str](), asyncio.Event()
+
+    async def send(operations: WebhookOperations, *_: object) -> None:
+        sending.append(operations._workspace)
+        await answered.wait()
+
+    monkeypatch.setattr(WebhookOperations, "test", send)
+    globex = await server.workspace("globex")
+    for given in (acme, globex):
+        await create_webhook(given, hook)
+    async with signed_in(server, "secret-of-globex") as other:
+        visitors = (*[visitor] * 9, other)
+        tests = [asyncio.create_task(one.post(f"{PAGE}/search/test", {})) for one in visitors]
+
+        async def globex_sends() -> bool:
+            return "globex" in sending
+
+        await until(globex_sends)
+        assert sending.count("acme") <= 2
+        answered.set()
+        assert {answer.status for answer in await asyncio.gather(*tests)} == {303}
 
 
 async def test_deliveries_are_filtered_by_status_and_time(
