@@ -137,7 +137,7 @@ async def _export(
                 else:
                     await _write(csv_chunks(exported), path)
             if not exported.total:
-                _note_languages(filters.language, await languages(pool, scope))
+                _note_languages(filters, await languages(pool, scope))
         except TypeNotFound:
             raise Failed(
                 f"there is no content type {filters.type_slug!r} in {scope.environment} "
@@ -146,10 +146,11 @@ async def _export(
     return exported
 
 
-def _note_languages(language: str | None, used: Collection[str]) -> None:
+def _note_languages(filters: Filters, used: Collection[str]) -> None:
     in_use = f"languages in use: {', '.join(used)}" if used else "there are no entries"
-    which = "" if language is None else f" in language {language!r}"
-    note(f"no entries{which} match; {in_use}")
+    status = f" with status {filters.status!r}" if filters.status else ""
+    language = f" in language {filters.language!r}" if filters.language else ""
+    note(f"no entries{status}{language} match; {in_use}")
 
 
 async def _check(found: Databases, scope: Scope) -> None:

@@ -173,7 +173,8 @@ async def _import(
             raise Failed(f"import {request.import_id!r} was split: add --split")
         try:
             request = _mapped(request, maps, key, table.headings, content_type.value_fields)
-            with spinner(f"{'checking' if dry_run else 'importing'} {len(table.rows):,} rows"):
+            rows = "1 row" if len(table.rows) == 1 else f"{len(table.rows):,} rows"
+            with spinner(f"{'checking' if dry_run else 'importing'} {rows}"):
                 if dry_run:
                     result, preview = await _dry_run(repository, table, request, split=split)
                 else:

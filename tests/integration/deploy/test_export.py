@@ -105,6 +105,8 @@ def test_a_language_without_entries_is_mentioned_with_those_in_use(export: Expor
     assert done.stderr == (
         "note: no entries in language 'fr' match; languages in use: en-US, fr-FR\n"
     )
+    done = export("--output", "posts.csv", "--status", "archived")
+    assert "no entries with status 'archived' in language 'en-US' match" in done.stderr
 
 
 def mask() -> int:
