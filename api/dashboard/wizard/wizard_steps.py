@@ -12,7 +12,6 @@ from api.dashboard.dashboard_request import DashboardRequest
 from api.dashboard.page_handlers import Form, Handler, action, page, redirect, show
 from api.http.upload_slots import WORKING
 from api.rate_limits.limits import IMPORTED_ROW
-from write_side.domain.identity import is_id
 from write_side.domain.refusals import UnknownImport, UnknownUpload
 from write_side.domain.workspace import EDIT
 from write_side.handlers.reverts import recorded_import
@@ -86,18 +85,12 @@ def result_link(request: DashboardRequest) -> str:
 
 async def requested_report(request: DashboardRequest) -> Report:
     """Raises UnknownImport, also for an import of another workspace or environment."""
-    return await import_report(request.repository, request.scope, _checked_id(request))
-
-
-def _checked_id(request: DashboardRequest) -> str:
-    if not is_id(import_id(request)):
-        raise UnknownImport(import_id(request))
-    return import_id(request)
+    return await import_report(request.repository, request.scope, import_id(request))
 
 
 async def is_imported(request: DashboardRequest) -> bool:
     try:
-        await recorded_import(request.repository, request.scope, _checked_id(request))
+        await recorded_import(request.repository, request.scope, import_id(request))
     except UnknownImport:
         return False
     return True

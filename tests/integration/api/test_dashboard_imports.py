@@ -20,6 +20,10 @@ from tests.integration.projector.sample_log import BODY, Given, raws
 from tests.integration.write_side.append_locks import held
 from tests.workbooks import PARTS, sheet, workbook
 from write_side.domain.definition import Field
+from write_side.domain.identity import Actor
+from write_side.imports.csv_reader import csv_table
+from write_side.imports.importer import run_import
+from write_side.imports.request import ImportRequest
 
 VIEWS = Field("views", "Views", "number")
 NEEDED = Field("body", "Body", "text", required=True)
@@ -98,6 +102,23 @@ async def test_a_file_goes_through_every_step_and_back(
     past = await wizard.browser.get("/dashboard/imports")
     assert "Reverted" in past.text
     assert "secret-of-acme" in past.text
+
+
+async def test_an_import_with_any_id_is_shown_and_reverted(
+    wizard: Wizard, server: Server, acme: Given
+) -> None:
+    """The command line gives an import the id that `--import-id` names."""
+    table = csv_table(csv("Title,Views", "Anew,1"), "prices.csv")
+    request = ImportRequest(acme.scope, "posts", "prices 2026/11", ("Title", "views"))
+    await run_import(server.repository, table, request, Actor("operator", "ann"))
+    await server.caught_up()
+    listed = (await wizard.browser.get("/dashboard/imports")).text
+    [link] = re.findall(r'href="(/dashboard/imports/prices[^"]*)"', listed)
+    assert "Import of prices.csv" in (await wizard.browser.get(link)).text
+    assert (await wizard.browser.get(f"{link}.json")).body["importId"] == "prices 2026/11"
+    data = {"csrf": await wizard.browser.token()}
+    assert (await wizard.browser.ask("POST", f"{link}/revert", data=data)).status == 303
+    assert "1 entry was deleted." in (await wizard.browser.get(link)).text
 
 
 async def test_uploads_that_are_not_imported_are_listed(
