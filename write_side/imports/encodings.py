@@ -65,19 +65,25 @@ _SUPERSETS = {
     "big5hkscs": "big5",
 }
 """Names that chardet uses → the corresponding encoding of ENCODINGS."""
-_PRIOR = {"cp1252": 1.25, "mac-roman": 0.5, "cp437": 0.5, "cp850": 0.5}
+_PRIOR = {"cp1252": 1.25, "iso8859-15": 0.5, "mac-roman": 0.5, "cp437": 0.5, "cp850": 0.5}
 """How much more common it is than the others: current programs write the first."""
 _WORD = re.compile(r"[^\W\d_]+")
 _INSIDE_WORD = re.compile(r"[^\W_][^\w\s\x00-\x7f’‘·‧–—…・\u3000-\u303f\uff00-\uff65][^\W_]")
 """Punctuation that does not occur inside words: all except joiners and East Asian punctuation."""
 _SIGNS = re.compile(
-    r"(?<![^\W\d_])[¢£¥€×÷±](?![^\W\d_])"  # beside digits: £5, 5 €, 80 × 120
-    r"|(?<![^\W\d_])µ(?=[A-Za-zΩ]{1,3}\b)"  # of a unit: 5 µm
-    r"|(?<=[A-Za-z0-9])[ªº]\b"  # of an ordinal: 1ª, Nº
-    r"|(?<=[^\W\d_])´(?=[^\W\d_])"  # as an apostrophe: it´s
+    r"(?<![^\W\d_])[¢£¥€×÷±](?![^\W\d_])"
+    r"|(?<![^\W\d_])µ(?=[A-Za-zΩ]{1,3}\b)|(?<=\d)°(?=[CF]?\b)|(?<=[^\W\d_])´(?=[^\W\d_])"
+    r"|(?<=\d)[ªº]\b|(?<=\b[NnDM])[ªº]\b"
 )
-"""Signs of prices, sizes, units and ordinals; in a wrong encoding, they mostly stand beside
-letters."""
+"""Signs of prices, sizes, units and ordinals, and the accent that replaces an apostrophe. In a
+wrong encoding, they mostly stand beside letters."""
+_OF_NUMBERS = re.compile(
+    r"(?<=\d)\s?[¢£¥€]|[¢£¥€]\s?(?=\d)|(?<=\d)\s?[×÷±]\s?(?=\d)|±\s?(?=\d)|(?<=\d)\s?µ"
+    r"|(?<=\d)[°½¼¾²³ªº]|\bNº|§\s?(?=\d)"
+)
+_PLAIN = 8.0
+"""How much likelier a text is that is ASCII except for signs of numbers, such as a list of prices.
+In a wrong encoding, the signs are letters."""
 _IMPROBABLE = frozenset({"Cc", "Cn", "Co", "Cs", "Sm", "Sk", "Sc"})
 _EAST_ASIAN = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL")
 
@@ -107,7 +113,11 @@ def detect(document: bytes) -> Detection:
         by_text.setdefault(text, []).append(encoding)
     ranked = sorted(
         (
-            (max(confidences.get(encoding, 0.0) for encoding in encodings), encodings[0], text)
+            (
+                max(confidences.get(encoding, 0.0) for encoding in encodings) * _weight(text),
+                encodings[0],
+                text,
+            )
             for text, encodings in by_text.items()
         ),
         key=lambda one: -one[0],
@@ -115,6 +125,10 @@ def detect(document: bytes) -> Detection:
     likely = tuple((encoding, text.partition("\n")[0]) for _, encoding, text in ranked)
     is_certain = _is_certain([confidence for confidence, _, _ in ranked], sample)
     return Detection(likely[0][0] if is_certain else None, likely)
+
+
+def _weight(text: str) -> float:
+    return _PLAIN if _OF_NUMBERS.sub("", text).isascii() else 1.0
 
 
 def _is_certain(confidences: Sequence[float], sample: bytes) -> bool:

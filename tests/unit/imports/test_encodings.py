@@ -47,6 +47,7 @@ SIGNS = {
     "cp950": ("史蒂芬‧史匹柏", "如何烤麵包"),
 }
 """Titles with signs and punctuation that other encodings have as letters."""
+CELLS = ("£{}.50", "{}.50 €", "€ {}", "5¢", "{}°C", "{} µm")
 
 
 def document(titles: tuple[str, ...], encoding: str) -> bytes:
@@ -78,6 +79,19 @@ def test_characters_that_only_windows_has_are_read(encoding: str) -> None:
 def test_signs_of_prices_sizes_and_units_are_plausible(encoding: str) -> None:
     found = table(document(SIGNS[encoding], encoding))
     assert tuple(row[0] for row in cells(found)[1:]) == SIGNS[encoding]
+
+
+@pytest.mark.parametrize(
+    ("encoding", "cell"),
+    [
+        *(("cp1252", each) for each in (*CELLS, "{} × {}")),
+        *(("mac-roman", each) for each in CELLS),
+    ],
+)
+def test_signs_of_numbers_in_an_english_file_tell_its_encoding(encoding: str, cell: str) -> None:
+    titles = tuple(f"Tea and cake {cell.format(n, n + 1)}" for n in range(1, 30))
+    found = table(document(titles, encoding))
+    assert tuple(row[0] for row in cells(found)[1:]) == titles
 
 
 def test_a_few_prices_are_no_letters_of_another_encoding() -> None:
