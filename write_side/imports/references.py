@@ -87,17 +87,23 @@ class References(Struct, frozen=True):
         kept = {target.reference_key for target in _inner(field, held)}
         for target in _inner(field, value):
             if target.reference_key not in kept:
-                self._check(target, f"{target.path} refers to {shortened(target.id)!r}, ")
+                is_slug = target.is_entry and not is_id(target.id)
+                self._check(
+                    target,
+                    f"{target.path} refers to {shortened(target.id)!r}, ",
+                    ": a repeater takes ids, not slugs" if is_slug else "",
+                )
 
-    def _check(self, target: Target, before: str = "is ") -> None:
-        """Checks as the handlers do. ``before``: the beginning of the note, before the reason."""
+    def _check(self, target: Target, before: str = "is ", after: str = "") -> None:
+        """Checks as the handlers do. ``before`` and ``after``: what the note says around the
+        reason."""
         try:
             if target.is_entry:
                 check_reference(target, self.types)
             else:
                 check_file(target, self.files.get(target.id, ()))
         except UnknownReference as refused:
-            raise BadCell(f"{before}{refused.why}") from None
+            raise BadCell(f"{before}{refused.why}{after}") from None
 
     def _entry(self, field: Field, name: str, language: str) -> Named:
         """Ids come first, then slugs among the allowed types: in the row's language, then in any

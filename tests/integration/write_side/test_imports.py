@@ -184,6 +184,8 @@ async def test_an_invalid_reference_in_a_repeater_is_named_by_its_cell(
     assert [each[:2] for each in found] == [(3, "Parts"), (4, "Parts"), (5, "Parts")]
     reasons = [reason for _, _, reason in found]
     assert "parts[1].by refers to 'ada', which is not in this environment" in reasons[0]
+    assert reasons[0].endswith(": a repeater takes ids, not slugs")
+    assert "ids, not slugs" not in "".join(reasons[1:])
     assert (
         f"parts[1].by refers to '{topic}', an entry of type topics, but takes authors" in reasons[1]
     )
