@@ -249,6 +249,7 @@ class _Round:
             return
         self._left -= 1
         if self._left < 0:
+            decision.is_over_limit = True
             refusal = PlanLimitReached("entries", self._context.quota.bound or 0)
             decision.notes.append(Note(None, "", "error", "", str(refusal)))
 
@@ -274,12 +275,15 @@ def _dangling(
         if not decision.failed:
             for key in decision.references:
                 waiting.setdefault(key, []).append(decision)
+    over_limit = {decision.row.key for decision in decisions if decision.is_over_limit}
     lost = [key for key in waiting if key not in providers]
     failing: dict[int, list[Note]] = {}
     while lost:
         key = lost.pop()
         for decision in waiting.get(key, ()):
-            reason = f"refers to the row with the slug {key[1]!r}, which has errors"
+            # Without the rows that refer to it, the plan may have room for it in the next round.
+            why = "exceeds the plan's limit of entries" if key in over_limit else "has errors"
+            reason = f"refers to the row with the slug {key[1]!r}, which {why}"
             number, own = decision.row.number, decision.row.key
             failing.setdefault(number, []).append(decision.references[key].note(reason))
             left = providers.get(own, set())

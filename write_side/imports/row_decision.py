@@ -33,6 +33,7 @@ class RowDecision(Struct):
     command: CreateEntry | UpdateEntry | None = None
     values: dict[str, Raw] = field(default_factory=dict)
     notes: list[Note] = field(default_factory=list)
+    is_over_limit: bool = False
     references: dict[EntryKey, Cell] = field(default_factory=dict)
 
     @property

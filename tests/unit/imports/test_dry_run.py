@@ -57,6 +57,17 @@ async def test_a_repeater_without_a_required_value_has_one_note_that_names_the_f
     assert [note.cell for row in shown.rows for note in row.notes] == ['[{"q":"x"},{}]', many]
 
 
+async def test_a_reference_to_a_row_beyond_the_plans_limit_names_the_limit() -> None:
+    """Without the row that refers to it, the plan has room for the last one."""
+    rows = "Title,Related\nA,d\nB,\nC,\nD,\n"
+    shown = await seen(
+        rows, fields=(Field("related", "Related", "reference"),), room=3, ready_only=True
+    )
+    assert shown.states == ["error", "new", "new", "new"]
+    why = "refers to the row with the slug 'd', which exceeds the plan's limit of entries"
+    assert shown.said == [("error", "Related", why)]
+
+
 async def test_an_invalid_title_is_noted_only_at_its_cell() -> None:
     shown = await seen("Title,Body\n \t,x\na\x01b,x\n")
     assert shown.states == ["error", "new"]
