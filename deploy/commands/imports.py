@@ -54,15 +54,15 @@ REVERT_OPTIONS = {"revert", "as_json", "workspace", "environment"}
     "maps",
     multiple=True,
     metavar="COLUMN=TARGET",
-    help="Map a column, by its heading or number, to Title, Slug, Status, a field, or nothing "
-    "(COLUMN=). The others are mapped by their headings.",
+    help="Map a column, by its heading or number, to Title, Slug, Status, Language, a field, or "
+    "nothing (COLUMN=). The others are mapped by their headings.",
 )
 @click.option(
     "--language",
     default=BASE_LANGUAGE,
     show_default=True,
     metavar="L",
-    help="The entries' language.",
+    help="The language of rows without one.",
 )
 @click.option("--update", is_flag=True, help="Update entries whose slug already exists.")
 @click.option(
@@ -81,7 +81,8 @@ REVERT_OPTIONS = {"revert", "as_json", "workspace", "environment"}
     type=click.Choice(STATUSES),
     default="draft",
     show_default=True,
-    help="The status of new entries, for rows without one.",
+    help="The status of rows without one. Without a column for Status, updated entries keep "
+    "theirs.",
 )
 @click.option("--decimal-comma", is_flag=True, help="Read 1.234,5 in number fields, not 1,234.5.")
 @click.option("--day-first", is_flag=True, help="Read 31.01.2026 and 31/01/2026 in date fields.")
