@@ -13,7 +13,7 @@ from write_side.postgres.connection import Connection
 from write_side.postgres.statements import statement
 
 _PROJECTORS = """
-SELECT id, role, halted, extract(epoch FROM now() - heartbeat_at)::float8 AS age
+SELECT id, role, halted, greatest(0, extract(epoch FROM now() - heartbeat_at))::float8 AS age
 FROM projector.process WHERE heartbeat_at > now() - interval '10 seconds' ORDER BY id"""
 _WORK = """
 SELECT name, phase, done, total, extract(epoch FROM now() - started_at)::float8 AS seconds

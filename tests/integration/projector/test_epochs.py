@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -38,6 +39,18 @@ async def models(database_url: str) -> AsyncIterator[tuple[Connection, Connectio
         stack.push_async_callback(older.close)
         stack.push_async_callback(newer.close)
         yield older, newer
+
+
+async def test_a_heartbeat_during_the_status_is_no_time_ago(
+    models: tuple[Connection, Connection], database_url: str
+) -> None:
+    """It may be committed after the statement that reads it has begun."""
+    await models[0].execute(
+        "INSERT INTO projector.process (id, role, heartbeat_at) VALUES ('p', 'active', $1)",
+        datetime.now(UTC) + timedelta(seconds=5),
+    )
+    [projector] = (await status_of(database_url)).projectors
+    assert projector.heartbeat_age == 0
 
 
 async def test_the_older_writer_is_fenced_off_and_writes_nothing(
