@@ -12,6 +12,7 @@ import uuid_utils
 from msgspec import Struct
 
 from write_side.domain.refusals import InvalidText
+from write_side.domain.text import normalized
 
 PRODUCTION = "production"
 STAGING = "staging"
@@ -78,8 +79,8 @@ def slug_from(title: str) -> str:
     Nothing is collapsed, trimmed or transliterated: ``Hello, World!`` gives ``hello--world-``.
     At most MAX_SLUG characters.
     """
-    text = unicodedata.normalize("NFC", title[:_SLUG_SOURCE])
-    text = unicodedata.normalize("NFC", text.lower())
+    text = normalized("NFC", title[:_SLUG_SOURCE])
+    text = normalized("NFC", text.lower())
     if text.isascii():
         return _NOT_ALPHANUMERIC.sub("-", text)[:MAX_SLUG]
     slug, in_word = [], False

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from array import array
 from itertools import accumulate
+from typing import Literal
 
 import msgspec
 from msgspec import Raw
@@ -15,6 +17,15 @@ MAX_DEPTH = 256
 """The depth of arrays and objects in a document. PostgreSQL, msgspec and the standard library read
 JSON recursively; the first of them fails at a far greater depth."""
 
+MOST_MARKS = 30
+"""Combining characters in a row that a normalized text keeps, as in Unicode's stream-safe text
+format (UAX #15, 13). No language needs as many."""
+
+# The last five are not combining characters, but are decomposed into them.
+_MARKS = "".join(filter(unicodedata.combining, map(chr, range(0x300, 0x20000)))) + (
+    "\u0f73\u0f75\u0f81\uff9e\uff9f"
+)
+_RUN = re.compile(f"([{_MARKS}]{{{MOST_MARKS}}})[{_MARKS}]+")
 _LONE = re.compile("[\ud800-\udfff]")
 _SUSPECT = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
 # From the first escape on, so that an escaped backslash never begins another one.
@@ -46,6 +57,12 @@ def unstorable(text: str) -> str | None:
     if not text.isascii() and _LONE.search(text):
         return "contains half of a surrogate pair, which is not a character; remove it"
     return None
+
+
+def normalized(form: Literal["NFC", "NFKC"], text: str) -> str:
+    """The text in a normal form of Unicode. Python takes quadratic time for combining characters in
+    a row, so those after the first ``MOST_MARKS`` are removed."""
+    return unicodedata.normalize(form, _RUN.sub(r"\1", text))
 
 
 def minified(document: bytes) -> bytes:

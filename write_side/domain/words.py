@@ -16,6 +16,8 @@ from hashlib import sha256
 
 from msgspec import Struct
 
+from write_side.domain.text import normalized
+
 LONGEST_TEXT = 100_000
 """Characters of a text that are read; the rest is not found."""
 LONGEST_WORD = 240
@@ -171,7 +173,7 @@ def _normalized(text: str, language: str) -> str:
     """The text with its words in lower case and spaces between them."""
     if not text.isascii():
         # A few characters become many.
-        text = unicodedata.normalize("NFKC", text)[:LONGEST_TEXT]
+        text = normalized("NFKC", text)[:LONGEST_TEXT]
         # Python's lower case of it has a separate dot, which the words of a search do not have.
         text = text.replace("İ", "i")
     if language.partition("-")[0] in _DOTLESS:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
+import unicodedata
 from typing import Any
 
 import pytest
@@ -11,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from write_side.domain.refusals import InvalidText
-from write_side.domain.text import MAX_DEPTH, NotJSON, check_text, minified
+from write_side.domain.text import MAX_DEPTH, MOST_MARKS, NotJSON, check_text, minified, normalized
 
 SCALARS = st.characters(exclude_characters="\x00", exclude_categories=["Cs"])
 JSON = st.recursive(
@@ -217,3 +219,31 @@ def test_no_hostile_document_takes_long(document: bytes) -> None:
     with pytest.raises((NotJSON, InvalidText)):
         minified(document)
     assert time.process_time() - began < 0.5
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFKC"])
+@given(text=st.text())
+def test_a_text_is_normalized_as_unicode_does(form: Any, text: str) -> None:
+    assert normalized(form, text) == unicodedata.normalize(form, text)
+
+
+def test_a_character_keeps_as_many_marks_as_a_language_may_need() -> None:
+    marks = "\u0301\u0323" * 15
+    assert len(marks) == MOST_MARKS
+    assert normalized("NFC", f"q{marks}\u0301x") == unicodedata.normalize("NFC", f"q{marks}x")
+
+
+def test_no_combining_character_evades_the_limit() -> None:
+    decomposed = (unicodedata.normalize("NFKD", c) for c in map(chr, range(sys.maxunicode + 1)))
+    for one in decomposed:
+        if unicodedata.combining(one[0]):
+            text = normalized("NFKC", "q" + one * 1_000)
+            assert len(text) <= 1 + MOST_MARKS * len(one)
+
+
+@pytest.mark.parametrize("marks", ["\u0301" * 1000 + "\u0323" * 1000, "\u0f73", "\uff9e\u0301"])
+@pytest.mark.parametrize("form", ["NFC", "NFKC"])
+def test_combining_characters_in_a_row_take_linear_time(form: Any, marks: str) -> None:
+    started = time.process_time()
+    normalized(form, "q" + marks * (100_000 // len(marks)))
+    assert time.process_time() - started < 1

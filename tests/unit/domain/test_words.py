@@ -95,7 +95,13 @@ def test_no_word_has_a_character_with_a_meaning_in_queries(text: str, language: 
         assert not set(word) & set("'\\:#&|!()<>*\" \t\n")
 
 
-HUGE = ["word " * 2_000_000, "x" * 10_000_000, "東" * 10_000_000, "\ufdfa" * 10_000_000]
+HUGE = [
+    "word " * 2_000_000,
+    "x" * 10_000_000,
+    "東" * 10_000_000,
+    "\ufdfa" * 10_000_000,
+    "\u0301\u0323" * 5_000_000,
+]
 
 
 @pytest.mark.parametrize("text", HUGE, ids=lambda text: text[:1])
