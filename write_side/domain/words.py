@@ -79,6 +79,8 @@ _INLINE = re.compile(
     re.IGNORECASE,
 )
 TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
+# ``html.unescape`` raises ValueError for more digits than Python converts.
+_ENDLESS_REFERENCE = re.compile(r"&#[0-9]{100,};?", re.ASCII)
 
 
 class _Characters(dict[int, str | None]):
@@ -187,6 +189,8 @@ def without_markup(text: str) -> str:
     text = text[: 2 * LONGEST_TEXT]
     if "<" in text:
         text = TAG.sub(" ", _INLINE.sub("", _HIDDEN.sub(" ", text)))
+    if "&#" in text:
+        text = _ENDLESS_REFERENCE.sub("\ufffd", text)
     return html.unescape(text) if "&" in text else text
 
 
