@@ -3,13 +3,19 @@
 -- the ranges of each condition in :check_lows and :check_highs. :sort_keys has the keys that all entries of a
 -- combination share, and null for those of each entry. convert_from has the collation of the name of an
 -- encoding, "C", whose lower() knows ASCII only.
+--
+-- The values of an entry are looked up by pairs, for which only the index (position, list) is of use. The
+-- planner does not know how long a list is, and could otherwise read a whole one for each candidate.
 SELECT c.key, c.position, tested.passes, CASE WHEN tested.passes THEN ARRAY(
     SELECT coalesce((:sort_keys::bytea[])[(c.combination - 1) * :sorts::int + sort.number], (
         SELECT v.key FROM read_model.entry_value v
         WHERE v.workspace = :workspace AND v.environment = :environment AND v.position = c.position
-          AND v.list = (:sort_lists::uuid[])[(c.combination - 1) * :sorts::int + sort.number]
+          AND (v.position, v.list) >= (c.position, wanted.list)
+          AND (v.position, v.list) <= (c.position, wanted.list)
         LIMIT 1), '\xff')
-    FROM generate_series(1, :sorts::int) AS sort (number) ORDER BY sort.number
+    FROM generate_series(1, :sorts::int) AS sort (number)
+    CROSS JOIN LATERAL (SELECT (:sort_lists::uuid[])[(c.combination - 1) * :sorts::int + sort.number] AS list) wanted
+    ORDER BY sort.number
 ) END AS keys
 FROM candidates c
 CROSS JOIN LATERAL (
@@ -32,8 +38,9 @@ CROSS JOIN LATERAL (
             ELSE (
                 SELECT false FROM read_model.entry_value v
                 WHERE v.workspace = :workspace AND v.environment = :environment AND v.position = c.position
-                  AND v.list = bound.list AND v.key >= bound.low AND v.key < bound.high
-                  AND CASE WHEN v.key < (:check_highs::bytea[])[condition.first - 1
+                  AND (v.position, v.list) >= (c.position, bound.list)
+                  AND (v.position, v.list) <= (c.position, bound.list)
+                  AND CASE WHEN v.list = bound.list AND v.key >= bound.low AND v.key < (:check_highs::bytea[])[condition.first - 1
                           + width_bucket(v.key, (:check_lows::bytea[])[condition.first : condition.last])]
                       THEN condition.part IS NULL
                           OR position(lower(condition.part)

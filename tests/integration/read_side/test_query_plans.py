@@ -20,7 +20,7 @@ from read_side.queries.finder import Finder, PageQuery
 from read_side.queries.lists import Combination, Lists
 from read_side.queries.pages import find
 from read_side.queries.request import Boundary, EntryQuery, Filter, SortKey
-from read_side.queries.statements import Statements
+from read_side.queries.statements import LATEST, Checks, Statements
 from read_side.refusals import TooBroad
 from read_side.schema import LIVE
 from tests.integration.live_projector import connected
@@ -45,6 +45,7 @@ TYPE = "018f0000-0000-7000-8000-0000000000aa"
 FIELDS = ("price", "rank", "flag", "group", "rare")
 FEW = 1_500
 """Rows that a page of ten reads, several statements together."""
+LISTS = "ALTER TABLE entry_value_production ALTER COLUMN list SET (n_distinct = {})"
 SMALL = ("content_type", "entry_count", "indexing", "entry_locale_production_other")
 FILL = [
     """
@@ -244,6 +245,25 @@ async def test_a_candidate_is_checked_once_for_each_other_condition(
     await find(cast("Connection", explaining), SCOPE, query(of("price", "5"), of("flag", "1")))
     [plan] = [plan for name, plan in explaining.plans if name == "query_collect"]
     assert sum(node["Actual Loops"] for node in scans(plan)) == 1 + candidates
+
+
+@pytest.mark.parametrize("distinct", [1_000, 1_000_000])
+async def test_a_candidate_in_a_long_list_among_many_short_ones_is_checked_by_position(
+    distinct: int, explaining: Explaining, module_database_url: str
+) -> None:
+    """The planner takes every list for one of the average length."""
+    asked = query(of("title", "title", op="contains"), sort="title,fields.rank")
+    wanted = selection(asked, [Field(one, one, "number", indexed=True) for one in FIELDS])
+    lists = Lists(SCOPE, [Combination(TYPE, "posts", "published", "en-US", 180_000)])
+    async with connected(module_database_url, search_path=LIVE) as connection:
+        await connection.execute(LISTS.format(distinct))
+        await settle(connection)
+        statements = Statements(cast("Connection", explaining), SCOPE, lists)
+        found = await statements.newest(LATEST, Checks(wanted.conditions, wanted.sort), 2)
+        await connection.execute(LISTS.format(0))
+        await settle(connection)
+    assert [one.passes for one in found] == [True, True]
+    assert explaining.rows() <= 10
 
 
 TOTALS: dict[str, tuple[EntryQuery, int]] = {

@@ -77,7 +77,8 @@ MANY_TYPES = """
 SETTLED = """
 SELECT bool_and(relallvisible = relpages) FROM pg_class
 WHERE oid IN (
-    'entry_production'::regclass, 'entry_staging'::regclass, 'change_production'::regclass)"""
+    'entry_production'::regclass, 'entry_staging'::regclass, 'change_production'::regclass,
+    'entry_value_production'::regclass)"""
 _PAGE = ["acme", "production", 10, 0]
 OFFSET = 3
 """Of each page's parameters, which is the offset."""
