@@ -152,7 +152,8 @@ def file_type(head: bytes, name: str) -> FileType:
         raise FileRefused(f"is a web page or XML: {_EXPORT}")
     if head.startswith(_ZIP):
         return _named("xlsx", extension, "is a workbook: rename it to end in .xlsx")
-    return _named("csv", extension, "is text, not a workbook: rename it to end in .csv")
+    text = "is text, not a workbook: rename it to end in .csv"
+    return _named("csv", extension, text if head else "is empty: export or save it again")
 
 
 def _named(found: FileType, extension: str, otherwise: str) -> FileType:

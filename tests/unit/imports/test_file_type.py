@@ -21,6 +21,7 @@ def refusal(document: bytes, name: str) -> str:
     ("document", "name", "said"),
     [
         (b"Title\na\n", "a.xlsx", "is text, not a workbook: rename it to end in .csv"),
+        (b"", "a.xlsx", "is empty: export or save it again"),
         (workbook(), "a.CSV", "is a workbook: rename it to end in .xlsx"),
         (b"Title\na\n", "a.txt", "has an unsupported file type; expected .csv or .xlsx"),
         (b"Title\na\n", "csv", "has an unsupported file type; expected .csv or .xlsx"),
