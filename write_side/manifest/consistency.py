@@ -120,16 +120,21 @@ def _check_unique(value: Hashable, seen: set[Hashable], message: str) -> None:
 
 
 def _note_targets(manifest: Manifest, source: Source) -> None:
-    """Notes references to content types that only the workspace may have."""
+    """Notes content types that only the workspace may have: those of references and webhooks."""
     declared = {one.slug for one in manifest.content_types}
+
+    def check(where: Path, slug: str, consequence: str) -> None:
+        if slug not in declared:
+            text = f"no content type {slug!r} in the manifest; {consequence}"
+            source.add(where, text, is_note=True, suggestion=nearest(slug, sorted(declared)))
+
     for index, content_type in enumerate(manifest.content_types):
         for path, target in targets(content_type):
-            if target not in declared:
-                text = (
-                    f"no content type {target!r} in the manifest; apply expects it in the workspace"
-                )
-                where, meant = ("contentTypes", index, *path), nearest(target, sorted(declared))
-                source.add(where, text, is_note=True, suggestion=meant)
+            check(("contentTypes", index, *path), target, "apply expects it in the workspace")
+    for index, webhook in enumerate(manifest.webhooks):
+        for number, slug in enumerate(webhook.types):
+            where = ("webhooks", index, "types", number)
+            check(where, slug, "nothing is delivered unless the workspace has it")
 
 
 def targets(content_type: ManifestContentType) -> Iterator[tuple[Path, str]]:

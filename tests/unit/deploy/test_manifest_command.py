@@ -51,6 +51,17 @@ def test_a_valid_manifest_is_reported_as_valid(check: Path) -> None:
     assert (note["line"], note["column"], note["suggestion"]) == (7, 64, "authors")
 
 
+def test_a_webhook_for_a_content_type_that_is_not_there_is_noted(check: Path) -> None:
+    webhook = '{name: cdn, url: "https://cdn.example.com/", types: [posts, author]}'
+    check.write_text(f"{VALID.replace(', autors', '')}webhooks:\n  - {webhook}\n")
+    done = run("check", "acme.yaml")
+    assert (done.exit_code, done.stderr) == (
+        0,
+        "note: acme.yaml:10:65: webhooks[0].types[1]: no content type 'author' in the manifest; "
+        "nothing is delivered unless the workspace has it; did you mean 'authors'?\n",
+    )
+
+
 def test_an_invalid_manifest_ends_with_status_1(check: Path) -> None:
     check.write_text("workspace: acme\nname: 3\nplan: {entires: 3}\n")
     done = run("check", "acme.yaml")
