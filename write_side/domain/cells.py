@@ -41,7 +41,7 @@ Names = Mapping[str, str]
 """Id of an entry → the name to write for it; the id itself if there is none."""
 
 _NUMBER = re.compile(
-    r"([+-]?)(\d{1,3}([, \u00a0\u2009\u202f'’])\d{3}(?:\3\d{3})*|\d+)?(\.\d+)?([eE][+-]?\d+)?",
+    r"([+-]?)(\d{1,3}([, \u00a0\u2009\u202f'’])\d{3}(?:\3\d{3})*|\d++)?(\.\d++)?([eE][+-]?\d++)?",
     re.ASCII,
 )
 """Groups of three, all with the same separator: a comma, a space of any kind, an apostrophe."""

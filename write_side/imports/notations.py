@@ -13,8 +13,8 @@ from write_side.domain.definition import Field
 from write_side.imports.request import ImportRequest
 
 _DECIMAL_COMMA = re.compile(
-    r"([+-]?)(\d{1,3}(?:([. \u00a0\u2009\u202f'’])\d{3}(?:\3\d{3})*)?|\d+)?(?:,(\d+))?"
-    r"([eE][+-]?\d+)?",
+    r"([+-]?)(\d{1,3}(?:([. \u00a0\u2009\u202f'’])\d{3}(?:\3\d{3})*)?|\d++)?(?:,(\d++))?"
+    r"([eE][+-]?\d++)?",
     re.ASCII,
 )
 _DAY_FIRST = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4})(?:[ T](\d{1,2}:\d{2}.*))?", re.ASCII)
