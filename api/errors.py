@@ -151,10 +151,7 @@ class KeysUnavailable(ApiError):
 
 
 class Busy(ApiError):
-    def __init__(
-        self, message: str = "Too many files are being read and checked at the moment"
-    ) -> None:
-        super().__init__(message)
+    """The process has no room for the request at the moment."""
 
 
 class NoTemporarySpace(ApiError):

@@ -22,12 +22,12 @@ from api.http.byte_budget import ByteBudget
 from api.http.connections import listen, open_runner
 from api.http.cors import add_preflights
 from api.http.default_headers import add_default_headers
+from api.http.file_turns import add_file_turns
 from api.http.large_bodies import LargeBodies
 from api.http.open_connections import raise_open_files
 from api.http.representation import add_representation
 from api.http.request_counts import COUNTS
 from api.http.request_log import answer_errors
-from api.http.upload_slots import add_upload_slots
 from api.import_worker import ImportWorker
 from api.openapi import routes as descriptions
 from api.operations import health, metrics
@@ -132,7 +132,7 @@ def application(service: Service) -> web.Application:
     app.on_response_prepare.append(repeated.remember)
     for part in (content, changes, imports, media, locales, health, metrics, descriptions, graphql):
         app.add_routes(part.routes())
-    add_upload_slots(app)
+    add_file_turns(app)
     add_dashboard(app, service.repository.recorder)
     add_preflights(app)
     app.on_shutdown.append(_end_streams)

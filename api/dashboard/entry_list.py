@@ -12,7 +12,7 @@ from api.dashboard.dashboard_request import DashboardRequest
 from api.dashboard.page_handlers import show
 from api.dashboard.table_pages import ROWS, Paging, one_of, page_number
 from api.export.response import Kind, export_response
-from api.http.upload_slots import EXPORTING
+from api.http.file_turns import EXPORTING
 from api.operations.health import STATUS
 from api.rest import parameters
 from read_side import export
@@ -125,7 +125,7 @@ async def export_entries(request: DashboardRequest) -> web.StreamResponse:
     if form.type is None:
         raise web.HTTPNotFound
     await request.service.limits.check_cost(request.known_caller)
-    async with request.request.app[EXPORTING].slot(request.scope.workspace):
+    async with request.request.app[EXPORTING].turn(request.scope.workspace):
         return await export_response(
             request,
             form.filters,

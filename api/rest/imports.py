@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from api.context import Call
 from api.errors import BadRequest, Busy, NothingToRevert, TooManyImports, UnsupportedMedia
-from api.http.upload_slots import RECEIVING
+from api.http.file_turns import RECEIVING
 from api.import_result import ImportResult, StoredResult, result_of_report, without_positions
 from api.rest.idempotency import HEADER, command_key, digest
 from api.rest.import_form import import_options
@@ -87,12 +87,12 @@ def routes() -> list[web.RouteDef]:
 
 async def accept(call: Call) -> web.Response:
     """Responds when the file is stored; an accepted import runs even if this process ends. The body
-    is not read before a slot is free."""
+    is not read before it has a turn."""
     given = call.request.headers.get(HEADER)
     key = None if given is None else command_key(given, call.known_caller.key_id, call.scope)
     if call.request.content_type != "multipart/form-data":
         raise UnsupportedMedia(NOT_A_FORM)
-    async with call.request.app[RECEIVING].slot(call.scope.workspace):
+    async with call.request.app[RECEIVING].turn(call.scope.workspace):
         form = await FormReader(call, MOST_PARTS).read()
         if form.is_cut:
             raise BadRequest(f"The form has more than {MOST_PARTS} parts")
@@ -121,7 +121,7 @@ async def _accepted(call: Call, form: FileForm, key: str | None) -> web.Response
     except jobs.TooManyJobs as refused:
         if refused.of_workspace:
             raise TooManyImports(jobs.MOST_OF_WORKSPACE) from None
-        raise Busy from None
+        raise Busy("Too many imports are in progress") from None
     call.service.imports.wake()
     return _accepted_response(call, job_id)
 

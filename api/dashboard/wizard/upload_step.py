@@ -17,7 +17,7 @@ from api.dashboard.wizard.wizard_steps import (
     show_step,
 )
 from api.errors import FileTooLarge
-from api.http.upload_slots import RECEIVING
+from api.http.file_turns import RECEIVING
 from api.rest.multipart_form import FileForm, FormReader
 from write_side.domain.identity import BASE_LANGUAGE
 from write_side.domain.locales import check_locale
@@ -41,9 +41,9 @@ async def show_upload(request: DashboardRequest) -> web.StreamResponse:
 
 
 async def receive_upload(request: DashboardRequest) -> web.StreamResponse:
-    """Does not read the body before a slot is free."""
+    """Does not read the body before it has a turn."""
     await check_cost(request)
-    async with request.request.app[RECEIVING].slot(request.scope.workspace):
+    async with request.request.app[RECEIVING].turn(request.scope.workspace):
         form = await read_file_form(request)
         form.problem = form.problem or await _problem(request, form)
         if form.problem:

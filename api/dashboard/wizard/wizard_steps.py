@@ -10,7 +10,7 @@ from aiohttp import web
 
 from api.dashboard.dashboard_request import DashboardRequest
 from api.dashboard.page_handlers import Form, Handler, action, page, redirect, show
-from api.http.upload_slots import WORKING
+from api.http.file_turns import WORKING
 from api.rate_limits.limits import IMPORTED_ROW
 from write_side.domain.refusals import UnknownImport, UnknownUpload
 from write_side.domain.workspace import EDIT
@@ -109,7 +109,7 @@ async def _on_upload(
     """If the upload disappears meanwhile, it was imported, for example by a double click."""
     if not await is_imported(request):
         try:
-            async with request.request.app[WORKING].slot(request.scope.workspace):
+            async with request.request.app[WORKING].turn(request.scope.workspace):
                 upload = await find_upload(request.repository, request.scope, import_id(request))
                 return await handler(request, upload, *form)
         except UnknownUpload:

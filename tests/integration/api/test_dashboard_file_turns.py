@@ -1,4 +1,4 @@
-"""Limits on files in memory: above them, a request is refused and can be repeated."""
+"""Turns at files, which take memory: a request whose turn does not come can be repeated."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ import pytest
 from api.dashboard.dashboard_request import DashboardRequest
 from api.dashboard.wizard import preview_step, upload_step, wizard_steps
 from api.dashboard.wizard.upload_step import UploadForm, read_file_form
-from api.http import upload_slots
-from api.http.upload_slots import SLOTS_PER_WORKSPACE, UploadSlots
+from api.http.file_turns import PER_WORKSPACE
 from tests.integration.api.dashboard import HERE, Browser, signed_in
 from tests.integration.api.server import Server
 from tests.integration.api.wizard import Wizard, csv
@@ -22,7 +21,7 @@ from write_side.domain.refusals import StaleDecision
 from write_side.imports.uploads import find_upload
 
 FILE = csv("Title,Body", "A title,A text")
-BUSY = "Too many files are being read and checked at the moment"
+BUSY = "Too many requests are waiting for the same work"
 _HEAD = b'--b\r\nContent-Disposition: form-data; name="%s"%s\r\n\r\n'
 
 
@@ -43,10 +42,10 @@ async def _slowly(token: str, goes_on: asyncio.Event) -> AsyncIterator[bytes]:
     yield FILE + b"\r\n--b--\r\n"
 
 
-async def test_received_files_are_limited_by_slots(
+async def test_files_are_received_in_turns(
     browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upload_slots, "PATIENCE", 0.1)
+    monkeypatch.setattr("write_side.fair_queue.PATIENCE", 0.1)
     token, goes_on = await browser.token(), asyncio.Event()
     headers = {**HERE, "Content-Type": "multipart/form-data; boundary=b"}
     inside = 0
@@ -62,17 +61,17 @@ async def test_received_files_are_limited_by_slots(
         body = _slowly(token, goes_on)
         return (await browser.ask("POST", "/dashboard/imports", data=body, headers=headers)).status
 
-    slow = [asyncio.create_task(sent()) for _ in range(SLOTS_PER_WORKSPACE)]
-    await until_true(lambda: inside == SLOTS_PER_WORKSPACE)
+    slow = [asyncio.create_task(sent()) for _ in range(PER_WORKSPACE)]
+    await until_true(lambda: inside == PER_WORKSPACE)
     refused = await Wizard(browser).send(FILE)
     assert (refused.status, refused.headers["Retry-After"]) == (503, "1")
-    assert (BUSY in refused.text, inside) == (True, SLOTS_PER_WORKSPACE)
+    assert (BUSY in refused.text, inside) == (True, PER_WORKSPACE)
     goes_on.set()
     assert await asyncio.gather(*slow) == [303, 303]
     assert (await Wizard(browser).send(FILE)).status == 303
 
 
-async def test_processed_files_are_limited_by_slots(
+async def test_files_are_worked_on_in_turns(
     browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wizard, goes_on, inside = Wizard(browser), asyncio.Event(), 0
@@ -85,16 +84,16 @@ async def test_processed_files_are_limited_by_slots(
         return await find_upload(*args)
 
     monkeypatch.setattr(wizard_steps, "find_upload", slow)
-    monkeypatch.setattr(upload_slots, "PATIENCE", 0.1)
+    monkeypatch.setattr("write_side.fair_queue.PATIENCE", 0.1)
     pages = [asyncio.create_task(wizard.page(import_id, step)) for step in ("columns", "preview")]
-    await until_true(lambda: inside == SLOTS_PER_WORKSPACE)
+    await until_true(lambda: inside == PER_WORKSPACE)
     for refused in (
         await wizard.page(import_id, "preview"),
         await wizard.sent(import_id, "run", ("digest", "x")),
     ):
         assert (refused.status, refused.headers["Retry-After"]) == (503, "1")
         assert BUSY in refused.text
-    assert inside == SLOTS_PER_WORKSPACE
+    assert inside == PER_WORKSPACE
     goes_on.set()
     assert [page.status for page in await asyncio.gather(*pages)] == [200, 200]
     assert (await wizard.run(import_id)).status == 303
@@ -112,20 +111,3 @@ async def test_an_import_whose_entries_are_being_edited_reports_it(
     assert (refused.status, refused.headers["Retry-After"]) == (503, "1")
     assert "Entries of this file are being edited: try again" in refused.text
     assert "database" not in refused.text
-
-
-async def test_a_workspace_leaves_slots_to_others() -> None:
-    found = UploadSlots(3)
-    async with found.slot("acme"), found.slot("acme"), found.slot("rival"):
-        pass
-    async with found.slot("acme"), found.slot("acme"):
-        waiting = asyncio.create_task(_enter(found, "acme"))
-        async with found.slot("rival"):
-            await asyncio.sleep(0)
-            assert not waiting.done()
-    await waiting
-
-
-async def _enter(found: UploadSlots, workspace: str) -> None:
-    async with found.slot(workspace):
-        pass
