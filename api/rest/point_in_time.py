@@ -35,8 +35,8 @@ BYTES = 16 * 1024 * 1024
 """The size of the events that are folded for a list; one entry may have more."""
 RECENT = timedelta(seconds=1)
 """More than this process may be wrong about the event store's clock."""
-MILLISECOND = 0.001
-"""In seconds; afterwards no event can get the same time."""
+MILLISECOND = timedelta(milliseconds=1)
+"""Times of events are cut to it."""
 PAUSE = 0.005
 """Seconds between two looks at the appends in progress, most of which take less."""
 
@@ -209,10 +209,10 @@ async def _check_past(service: Service, at: datetime) -> None:
     # The clock may have been set forward since this process last read it.
     if at > service.access.store_time() - RECENT:
         now = await recorder.time()
-        if at > now:
+        if at >= now + MILLISECOND:
             raise future_time(at)
-        if at == now:
-            await asyncio.sleep(MILLISECOND)
+        if at >= now:
+            await asyncio.sleep(MILLISECOND.total_seconds())
     deadline = clock() + service.settings.read_your_writes
     while await recorder.is_appending(at):
         if clock() >= deadline:

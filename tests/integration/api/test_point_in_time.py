@@ -116,6 +116,18 @@ async def test_the_clock_of_the_store_decides_what_is_in_the_past(
     assert await title(client, later) == "One"
 
 
+async def test_the_present_millisecond_is_not_in_the_future(
+    client: Client, acme: Given, server: Server
+) -> None:
+    """Clocks of clients are finer than times of events."""
+    await acme.content_type()
+    Clock.time = datetime(2090, 1, 31, tzinfo=UTC)
+    await acme.entry("one")
+    await server.caught_up()
+    assert await title(client, Clock.time + timedelta(microseconds=999)) == "One"
+    assert (await at(client, Clock.time + timedelta(microseconds=1_000))).status == 400
+
+
 async def test_a_slug_finds_the_entry_that_had_it_then(
     client: Client, acme: Given, server: Server
 ) -> None:
