@@ -61,7 +61,7 @@ async def _steps(
             actor=desired.actor, workspace=desired.manifest.workspace, **definition
         )
         names = ", ".join(what.removesuffix("_entry") for what in changed)
-        steps.append(Step(f"webhook {there.name}", f"changed: {names}", change))
+        steps.append(Step(f"webhook {there.name}", f"changed: {names}", change, _off(there)))
     if declared.secret is not None and declared.secret != await _secret(desired, there.name):
         rotation = RotateWebhookSecret(
             actor=desired.actor,
@@ -71,6 +71,13 @@ async def _steps(
         )
         steps.append(Step(f"webhook {there.name}", "given its new secret", rotation))
     return steps
+
+
+def _off(webhook: Webhook) -> str:
+    if webhook.off is None:
+        return ""
+    enable = f"contentlog webhook enable {webhook.name} --workspace {webhook.workspace}"
+    return f"webhook {webhook.name} is switched off: {enable}"
 
 
 def _creation(desired: DesiredState, declared: ManifestWebhook) -> Step:

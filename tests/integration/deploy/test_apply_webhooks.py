@@ -7,6 +7,8 @@ import ipaddress
 import pytest
 
 from tests.integration.deploy.test_apply import OPERATOR, apply, told
+from write_side.commands import SwitchWebhookOff
+from write_side.dispatch import execute
 from write_side.domain.webhook import new_webhook_secret
 from write_side.manifest.diff import diff
 from write_side.manifest.loader import read_manifest
@@ -51,6 +53,17 @@ async def test_what_has_changed_is_named(repository: Repository) -> None:
     manifest = await snapshot(repository, "acme")
     [webhook] = manifest.webhooks
     assert (webhook.types, webhook.include, webhook.secret) == (("posts",), "entry", None)
+
+
+async def test_a_changed_endpoint_that_is_off_is_said_to_be_off(repository: Repository) -> None:
+    await apply(repository, f"{HEAD}{SEARCH}}}]}}")
+    off = SwitchWebhookOff(actor=OPERATOR, workspace="acme", name="search", reason="it is gone")
+    await execute(off, repository)
+    changed = f"{HEAD}{SEARCH}, types: [posts]}}]}}"
+    assert await apply(repository, changed) == [
+        "webhook search is switched off: contentlog webhook enable search --workspace acme"
+    ]
+    assert (await snapshot(repository, "acme")).webhooks[0].types == ("posts",)
 
 
 async def test_only_prune_removes_an_endpoint(repository: Repository) -> None:
