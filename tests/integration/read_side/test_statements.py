@@ -559,16 +559,41 @@ VALUES: dict[str, list[Any]] = {
 }
 
 
+OF_ENTRY = "entry_value_production_position_list_idx"
+BY_KEY_INDEX = "entry_value_production_list_key_expr_workspace_environment__idx"
+OF_VALUES = {
+    "drop_entry_values": (OF_ENTRY, ("position",)),
+    "drop_values": (BY_KEY_INDEX, ("list =", "key =", '~ "position"')),
+    "drop_lists": (OF_ENTRY, ("position", "list")),
+}
+
+
+@pytest.mark.parametrize("entries", [0, 1_000])
 @pytest.mark.parametrize("mode", PLANS)
 @pytest.mark.parametrize("name", VALUES)
 async def test_values_of_an_entry_are_found_by_their_index(
-    name: str, mode: str, filled: Connection
+    name: str, mode: str, entries: int, filled: Connection, module_database_url: str
 ) -> None:
-    await filled.execute("BEGIN")
-    plan = await explained(filled, mode, PROJECTOR[name], VALUES[name])
-    await filled.execute("ROLLBACK")
-    values = [node for node in scans(plan) if node["Relation Name"].startswith("entry_value_p")]
-    assert {node["Index Name"] for node in values} == {"entry_value_production_position_list_idx"}
+    """Also where samples of the table suggest few ``entries`` with many values each."""
+    owner = await asyncpg.connect(
+        owner_of(module_database_url), server_settings={"search_path": LIVE}
+    )
+    transaction = owner.transaction()
+    await transaction.start()
+    try:
+        await owner.execute(
+            f"ALTER TABLE entry_value_production ALTER position SET (n_distinct = {entries})"
+        )
+        await owner.execute("ANALYZE entry_value_production")
+        plan = await explained(owner, mode, PROJECTOR[name], VALUES[name])
+    finally:
+        await transaction.rollback()
+        await owner.close()
+    [values] = [node for node in scans(plan) if node["Relation Name"].startswith("entry_value_p")]
+    index, compared = OF_VALUES[name]
+    assert values["Index Name"] == index
+    for one in compared:
+        assert one in values["Index Cond"]
 
 
 SMALL = ("content_type", "entry_count")
