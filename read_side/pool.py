@@ -39,6 +39,8 @@ _NAMES = {text: name for name, text in statements("read_side").items()}
 _CUSTOM_PLANS = "SET plan_cache_mode = force_custom_plan"
 _STAMP = statement("read_side", "stamp")
 _ARRAY_TYPES = statement("read_side", "array_types")
+# Of the schema that has the name now, whatever the moment of the transaction.
+_MODEL = "SELECT to_regnamespace('read_model')::oid"
 REFUSALS = (NotFound, InvalidQuery, IncompleteIndex)
 T = TypeVar("T")
 
@@ -69,6 +71,8 @@ class Pool:
         self._patience = patience
         self._connecting = min(CONNECTING, patience)
         self.learned = learned
+        self.model: int | None = None
+        """The schema of the live read model, when it was last looked up."""
         self._idle: list[Connection] = []
         self._open: set[Connection] = set()
         self._free = asyncio.Semaphore(SIZE)
@@ -175,10 +179,15 @@ async def open_pool(
 
 @asynccontextmanager
 async def moment(pool: Pool) -> AsyncIterator[Connection]:
-    """A connection whose statements all read at one moment. Raises ReadModelUnavailable."""
+    """A connection whose statements all read at one moment. Raises ReadModelUnavailable, also at
+    the end, if another read model has become the live one: what was read is not to be used then."""
     try:
-        async with pool.acquire() as connection, _moment(connection):
-            yield connection
+        async with pool.acquire() as connection:
+            model = await connection.fetchval(_MODEL)
+            async with _moment(connection):
+                yield connection
+            if model != await connection.fetchval(_MODEL):
+                raise ReadModelUnavailable
     except Exception as error:
         if is_transient(error):
             raise ReadModelUnavailable from error
@@ -195,17 +204,28 @@ async def at_one_moment(
     """What several statements read at one moment, in a turn of the workspace; after a transient
     fault they are tried again.
 
+    Each statement looks up its tables when it begins. If another read model has become the live
+    one, they may be tables that were filled after the moment, so the statements are tried again.
+
     Raises ReadModelUnavailable, Overloaded, and what ``read`` refuses.
     """
 
     async def attempt() -> T | _Refusal:
         async with pool.acquire() as connection:
-            # A refusal must not cost the connection.
-            try:
-                async with _moment(connection):
-                    return await read(connection)
-            except REFUSALS as refusal:
-                return _Refusal(refusal)
+            while True:
+                model = pool.model or await connection.fetchval(_MODEL)
+                result = await read_once(connection)
+                pool.model = await connection.fetchval(_MODEL)
+                if pool.model == model:
+                    return result
+
+    async def read_once(connection: Connection) -> T | _Refusal:
+        # A refusal must not cost the connection.
+        try:
+            async with _moment(connection):
+                return await read(connection)
+        except REFUSALS as refusal:
+            return _Refusal(refusal)
 
     with tracing.span("queries read_model", "client", _DATABASE):
         async with pool.queries.turn(workspace):

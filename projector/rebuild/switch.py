@@ -1,8 +1,9 @@
 """Brings a read model that is not live up to date with the log, and switches to it while reads
 continue.
 
-Renaming schemas locks no table: a read that has begun ends on the old read model, and the next one
-uses the new one, which is at least as current. On Citus, reads wait for the renaming (ADR 59).
+Renaming schemas locks no table: a statement that has begun ends on the old read model, and the next
+one uses the new one, which is at least as current. A transaction of several statements that meets
+the renaming is repeated (read_side.pool). On Citus, reads wait for the renaming (ADR 59).
 """
 
 from __future__ import annotations

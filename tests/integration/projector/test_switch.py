@@ -21,6 +21,8 @@ from projector.rebuild.replay import Replay
 from projector.rebuild.switch import TO_NEXT, terminated_after
 from projector.writer import Writer
 from read_side.notices import CHANNEL, Notice, decode_notice
+from read_side.pool import Pool, at_one_moment, moment, open_pool
+from read_side.refusals import EntryNotFound, ReadModelUnavailable
 from read_side.schema import DISCARDED, LIVE, NEXT, PREVIOUS
 from tests.databases import RUNTIME
 from tests.integration.live_projector import (
@@ -64,6 +66,50 @@ async def doing(*deeds: object) -> AsyncIterator[None]:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@pytest.mark.parametrize("is_refused", [False, True])
+async def test_a_read_of_several_statements_is_of_one_read_model(
+    given: Given, database_url: str, is_refused: bool
+) -> None:
+    """Each statement looks up its tables, so the later ones read the new read model, in which the
+    transaction's snapshot has no rows."""
+    await given.magazine()
+    await given.entry("first")
+    await project_all(database_url, database_url)
+    attempts: list[tuple[int, int]] = []
+
+    async def read(connection: Connection) -> tuple[int, int]:
+        first = await connection.fetchval(COUNT)
+        if not attempts:
+            await rebuild(database_url)
+        attempts.append((first, await connection.fetchval(COUNT)))
+        if is_refused and not attempts[-1][1]:
+            raise EntryNotFound
+        return attempts[-1]
+
+    async with open_pool(database_url) as pool:
+        for _ in range(2):
+            assert await at_one_moment(pool, "acme", read) == (1, 1)
+    assert attempts == [(1, 0), (1, 1), (1, 1)]
+
+
+async def test_a_large_page_that_two_read_models_may_be_mixed_in_is_not_used(
+    given: Given, database_url: str
+) -> None:
+    await given.magazine()
+
+    async def read(pool: Pool, *, switches: bool) -> int:
+        async with moment(pool) as connection:
+            if switches:
+                await connection.fetchval(POSITION)
+                await rebuild(database_url)
+            return int(await connection.fetchval(COUNT))
+
+    async with open_pool(database_url) as pool:
+        with pytest.raises(ReadModelUnavailable):
+            await read(pool, switches=True)
+        assert await read(pool, switches=False) == 0
 
 
 @pytest.mark.slow
