@@ -41,6 +41,12 @@ _TIMESTAMP = f"{_TAG}timestamp"
 _MAPPING = f"{_TAG}map"
 _SEQUENCE = f"{_TAG}seq"
 _JSON = "json"
+_PLAINER = {
+    "found character that cannot start any token": "found a character that cannot begin a value: "
+    "write text in quotes, and indent with spaces, not tabs",
+    "but found another document": "a second document begins; expected one",
+}
+"""What libyaml says, in other words."""
 _NAME = re.compile(r"'[^'<\s]{4,}'")
 """What YAML reads as the name of an alias or a tag may be a secret. Names of tokens are shown."""
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]]|[^\s{}\[\],:"]+', re.DOTALL)
@@ -53,8 +59,11 @@ def read_values(document: bytes, source: Source, *, is_json: bool) -> Any:
         node = _json_node(document) if is_json else _yaml_node(document, source)
         return _Values(source).value(node, ()) if node else None
     except yaml.MarkedYAMLError as error:
-        message = _NAME.sub("'…'", str(error.problem))
+        message = _NAME.sub("'…'", _PLAINER.get(str(error.problem), str(error.problem)))
         raise _unreadable(source, message, error.problem_mark) from None
+    except yaml.reader.ReaderError as error:
+        reason = f"cannot be read: {error.reason} (byte {error.position})"
+        raise _unreadable(source, reason) from None
     except msgspec.DecodeError as error:
         raise _unreadable(source, f"not JSON: {error}", _mark_of(error, document)) from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:

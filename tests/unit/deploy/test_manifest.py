@@ -122,7 +122,8 @@ def test_an_absent_plan_is_unchanged() -> None:
             "workspace: acme\nname: !loud Acme",
             "2:7: name: has a tag, which is not supported; write ",
         ),
-        ("\t{}", "1:1: found character that cannot start any token"),
+        ("\t{}", "1:1: found a character that cannot begin a value: write text in quotes, and "),
+        ("workspace: acme\n---\nname: Acme\n", "2:1: a second document begins; expected one"),
         ("", " is empty; expected a mapping with workspace and name"),
         ("[]", "1:1: is a list; expected a mapping with workspace and name"),
         ("workspace: acme", "1:1: the key 'name' is missing"),
@@ -193,6 +194,14 @@ def test_an_absent_plan_is_unchanged() -> None:
 )
 def test_errors_are_reported_with_their_place(text: str, said: str) -> None:
     assert refused(text).startswith(said)
+
+
+def test_a_manifest_that_is_not_utf_8_is_refused_with_the_place() -> None:
+    with pytest.raises(ManifestError) as refusal:
+        read_manifest("name: Café\n".encode("latin-1"), "acme.yaml")
+    assert str(refusal.value) == (
+        "acme.yaml: cannot be read: incomplete UTF-8 octet sequence (byte 9)"
+    )
 
 
 SEVERAL = """\
