@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from graphql import (
     OperationDefinitionNode,
@@ -20,6 +22,7 @@ from api.graphql.document_limits import (
     FIELDS,
     RULES,
     SELECTIONS,
+    VALIDATION,
     check_document,
     fragments_of,
 )
@@ -260,3 +263,14 @@ def test_a_list_of_the_past_costs_more_with_each_entry_of_its_page() -> None:
     cost_of(pages(8, 100, ", asOf: $at"), at="2026-01-31")
     assert "costs" in refusal(pages(9, 100, ", asOf: $at"), at="2026-01-31")
     cost_of(pages(50, 1, ", asOf: $at"), at="2026-01-31")
+
+
+def test_an_argument_is_refused_for_its_first_error_alone() -> None:
+    unknown = ", ".join(f"title{n}: 1" for n in range(900))
+    query = f"mutation {{ a: createContentEntry(input: {{{unknown}}}) {{ success }} "
+    query += "b: deleteContentEntry(id: {}) { success } }"
+    started = time.process_time()
+    errors = validate(schema._schema, parse(query), VALIDATION)
+    assert ["contentTypeSlug" in errors[0].message, "ID cannot" in errors[1].message] == [True] * 2
+    assert len(errors) == 2
+    assert time.process_time() - started < 1
