@@ -66,6 +66,9 @@ class FirstErrorRule(ValuesOfCorrectTypeRule):
             return SKIP
 
     def report_error(self, error: GraphQLError) -> None:
+        if isinstance(error.original_error, ValueError):
+            # An integer of more digits than Python reads.
+            error = GraphQLError("Int cannot represent a number of this length", error.nodes)
         super().report_error(error)
         raise self.Found
 

@@ -274,3 +274,10 @@ def test_an_argument_is_refused_for_its_first_error_alone() -> None:
     assert ["contentTypeSlug" in errors[0].message, "ID cannot" in errors[1].message] == [True] * 2
     assert len(errors) == 2
     assert time.process_time() - started < 1
+
+
+def test_a_number_with_more_digits_than_python_reads_is_an_error_of_the_query() -> None:
+    query = "{ contentEntries(limit: %s) { data { id } } }" % ("9" * 5_000)
+    [error] = validate(schema._schema, parse(query), VALIDATION)
+    assert error.message == "Int cannot represent a number of this length"
+    assert error.original_error is None
