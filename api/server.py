@@ -15,6 +15,9 @@ from contextlib import (
 from aiohttp import web
 
 from api.auth.access import Access
+from api.changes import endpoint as changes
+from api.changes.open_streams import OpenStreams
+from api.changes.tokens import ChangeTokens
 from api.context import SERVICE, Service
 from api.dashboard.routes import add_dashboard
 from api.graphql import handler as graphql
@@ -28,17 +31,16 @@ from api.http.open_connections import raise_open_files
 from api.http.representation import add_representation
 from api.http.request_counts import COUNTS
 from api.http.request_log import answer_errors
-from api.import_worker import ImportWorker
+from api.imports import endpoints as imports
+from api.imports.worker import ImportWorker
 from api.openapi import routes as descriptions
 from api.operations import health, metrics
 from api.operations.health import STATUS, StatusCache
 from api.operations.metrics import count_replica_read
 from api.rate_limits.leases import Leases
 from api.rate_limits.limits import Limits
-from api.rest import changes, content, imports, locales, media
-from api.rest.change_tokens import ChangeTokens
+from api.rest import content, locales, media
 from api.rest.cursors import Cursors
-from api.rest.open_streams import OpenStreams
 from api.rest.positions import Positions
 from api.rest.repeated_read import REPEATED_READS, RepeatedReads
 from api.rest.response_cache import ResponseCache

@@ -12,12 +12,12 @@ import contextlib
 
 from aiohttp import web
 
+from api.changes.stream import COMMENT, EVENT_STREAM
 from api.dashboard.dashboard_request import DashboardRequest, NoSession, check_session
 from api.errors import ApiError
 from api.http.connections import Connection
 from api.http.request_log import SECONDS
 from api.operations.health import STATUS
-from api.rest.change_stream import COMMENT, EVENT_STREAM
 from api.rest.request_checks import check_permission
 from read_side.change_tail import Arrivals
 from read_side.changes import ChangeRecord, Selection

@@ -20,8 +20,10 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from api.changes.bodies import CaughtUp, ChangesBody
 from api.graphql.handler import GraphQLAnswer
 from api.graphql.request import GraphQLRequest
+from api.imports.endpoints import AcceptedImportBody, ImportStatusBody
 from api.openapi.filters import built_in_parameters, filter_schemas, sort_parameter
 from api.openapi.responses import (
     expand_groups,
@@ -33,8 +35,6 @@ from api.openapi.responses import (
 )
 from api.operations.health import Readiness
 from api.rest import wire
-from api.rest.change_bodies import CaughtUp, ChangesBody
-from api.rest.imports import AcceptedImportBody, ImportStatusBody
 
 Operation = dict[str, Any]
 _BODIES: tuple[type[Struct], ...] = (

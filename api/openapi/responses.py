@@ -15,15 +15,15 @@ import msgspec
 from aiohttp import web
 
 from api import errors
+from api.changes.pages import UNKNOWN_AFTER, includes_entries, kinds
 from api.http.connections import BAD_URL
 from api.http.representation import READ, VARY
+from api.imports.endpoints import NOT_A_FORM, NOT_DONE, NOTHING
+from api.imports.form import MISSING as MISSING_PARTS
 from api.rest import parameters, wire
-from api.rest.change_pages import UNKNOWN_AFTER, includes_entries, kinds
 from api.rest.content import FIELDS, MISSING
 from api.rest.cursors import Cursors
 from api.rest.idempotency import command_key
-from api.rest.import_form import MISSING as MISSING_PARTS
-from api.rest.imports import NOT_A_FORM, NOT_DONE, NOTHING
 from api.rest.include_paths import parse_include
 from api.rest.includes import too_many_included
 from api.rest.request_body import DAMAGED, NOT_OURS

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from msgspec import Struct
 
-from api.rest.change_tokens import ChangeTokens
+from api.changes.tokens import ChangeTokens
 from api.webhooks.message import sample_message
 from api.webhooks.sender import open_sender
 from read_side.changes import position_before

@@ -16,7 +16,7 @@ from deploy.settings import Settings
 from write_side.waiting import wait_until_set
 
 if TYPE_CHECKING:
-    from api.rest.change_bodies import Change, ChangeView
+    from api.changes.bodies import Change, ChangeView
     from write_side.domain.identity import Scope
 
 NOW = "now"
@@ -67,8 +67,8 @@ def changes_command(
 @contextlib.asynccontextmanager
 async def _view(found: Databases, scope: Scope, type_slug: str | None) -> AsyncIterator[ChangeView]:
     """Raises the refusals of an unknown workspace or environment."""
-    from api.rest.change_bodies import ChangeView
-    from api.rest.change_tokens import ChangeTokens
+    from api.changes.bodies import ChangeView
+    from api.changes.tokens import ChangeTokens
     from read_side.changes import Selection
     from write_side.handlers.checks import check_scope
     from write_side.store.access import token_key

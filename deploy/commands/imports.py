@@ -22,7 +22,7 @@ from write_side.imports.request import REPEATS, ImportRequest
 from write_side.imports.table import DELIMITERS, Choice, fingerprint_of
 
 if TYPE_CHECKING:
-    from api.import_result import ImportResult
+    from api.imports.result import ImportResult
     from write_side.domain.definition import Field
     from write_side.imports.preview import Preview
     from write_side.imports.report import RevertReport, RevertReportEntry
@@ -159,7 +159,7 @@ async def _import(
     split: bool,
 ) -> None:
     """Raises Failed if nothing is imported because of errors or repeats."""
-    from api.import_result import with_file
+    from api.imports.result import with_file
     from write_side.handlers.checks import check_scope
     from write_side.handlers.imports import check_import_id
     from write_side.imports.columns import MappingRefused
@@ -251,7 +251,7 @@ async def _dry_run(
     repository: Repository, table: Table, request: ImportRequest, *, split: bool
 ) -> tuple[ImportResult, Preview | None]:
     """The report, with the preview unless the import has already run."""
-    from api.import_result import result_of_preview, result_of_report
+    from api.imports.result import result_of_preview, result_of_report
     from write_side.imports.check import check
     from write_side.imports.report import earlier_report
     from write_side.imports.split import parts_before
@@ -266,7 +266,7 @@ async def _dry_run(
 
 
 async def _run_split(repository: Repository, table: Table, request: ImportRequest) -> ImportResult:
-    from api.import_result import result_of_split
+    from api.imports.result import result_of_split
     from write_side.domain.entry_changes import actor_name
     from write_side.imports.split import run_split
 
@@ -293,7 +293,7 @@ async def _run(
     repository: Repository, table: Table, request: ImportRequest, *, split: bool
 ) -> tuple[ImportResult, Preview | None]:
     """The report, with the preview if the import is refused."""
-    from api.import_result import result_of_preview, result_of_report
+    from api.imports.result import result_of_preview, result_of_report
     from write_side.imports.importer import (
         PreviewOutdated,
         RepeatsUndecided,
@@ -404,7 +404,7 @@ async def _revert(
 ) -> None:
     """Raises UnknownImport, also if the import is not in the given workspace and environment, and
     UnknownWorkspace."""
-    from api.import_result import result_of_revert
+    from api.imports.result import result_of_revert
     from write_side.domain.identity import Scope
     from write_side.domain.refusals import UnknownImport
     from write_side.handlers.imports import check_import_id

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from api.rest import multipart_form
+from api.imports import multipart_form
 from tests.conformance.cases import Case, Request, ask, get, post, table
 from tests.conformance.client import Asker
 from tests.conformance.expectations import (

@@ -10,7 +10,7 @@ from api.dashboard.page_handlers import Form, redirect, show
 from api.dashboard.table_pages import ROWS, Paging, one_of, page_number, tabs
 from api.dashboard.wizard import wizard_steps
 from api.dashboard.wizard.wizard_steps import requested_report, result_link
-from api.import_result import result_of_report, without_positions
+from api.imports.result import result_of_report, without_positions
 from read_side.lookups import import_runs
 from write_side.domain.workspace import EDIT, OPERATE
 from write_side.imports.report import Report, revert_import

@@ -18,7 +18,7 @@ from api.dashboard.wizard.wizard_steps import (
 )
 from api.errors import FileTooLarge
 from api.http.file_turns import RECEIVING
-from api.rest.multipart_form import FileForm, FormReader
+from api.imports.multipart_form import FileForm, FormReader
 from write_side.domain.identity import BASE_LANGUAGE
 from write_side.domain.locales import check_locale
 from write_side.domain.refusals import InvalidEntry

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from api.rest import change_pages, change_stream
+from api.changes import pages
 from read_side import change_tail
 from tests.integration.api.event_stream import streaming
 from tests.integration.api.server import Client, Server, serving
@@ -104,14 +104,14 @@ async def test_current_is_read_for_all_streams_together(
     server: Server, posts: Given, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reads = 0
-    read = change_pages.current_entries
+    read = pages.current_entries
 
     async def counted(*given: Any) -> Any:
         nonlocal reads
         reads += 1
         return await read(*given)
 
-    monkeypatch.setattr(change_stream, "current_entries", counted)
+    monkeypatch.setattr("api.changes.stream.current_entries", counted)
     async with (
         streaming(server, "after=now&include=entry") as first,
         streaming(server, "after=now&include=entry", PUBLISHED) as second,
@@ -128,7 +128,7 @@ async def test_current_is_read_for_all_streams_together(
 async def test_entries_that_are_large_together_are_read_by_each_stream(
     server: Server, posts: Given, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("api.rest.change_pages.CURRENT_BYTES", 10_000)
+    monkeypatch.setattr("api.changes.pages.CURRENT_BYTES", 10_000)
     async with streaming(server, "after=now&include=entry") as stream:
         await stream.until_caught_up()
         await _imported(posts, [f"n{number}" for number in range(9)], "x" * 4_000)
@@ -277,7 +277,7 @@ async def test_a_revoked_key_gets_nothing_more(server: Server, posts: Given) -> 
 async def test_a_comment_is_sent_while_nothing_happens(
     server: Server, posts: Given, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(change_stream, "SILENCE", 0.05)
+    monkeypatch.setattr("api.changes.stream.SILENCE", 0.05)
     async with streaming(server, "after=now") as stream:
         await stream.until_caught_up()
         began = time.monotonic()
@@ -295,7 +295,7 @@ async def test_a_comment_is_sent_while_nothing_happens(
 async def test_a_client_that_reads_keeps_its_stream_while_many_changes_arrive_at_once(
     server: Server, client: Client, posts: Given, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(change_stream, "MOST_WAITING", 3)
+    monkeypatch.setattr("api.changes.stream.MOST_WAITING", 3)
     monkeypatch.setattr(change_tail, "AT_ONCE", 2)
     async with streaming(server, "after=now&include=entry") as stream:
         await stream.until_caught_up()
@@ -309,7 +309,7 @@ async def test_a_client_that_reads_keeps_its_stream_while_many_changes_arrive_at
 async def test_a_client_that_does_not_read_is_disconnected(
     server: Server, posts: Given, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(change_stream, "MOST_WAITING", 3)
+    monkeypatch.setattr("api.changes.stream.MOST_WAITING", 3)
     reader, writer = await asyncio.open_connection(*_address(server))
     query = "GET /v1/changes?after=now&include=entry HTTP/1.1\r\nHost: x\r\n"
     head = f"{query}Authorization: Bearer secret-of-acme\r\nAccept: text/event-stream\r\n\r\n"

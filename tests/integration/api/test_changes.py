@@ -203,7 +203,7 @@ async def test_current_is_the_entry_as_it_can_be_read_now(
 async def test_a_page_of_large_entries_has_fewer_changes(
     server: Server, client: Client, posts: Given, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("api.rest.change_pages.CURRENT_BYTES", 100_000)
+    monkeypatch.setattr("api.changes.pages.CURRENT_BYTES", 100_000)
     for slug in "abcde":
         await posts.entry(slug, fields=raws(body="x" * 40_000))
     await server.caught_up()

@@ -10,7 +10,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from api.rest import multipart_form
+from api.imports import multipart_form
 from tests.integration.api.dashboard import HERE, Browser, signed_in
 from tests.integration.api.server import Server, serving
 from tests.integration.api.wizard import Wizard, csv, multipart

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import xlsxwriter
 
-from api.rest import multipart_form
+from api.imports import multipart_form
 from tests.contract import Contract
 from tests.integration.api.import_requests import GOOD, PATH, accepted, done, ended, form, send
 from tests.integration.api.server import Answer, Client, Server

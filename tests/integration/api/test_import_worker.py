@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from api import import_worker
-from api.import_worker import GIVEN_UP, ImportWorker
+from api.imports import worker
+from api.imports.worker import GIVEN_UP, ImportWorker
 from tests.integration.live_projector import connected
 from tests.integration.write_side import import_fixtures
 from tests.integration.write_side.import_fixtures import OPERATOR, SCOPE, entries
@@ -99,9 +99,7 @@ async def test_an_import_that_always_kills_its_process_is_abandoned(
 ) -> None:
     job_id = await accepted(magazine)
     async with connected(database_url) as connection:
-        await connection.execute(
-            "UPDATE write_side.import_job SET attempts = $1", import_worker.ATTEMPTS
-        )
+        await connection.execute("UPDATE write_side.import_job SET attempts = $1", worker.ATTEMPTS)
     await ImportWorker(magazine).work()
     found = await status(magazine, job_id)
     assert (found.state, found.message) == ("refused", GIVEN_UP)
@@ -117,7 +115,7 @@ async def test_an_unexpected_failure_is_tried_again(
         raise RuntimeError("unforeseen")
 
     with monkeypatch.context() as patch:
-        patch.setattr(import_worker, "check", failing)
+        patch.setattr(worker, "check", failing)
         await ImportWorker(magazine).work()
     assert (await status(magazine, job_id)).state == "checking"
     assert await jobs.claim_job(magazine, new_id()) is None, "not at once"
@@ -137,7 +135,7 @@ async def test_a_stopped_worker_releases_its_import(
         reading.set()
         await asyncio.Event().wait()
 
-    monkeypatch.setattr(import_worker, "read_file", slow)
+    monkeypatch.setattr(worker, "read_file", slow)
     async with ImportWorker(magazine).running():
         await reading.wait()
     taken = await jobs.claim_job(magazine, new_id())

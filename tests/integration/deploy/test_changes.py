@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from api.rest.change_bodies import Change, ChangeView
+from api.changes.bodies import Change, ChangeView
 from deploy.commands import changes
 from deploy.databases import Databases
 from tests.integration.live_projector import projecting

@@ -13,10 +13,10 @@ from openapi_spec_validator import validate
 
 import api
 from api.errors import STATUS
+from api.imports.form import OPTIONS, READING
 from api.openapi.document import document
 from api.openapi.responses import REFUSALS, source
 from api.rest.idempotency import HEADER as IDEMPOTENCY
-from api.rest.import_form import OPTIONS, READING
 from api.rest.positions import HEADER as POSITION
 
 DOCUMENT = document()

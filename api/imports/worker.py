@@ -16,7 +16,7 @@ import structlog
 from msgspec import Struct
 from msgspec.structs import replace
 
-from api.import_result import ImportResult, result_of_preview, result_of_report, with_file
+from api.imports.result import ImportResult, result_of_preview, result_of_report, with_file
 from api.rate_limits.limits import IMPORTED_ROW, PROJECTED_BYTES, SECOND
 from write_side import tracing
 from write_side.domain.identity import new_id

@@ -10,7 +10,7 @@ from msgspec.structs import FieldInfo, fields
 
 from api.context import Call
 from api.errors import BadRequest
-from api.rest.multipart_form import FileForm
+from api.imports.multipart_form import FileForm
 from write_side.domain.events import STATUSES
 from write_side.domain.locales import check_locale
 from write_side.domain.refusals import shortened

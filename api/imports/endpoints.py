@@ -1,4 +1,4 @@
-"""Imports over HTTP: a file is accepted at once and imported by ``api.import_worker``."""
+"""Imports over HTTP: a file is accepted at once and imported by ``api.imports.worker``."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from msgspec.structs import replace
 from api.context import Call
 from api.errors import BadRequest, Busy, NothingToRevert, TooManyImports, UnsupportedMedia
 from api.http.file_turns import RECEIVING
-from api.import_result import ImportResult, StoredResult, result_of_report, without_positions
+from api.imports.form import import_options
+from api.imports.multipart_form import FileForm, FormReader
+from api.imports.result import ImportResult, StoredResult, result_of_report, without_positions
 from api.rest.idempotency import HEADER, command_key, digest
-from api.rest.import_form import import_options
 from api.rest.kept_response import json_response
-from api.rest.multipart_form import FileForm, FormReader
 from api.rest.positions import HEADER as POSITION
 from api.rest.request_checks import check_edit, with_checks
 from write_side.domain.identity import PRODUCTION, new_id

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from aiohttp import web
 
+from api.changes.bodies import ChangesBody
+from api.changes.pages import ChangesRequest, first_page, with_current
+from api.changes.stream import stream_changes, wants_stream
 from api.context import Call
-from api.rest.change_bodies import ChangesBody
-from api.rest.change_pages import ChangesRequest, first_page, with_current
-from api.rest.change_stream import stream_changes, wants_stream
 from api.rest.kept_response import add_position, json_response
 from api.rest.request_checks import check_read, with_checks
 

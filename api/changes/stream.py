@@ -13,20 +13,20 @@ from collections.abc import Sequence
 from aiohttp import web
 
 from api.auth.keys import secret_of
-from api.context import Call
-from api.errors import ApiError
-from api.http.connections import Connection
-from api.http.representation import accepted, qualities
-from api.http.request_log import SECONDS
-from api.rest import wire
-from api.rest.change_bodies import CaughtUp, Change, Current
-from api.rest.change_pages import (
+from api.changes.bodies import CaughtUp, Change, Current
+from api.changes.pages import (
     ChangesRequest,
     TooLarge,
     current_entries,
     first_page,
     with_current,
 )
+from api.context import Call
+from api.errors import ApiError
+from api.http.connections import Connection
+from api.http.representation import accepted, qualities
+from api.http.request_log import SECONDS
+from api.rest import wire
 from api.rest.request_checks import check_read, resolve_environment
 from read_side.change_tail import Arrivals
 from read_side.changes import MOST, ChangePage, ChangeRecord, changes_after
