@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 from msgspec import Struct
 
@@ -24,6 +24,7 @@ from read_side.schema import (
     described,
 )
 from write_side.postgres.connection import Connection, connected
+from write_side.postgres.leader_watch import FAULTS
 from write_side.verification.claim_check import Difference, claim_differences
 from write_side.verification.claim_repair import repair
 
@@ -76,7 +77,8 @@ async def rebuild(
         if not accept_differences and not live.is_empty:
             _refuse_differences(live, found)
         await candidate.go_live(TO_NEXT, operation)
-        await drop(model, DISCARDED)
+        with suppress(*FAULTS):  # the switch is done, and the next rebuild drops it too
+            await drop(model, DISCARDED)
         return RebuildResult(candidate.checkpoint.position, found, live.not_comparable)
 
 

@@ -112,6 +112,23 @@ async def test_a_large_page_that_two_read_models_may_be_mixed_in_is_not_used(
         assert await read(pool, switches=False) == 0
 
 
+async def test_a_rebuild_whose_connection_is_lost_after_the_switch_is_done(
+    given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await given.magazine()
+    await rebuild(database_url)
+    drops: list[str] = []
+
+    async def drop_once(_connection: Connection, name: str) -> None:
+        drops.append(name)
+        if len(drops) > 1:
+            raise ConnectionResetError
+
+    monkeypatch.setattr(module, "drop", drop_once)
+    assert (await rebuild(database_url)).position == await head_of(database_url)
+    assert drops == [DISCARDED, DISCARDED]
+
+
 @pytest.mark.slow
 async def test_readers_and_writers_notice_nothing(given: Given, database_url: str) -> None:
     """No read is empty, fails or shrinks; each create is to be read soon, across three switches."""
