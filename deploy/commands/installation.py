@@ -145,7 +145,8 @@ def _status_text(status: dict[str, Any]) -> str:
     ]
     if work := status["rebuild"]:
         lines.append(
-            f"{work['name']:11} {work['phase']}, {work['done']:,} of {work['total']:,}, "
+            f"{work['name']:11} {work['phase'] or 'starting'}, "
+            f"{work['done']:,} of {work['total']:,}, "
             f"for {work['seconds']:.0f} s"
         )
     if len(status["readModels"]) > 1:

@@ -301,6 +301,14 @@ async def test_an_installation_without_rebuild_tables_is_rebuilt(
     assert run("status").exit_code == 0
 
 
+async def test_status_says_that_a_rebuild_is_starting(run: Run, database_url: str) -> None:
+    async with open_connection("", database_url) as connection:
+        await connection.execute(
+            "INSERT INTO projector.work (name, phase, done, total) VALUES ('rebuild', '', 0, 0)"
+        )
+    assert re.fullmatch(r"rebuild     starting, 0 of 0, for \d+ s", said(run("status"))[-1])
+
+
 async def test_status_reports_an_event_that_cannot_be_read(run: Run, database_url: str) -> None:
     async with open_connection("", owner_of(database_url)) as connection:
         for position, state in ((1, "not json"), (2, '{"at": 7}')):
