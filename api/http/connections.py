@@ -29,7 +29,7 @@ from aiohttp.http_parser import RawRequestMessage
 from aiohttp.streams import StreamReader
 
 from api.context import LIMIT_STATUS, SERVICE
-from api.errors import MAX_HEADER, MAX_TARGET, BadRequest, error_response
+from api.errors import MAX_HEADER, MAX_HEADERS, MAX_TARGET, BadRequest, error_response
 from api.http.client_address import client
 from api.http.large_bodies import response_sent
 from api.http.open_connections import OpenConnections, most_connections
@@ -73,6 +73,7 @@ class Connection(web.RequestHandler):
         self._finished: asyncio.Future[None] | None = None
         self._silent_since: float | None = None  # opened, and nothing received yet
         self._head_since: float | None = None
+        self._head_size = 0  # bytes that may be of an unfinished head
         self._late: asyncio.TimerHandle | None = None
         self._stuck: asyncio.TimerHandle | None = None
         self.on_lost: Callable[[], None] | None = None
@@ -81,7 +82,7 @@ class Connection(web.RequestHandler):
 
     def begin(self, body: StreamReader) -> None:
         """The head of a request was read."""
-        self._busy, self._body, self._head_since = True, body, None
+        self._busy, self._body, self._head_since, self._head_size = True, body, None, 0
         self._others.busy(self)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -96,7 +97,13 @@ class Connection(web.RequestHandler):
         self._silent_since = None
         idle = not self._busy and (self._body is None or self._body.is_eof())
         super().data_received(data)
-        if idle and self._patience and self._head_since is None:
+        if not idle:
+            return
+        self._head_size += len(data)
+        if self._head_size > MAX_TARGET + MAX_HEADERS:
+            # If the head is complete, its request begins before.
+            asyncio.get_running_loop().call_soon(self._check_head_size)
+        if self._patience and self._head_since is None:
             self._head_since = asyncio.get_running_loop().time()
             if self._late is None:
                 self._late = _later(self._patience, self._check_head)
@@ -224,6 +231,10 @@ class Connection(web.RequestHandler):
         else:
             self.force_close()
 
+    def _check_head_size(self) -> None:
+        if self._head_size > MAX_TARGET + MAX_HEADERS:
+            self.force_close()
+
     def _check_reading(self, before: int | None = None) -> None:
         """Disconnects a client that reads its response more slowly than ``SLOWEST``."""
         if self.transport is None:
@@ -276,6 +287,10 @@ class Server(web.Server):
         return await traced(request, self._answer)
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
+        if sum(len(name) + len(value) for name, value in request.raw_headers) > MAX_HEADERS:
+            refused = error_response(web.HTTPRequestHeaderFieldsTooLarge())
+            refused.force_close()
+            return refused
         if self._repeated and (ready := self._repeated.answer(request)):
             return ready
         try:

@@ -27,6 +27,7 @@ Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 KEY = b"Authorization: Bearer secret-of-acme\r\n"
 POST = b"POST /v1/content HTTP/1.1\r\nHost: x\r\n" + KEY
+LARGE_HEADER = b"X: " + b"y" * 8_000 + b"\r\n"
 NEW = {"contentTypeSlug": "posts", "title": "T"}
 ENOUGH = 60  # seconds, for the slowest machine
 BROKEN = {
@@ -144,6 +145,17 @@ def broken() -> float:
     )
 
 
+async def test_headers_that_are_too_large_together_are_refused(server: Server) -> None:
+    get = b"GET /v1/locales HTTP/1.1\r\nHost: x\r\n"
+    async with connected(server) as streams:
+        assert (await answered(streams, get + LARGE_HEADER * 7 + b"\r\n"))[0] == 401
+        status, headers, body = await answered(streams, get + LARGE_HEADER * 9 + b"\r\n")
+        assert await is_closed(streams)
+    assert (status, list(body)) == (431, ["error"])
+    assert headers["x-request-id"]
+    assert headers["x-ratelimit-limit"]
+
+
 async def test_an_unknown_expectation_has_the_error_envelope(server: Server) -> None:
     async with connected(server) as streams:
         request = b"GET /v1/content HTTP/1.1\r\nHost: x\r\nExpect: the-unexpected\r\n\r\n"
@@ -176,6 +188,11 @@ class TestSlowClients:
                 await asyncio.sleep(0.02)
                 if streams[0].at_eof():
                     break
+            assert await is_closed(streams)
+
+    async def test_a_head_that_grows_too_large_is_aborted(self, server: Server) -> None:
+        async with connected(server) as streams, asyncio.timeout(20):
+            streams[1].write(b"GET / HTTP/1.1\r\nHost: x\r\n" + LARGE_HEADER * 15)
             assert await is_closed(streams)
 
     async def test_a_connection_that_sends_nothing_is_closed(self, impatient: Server) -> None:
