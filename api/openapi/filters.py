@@ -11,19 +11,19 @@ from read_side.queries.comparison import ATTRIBUTES, EQUALITY, operators_of
 from read_side.queries.request import ANY_OF, MOST_SORT_KEYS
 from write_side.domain.definition import Field
 from write_side.domain.entry_keys import BUILT_IN, paths_of
-from write_side.domain.keys import BOOLEAN, INSTANT, NUMBER, OPTION, TEXT, Ordering
+from write_side.domain.keys import BOOLEAN, ID, INSTANT, NUMBER, OPTION, TEXT, Ordering
 
 Schema = dict[str, Any]
 
 _STRING: Schema = {"type": "string"}
-_KINDS: dict[str, tuple[Ordering | None, Schema]] = {
-    "TextFilter": (TEXT, _STRING),
-    "NumberFilter": (NUMBER, {"type": "number"}),
-    "TimeFilter": (INSTANT, _STRING),
-    "BooleanFilter": (BOOLEAN, {"type": "boolean"}),
-    "ValueFilter": (None, _STRING),
+_KINDS = {
+    "TextFilter": TEXT,
+    "NumberFilter": NUMBER,
+    "TimeFilter": INSTANT,
+    "BooleanFilter": BOOLEAN,
+    "ValueFilter": ID,
 }
-"""The schemas of fields with one value. The last is that of ids and options."""
+"""The schemas of fields with one value. Other orderings share those with the same operators."""
 _MULTIPLE = "ValuesFilter"
 _STATUS = "StatusFilter"
 _STATUSES: Schema = {"$ref": "#/components/schemas/EntryStatus"}
@@ -46,8 +46,8 @@ _DESCRIPTIONS = {
 def filter_schemas() -> dict[str, Schema]:
     """The schemas of filters, by name."""
     found = {
-        name: _schema(name, operators_of(ordering) if ordering else EQUALITY, value)
-        for name, (ordering, value) in _KINDS.items()
+        name: _schema(name, operators_of(ordering), {"type": ordering.json})
+        for name, ordering in _KINDS.items()
     }
     multiple = _schema(_MULTIPLE, operators_of(TEXT, multiple=True), _STRING)
     multiple["properties"]["contains"]["description"] = "Has this value."
@@ -79,7 +79,7 @@ def _operand(operator: str, value: Schema) -> Schema:
 
 def built_in_parameters() -> dict[str, Schema]:
     """The parameters for built-in fields, by their names among the components."""
-    orderings: dict[str, Ordering | None] = {**BUILT_IN, **dict.fromkeys(ATTRIBUTES)}
+    orderings = {**BUILT_IN, **dict.fromkeys(ATTRIBUTES, ID)}
     return {
         f"filter{path[0].upper()}{path[1:]}": _parameter(
             path, _STATUS if path == "status" else _kind(ordering)
@@ -92,13 +92,9 @@ def parameters_of(fields: Iterable[Field], schemas: Mapping[str, str]) -> list[S
     """The parameters for the indexed fields of a content type. ``schemas``: by slug, the names of
     the schemas that fields have of their own."""
     return [
-        _parameter(
-            path,
-            _MULTIPLE if field.multiple else _kind(field.spec.ordering),
-            schemas.get(field.slug),
-        )
+        _parameter(path, _MULTIPLE if field.multiple else _kind(ordering), schemas.get(field.slug))
         for field in fields
-        if field.indexed
+        if field.indexed and (ordering := field.spec.ordering)
         for path in paths_of(field)
     ]
 
@@ -127,8 +123,12 @@ def sort_parameter(fields: Iterable[Field] | None = None) -> Schema:
     }
 
 
-def _kind(ordering: Ordering | None) -> str:
-    return next((name for name, (one, _) in _KINDS.items() if one is ordering), "ValueFilter")
+def _kind(ordering: Ordering) -> str:
+    return next(
+        name
+        for name, one in _KINDS.items()
+        if (one.json, operators_of(one)) == (ordering.json, operators_of(ordering))
+    )
 
 
 def _parameter(path: str, schema: str, own: str | None = None) -> Schema:

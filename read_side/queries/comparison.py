@@ -24,7 +24,6 @@ from write_side.domain.keys import (
     LONGEST,
     MAX_EXPONENT,
     MISSING,
-    NUMBER,
     TEXT,
     Ordering,
 )
@@ -44,7 +43,6 @@ EQUALITY = ("eq", "ne", "in", "nin", "exists")
 _ORDER = ("eq", "ne", "lt", "lte", "gt", "gte", "in", "nin", "exists")
 _TEXT = (*_ORDER, "contains", "startsWith")
 _MULTIPLE = ("contains", "exists")
-_ORDERED = (NUMBER, INSTANT)
 
 
 class Condition(Struct, frozen=True):
@@ -94,7 +92,7 @@ def operators_of(ordering: Ordering, *, multiple: bool = False) -> Sequence[str]
         return _MULTIPLE
     if ordering.has_parts:
         return _TEXT
-    return _ORDER if ordering in _ORDERED else EQUALITY
+    return _ORDER if ordering.has_order else EQUALITY
 
 
 def selection(query: EntryQuery, fields: Iterable[Field]) -> Selection:

@@ -20,8 +20,10 @@ from api.dashboard.excerpts import Truncator
 from api.dashboard.values import ReferenceTargets
 from api.graphql.types import EntryStatus, content_type_of
 from api.openapi.document import document
+from api.openapi.filters import filter_schemas, parameters_of
 from api.rest import wire
 from read_side.content_types import ContentTypeRow
+from read_side.queries.comparison import operators_of
 from tests.unit.samples import created
 from write_side.domain.cells import cell_of, same, value_of
 from write_side.domain.definition import Field, Option, check_definition
@@ -35,7 +37,7 @@ from write_side.domain.field_types import (
     FieldTypeSpec,
     Setting,
 )
-from write_side.domain.keys import INCOMPARABLE
+from write_side.domain.keys import INCOMPARABLE, INSTANT, Ordering
 from write_side.domain.refusals import InvalidField
 from write_side.domain.rendering import Renderer
 from write_side.domain.values import NULL, checked, checked_value, is_empty
@@ -170,6 +172,30 @@ def test_a_value_of_an_indexed_field_has_a_key_at_each_of_its_paths(
     keys = made.of(evolve(None, created(fields={"f": raw(value)})))[len(BUILT_IN) :]
     assert len(keys) == len(paths_of(field)) > 0
     assert all(b"" < key < INCOMPARABLE for of_path in keys for key in of_path)
+
+
+@pytest.mark.parametrize("field", FIELDS, ids=lambda field: field.spec.label_of(field))
+def test_the_documentation_of_the_api_has_the_operators_of_every_type(field: Field) -> None:
+    ordering = field.spec.ordering
+    if ordering is not None:
+        operators = operators_of(ordering, multiple=field.multiple)
+        assert documented_operators(field) == list(operators)
+
+
+def test_a_type_with_its_own_ordering_has_the_operators_of_one_like_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ordering = Ordering("a duration", INSTANT.of_json, INSTANT.of_text, has_order=True)
+    monkeypatch.setitem(FIELD_TYPES, "text", replace(FIELD_TYPES["text"], ordering=ordering))
+    operators = ["eq", "ne", "lt", "lte", "gt", "gte", "in", "nin", "exists"]
+    assert list(operators_of(ordering)) == operators
+    assert documented_operators(Field("f", "F", "text")) == operators
+
+
+def documented_operators(field: Field) -> list[str]:
+    parameter = parameters_of([replace(field, indexed=True)], {})[0]
+    schema = parameter["schema"]["$ref"].removeprefix("#/components/schemas/")
+    return list(filter_schemas()[schema]["properties"])
 
 
 @pytest.mark.parametrize(("field", "value", "_misfit", "_page"), SAMPLES)

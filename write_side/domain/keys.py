@@ -47,13 +47,15 @@ class Ordering(Struct, frozen=True):
 
     ``of_json`` takes one value as JSON, ``of_text`` the same as the text of a query parameter. Both
     return its key, INCOMPARABLE if no key can hold it, and None if it is of another type.
-    ``takes`` describes the values for refusals. ``has_parts``: values are texts, which can begin
-    with or contain another. ``json``: their type in JSON.
+    ``takes`` describes the values for refusals. ``has_order``: one can be less than another.
+    ``has_parts``: they are texts, which can begin with or contain another. ``json``: their type in
+    JSON.
     """
 
     takes: str
     of_json: Callable[[Raw], bytes | None]
     of_text: Callable[[str], bytes | None]
+    has_order: bool = False
     has_parts: bool = False
     json: str = "string"
 
@@ -127,7 +129,7 @@ def _boolean(value: Raw) -> bytes | None:
     return _BOOLEANS.get(bytes(value).decode("latin-1"))
 
 
-TEXT = Ordering("a string", _string(text_key), text_key, has_parts=True)
+TEXT = Ordering("a string", _string(text_key), text_key, has_order=True, has_parts=True)
 ID = Ordering("an id", _string(text_key), text_key)
 ENTRY_ID = Ordering(
     "the id of an entry, a UUID in lower case",
@@ -139,6 +141,7 @@ NUMBER = Ordering(
     "a number",
     lambda value: number_key(bytes(value)),
     lambda text: number_key(text.encode()),
+    has_order=True,
     json="number",
 )
 BOOLEAN = Ordering("true or false", _boolean, _BOOLEANS.get, json="boolean")
@@ -146,6 +149,7 @@ INSTANT = Ordering(
     "an ISO 8601 date or date-time, such as 2026-01-31 or 2026-01-31T09:30:00Z",
     _string(instant_key),
     instant_key,
+    has_order=True,
 )
 
 
