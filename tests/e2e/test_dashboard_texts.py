@@ -1,0 +1,89 @@
+"""Texts of any length and direction on the dashboard's pages."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Locator
+
+from tests.e2e.browser import Place, Visit, place_at, visit_with
+from tests.e2e.pages import signed_in
+from tests.integration.api.server import Server
+from tests.integration.projector.sample_log import BODY, Given, raws
+from write_side import commands as c
+from write_side.domain.definition import Stage
+from write_side.domain.webhook import new_webhook_secret
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
+
+LONG_NAME = "a name of which nobody thought that anybody would ever read it to its end, " * 2
+ARABIC = "مرحبا بالعالم! هذا نص طويل (نسخة 2) باللغة العربية، ويحتوي على علامات ترقيم."
+LONG_KEY = f"key-{'x' * 180}"
+EVENTS = ("entry.created", "entry.updated", "entry.published", "entry.unpublished")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def place(module_database_url: str) -> AsyncIterator[Place]:
+    async with place_at(module_database_url, _workspace) as place:
+        yield place
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def visit(place: Place) -> AsyncIterator[Visit]:
+    async with visit_with(place.browser, place.origin) as visit:
+        yield visit
+
+
+async def _workspace(server: Server) -> Given:
+    acme = await server.workspace()
+    await server.key(LONG_KEY, "acme")
+    await acme.does(
+        c.CreateContentType,
+        scope=acme.scope,
+        slug="posts",
+        name=LONG_NAME,
+        fields=(BODY,),
+        stages=(Stage("one", LONG_NAME),),
+    )
+    await acme.entry("arabic", title=ARABIC, fields=raws(body=ARABIC))
+    await acme.entry("long", fields=raws(body="A line of a long text\n" * 400))
+    await acme.does(
+        c.CreateWebhook,
+        workspace="acme",
+        name="search",
+        url="http://127.0.0.1:9/hook",
+        environment="production",
+        types=(),
+        events=EVENTS,
+        secret=new_webhook_secret(),
+    )
+    await server.caught_up()
+    return acme
+
+
+async def _place_of_letter(text: Locator, number: int) -> float:
+    """The left edge of a letter, in pixels from that of the text's block."""
+    return await text.evaluate(
+        """(element, number) => {
+            const text = document.createTreeWalker(element, NodeFilter.SHOW_TEXT).nextNode();
+            const range = document.createRange();
+            const start = number < 0 ? text.length + number : number;
+            range.setStart(text, start);
+            range.setEnd(text, start + 1);
+            const block = element.closest("td, div, h1").getBoundingClientRect();
+            return range.getBoundingClientRect().left - block.left;
+        }""",
+        number,
+    )
+
+
+async def test_an_arabic_text_is_read_from_the_right(visit: Visit) -> None:
+    page = await signed_in(visit)
+    title = page.get_by_role("link", name=ARABIC)
+    width = await title.evaluate("element => element.closest('td').clientWidth")
+    assert width / 2 < await _place_of_letter(title, 0) < width, "the cell shows the beginning"
+    await title.click()
+    for text in (page.locator("h1"), page.locator(".values .long")):
+        assert await _place_of_letter(text, -1) < await _place_of_letter(text, 0)
