@@ -87,3 +87,19 @@ async def test_an_arabic_text_is_read_from_the_right(visit: Visit) -> None:
     await title.click()
     for text in (page.locator("h1"), page.locator(".values .long")):
         assert await _place_of_letter(text, -1) < await _place_of_letter(text, 0)
+
+
+async def test_long_names_leave_room_for_the_others(visit: Visit) -> None:
+    page = await signed_in(visit, LONG_KEY)
+    await page.set_viewport_size({"width": 1280, "height": 800})
+    visible = "element => element.scrollWidth <= element.clientWidth"
+    assert await page.locator(".workspace").evaluate(visible)
+    assert await page.get_by_role("cell", name=LONG_NAME.strip()).first.evaluate(
+        "element => element.offsetWidth < 200"
+    )
+    await page.goto(f"{visit.origin}/dashboard/webhooks/search")
+    events = page.locator("dd", has_text="entry.unpublished")
+    lines = "element => element.offsetHeight / parseFloat(getComputedStyle(element).lineHeight)"
+    assert round(await events.evaluate(lines)) <= len(EVENTS), "no name is broken"
+    since = page.get_by_label("Since")
+    assert await since.evaluate("element => element.offsetWidth") > 200, "the time is visible"
