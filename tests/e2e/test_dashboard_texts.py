@@ -9,7 +9,7 @@ import pytest_asyncio
 from playwright.async_api import Locator
 
 from tests.e2e.browser import Place, Visit, place_at, visit_with
-from tests.e2e.pages import signed_in
+from tests.e2e.pages import checked_in_both_themes, signed_in
 from tests.integration.api.server import Server
 from tests.integration.projector.sample_log import BODY, Given, raws
 from write_side import commands as c
@@ -103,3 +103,10 @@ async def test_long_names_leave_room_for_the_others(visit: Visit) -> None:
     assert round(await events.evaluate(lines)) <= len(EVENTS), "no name is broken"
     since = page.get_by_label("Since")
     assert await since.evaluate("element => element.offsetWidth") > 200, "the time is visible"
+
+
+async def test_a_long_text_is_scrolled_with_a_keyboard(visit: Visit) -> None:
+    page = await signed_in(visit)
+    await page.get_by_role("link", name="Long").click()
+    await page.get_by_role("group", name="Text").focus()
+    await checked_in_both_themes(page)
