@@ -33,8 +33,11 @@ ALL_TRANSLATIONS = 2 * LONGEST_TEXT
 update may change the words of all, and no other write is visible meanwhile."""
 MOST_LEXEMES = 20_000
 MOST_POSITIONS = 8
-"""Positions of a lexeme that count for the rank of a text. With both limits, no text exceeds the
-1 MB of a tsvector."""
+"""Positions of a lexeme that count for the rank of a text."""
+MOST_BYTES = 950_000
+"""Bytes of a tsvector as text, which a few texts reach because each word may have a stem too, and a
+character may become several. The tsvector has up to 3 more for each lexeme; PostgreSQL's limit is
+1,048,575."""
 PORTION = 1_000_000
 """Characters whose words are in memory at the same time, unless a single text has more."""
 _decode = msgspec.json.Decoder().decode
@@ -158,12 +161,21 @@ def search_document(prefix: str, title: list[str], body: list[str], known: Lexem
         there = [str(number) for number in repeated.get(word, ())[:MOST_POSITIONS]]
         for lexeme in known[word]:
             positions[lexeme] = positions.get(lexeme, []) + there
-    return " ".join(
+    document = " ".join(
         [
             f"{prefix}{lexeme}:{','.join(there)}" if there else prefix + lexeme
             for lexeme, there in islice(positions.items(), MOST_LEXEMES)
         ]
     )
+    return document if 4 * len(document) <= MOST_BYTES else _shortened(document)
+
+
+def _shortened(document: str) -> str:
+    """The first lexemes of the document, of at most MOST_BYTES."""
+    encoded = document.encode()
+    if len(encoded) <= MOST_BYTES:
+        return document
+    return encoded[:MOST_BYTES].rpartition(b" ")[0].decode()
 
 
 def _repeated(words: list[str], first: int) -> dict[str, list[int]]:

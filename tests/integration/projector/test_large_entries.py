@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import islice
 
 import pytest
 
@@ -19,6 +20,7 @@ from tests.integration.live_projector import (
 )
 from tests.integration.projector.random_log import Story
 from tests.integration.projector.sample_log import BODY, LEAD, Given, fields_of, raws, rows
+from write_side.domain.definition import Field
 from write_side.domain.locales import supported_locales
 from write_side.domain.refusals import InvalidEntry
 from write_side.repository import Repository
@@ -108,6 +110,21 @@ async def test_large_entries_are_not_all_written_in_one_transaction(
     assert moved.position == batch[-1].position - 3, "five entries of 1,000 bytes are left in"
     await project_all(database_url, database_url)
     assert await rows(database_url, "SELECT count(*) FROM entry") == [(7,)]
+
+
+async def test_more_words_than_a_tsvector_holds_do_not_stop_the_projector(
+    given: Given, database_url: str
+) -> None:
+    await given.workspace()
+    slugs = [f"text{number}" for number in range(5)]
+    await given.content_type(*[Field(slug, slug, "text", searchable=True) for slug in slugs])
+    # One character becomes four letters of two bytes, and each word has a stem of the same length.
+    words = iter([57 * "\ufdf2" + f"ab{number:04}s" for number in range(1_500)])
+    texts = {slug: " ".join(islice(words, 300)) for slug in slugs}
+    await given.entry("one", fields=raws(**texts))
+    await project_all(database_url, database_url)
+    [(found,)] = await rows(database_url, "SELECT length(words) FROM entry_search")
+    assert found > 1_500
 
 
 async def test_an_entry_has_a_maximum_size(given: Given) -> None:
