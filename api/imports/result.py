@@ -5,10 +5,18 @@ from __future__ import annotations
 from datetime import datetime
 
 import msgspec
-from msgspec import Raw, Struct, field
+from msgspec import UNSET, Raw, Struct, UnsetType, field
 from msgspec.structs import replace
 
-from write_side.imports.preview import Counts, Preview, State, one_line, repeated
+from write_side.imports.preview import (
+    Counts,
+    Omitted,
+    Preview,
+    State,
+    omitted_notes,
+    one_line,
+    repeated,
+)
 from write_side.imports.report import Report, RevertReport
 from write_side.imports.split import SplitReport
 from write_side.imports.table import EncodingSource, Table, non_ascii_cells
@@ -24,15 +32,17 @@ class CellResult(Struct, frozen=True):
     reason: str
 
 
-class RowResult(Struct, frozen=True, rename="camel"):
-    """``repeats``: the number of the earlier row with the same slug. The log does not have it."""
+class RowResult(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """``repeats``: the number of the earlier row with the same slug. ``omitted``: the errors and
+    warnings that are not in ``cells``, if there are any. The log has neither."""
 
     number: int = field(name="row")
     state: State
     slug: str
     entry_id: str | None
     notes: list[CellResult] = field(name="cells")
-    repeats: int | None = None
+    repeats: int | None
+    omitted: Omitted | None = None
 
 
 class EntryResult(Struct, frozen=True, rename="camel"):
@@ -74,8 +84,9 @@ class FileResult(Struct, frozen=True, rename="camel"):
 class ImportResult(Struct, frozen=True, rename="camel", kw_only=True):
     """``rows`` were imported, would be, or have errors. ``at`` and ``by`` are None if the file was
     only checked. ``repeated`` counts rows with the slug of an earlier row; the log does not.
-    ``parts``: the import ids of a split file. ``position``: of the last event in the log; 0 if
-    nothing was imported, None for keys without ``service.view``."""
+    ``omitted``: the errors and warnings that no row names, if there are any. ``parts``: the import
+    ids of a split file. ``position``: of the last event in the log; 0 if nothing was imported, None
+    for keys without ``service.view``."""
 
     import_id: str
     imported: bool = False
@@ -89,10 +100,11 @@ class ImportResult(Struct, frozen=True, rename="camel", kw_only=True):
     repeated: int = 0
     file: FileResult | None = None
     parts: list[str] = []
+    omitted: Omitted | UnsetType = UNSET
 
 
 class StoredResult(ImportResult, frozen=True, rename="camel", kw_only=True):
-    """A result read from JSON. Its rows, which may have a million notes, are not decoded."""
+    """A result read from JSON. Its rows, which may have thousands of notes, are not decoded."""
 
     rows: Raw  # type: ignore[assignment]
 
@@ -101,13 +113,22 @@ def result_of_preview(import_id: str, preview: Preview) -> ImportResult:
     """The result of a dry run."""
     rows = msgspec.convert(preview.rows, list[RowResult], from_attributes=True)
     return ImportResult(
-        import_id=import_id, counts=preview.counts, rows=rows, repeated=preview.repeated
+        import_id=import_id,
+        counts=preview.counts,
+        rows=rows,
+        repeated=preview.repeated,
+        omitted=omitted_notes(preview.rows) or UNSET,
     )
 
 
 def result_of_report(report: Report) -> ImportResult:
     result = msgspec.convert(report, ImportResult, from_attributes=True)
-    return replace(result, imported=report.position > 0, repeated=repeated(report.rows))
+    return replace(
+        result,
+        imported=report.position > 0,
+        repeated=repeated(report.rows),
+        omitted=omitted_notes(report.rows) or UNSET,
+    )
 
 
 def without_positions(result: ImportResult) -> ImportResult:

@@ -117,8 +117,8 @@ def import_command(
     """Import the rows of a CSV or .xlsx file, or revert an import.
 
     The first row of FILE names the columns. All rows are imported or none: if a cell has an error,
-    nothing is imported and every such cell is listed. Rows whose slug already exists are skipped,
-    or update that entry (--update).
+    nothing is imported and such cells are listed, 10,000 at most. Rows whose slug already exists
+    are skipped, or update that entry (--update).
     """
     from write_side.domain.identity import Scope, new_id
 
@@ -328,13 +328,16 @@ def _repeats(result: ImportResult) -> Iterator[str]:
 
 
 def _problems(result: ImportResult, severity: str) -> Iterator[str]:
-    """A line for each cell with an error or a warning."""
+    """A line for each error or warning, and the number of those that the result omits."""
     for row in result.rows:
         for problem in row.notes:
             if problem.severity == severity:
                 place = f"row {row.number}" + (f", {problem.heading}" if problem.heading else "")
                 cell = f"{problem.cell!r} " if problem.cell else ""
                 yield f"{place}: {cell}{problem.reason}"
+    more = result.omitted and getattr(result.omitted, f"{severity}s")
+    if more:
+        yield f"and {more:,} more {severity}{'' if more == 1 else 's'}"
 
 
 def _outcome(result: ImportResult, *, dry_run: bool) -> str:

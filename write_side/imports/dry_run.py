@@ -22,11 +22,11 @@ from write_side.domain.refusals import InvalidEntry, InvalidText, MissingFields,
 from write_side.domain.values import NULL, is_empty, is_null
 from write_side.handlers.checks import missing_required, refusals
 from write_side.handlers.entries import creation_event, update_event
-from write_side.imports.preview import Note, Severity
+from write_side.imports.preview import Note, NoteLimit, Severity
 from write_side.imports.references import References
 from write_side.imports.request import EntryKey, ImportRequest
 from write_side.imports.row_decision import RowDecision
-from write_side.imports.rows import ParsedRow
+from write_side.imports.rows import ParsedRow, date_notes
 from write_side.slices import in_slices
 
 ROUNDS = 100
@@ -82,15 +82,21 @@ class _Round:
         self._above: dict[EntryKey, dict[tuple[str, ...], int]] = {}
         """Key → the contents of the rows above, each with the number of its first row."""
         self._entries = dict(context.entries)
+        self._limit = NoteLimit()
         self._left = (
             None if context.quota.bound is None else context.quota.bound - context.quota.used
         )
 
     async def of(self, rows: Iterable[ParsedRow]) -> list[RowDecision]:
-        return [self._decision(row) async for row in in_slices(rows)]
+        return [self._bounded(row) async for row in in_slices(rows)]
+
+    def _bounded(self, row: ParsedRow) -> RowDecision:
+        decision = self._decision(row)
+        decision.bound(self._limit)
+        return decision
 
     def _decision(self, row: ParsedRow) -> RowDecision:
-        decision = RowDecision(row, notes=list(row.notes))
+        decision = RowDecision(row, notes=[*row.notes, *date_notes(row.cells)])
         decision.entry_id = self._known(row.key)
         self._compare(decision)
         if decision.entry_id is not None and self._is_skipped(decision):

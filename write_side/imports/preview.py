@@ -14,6 +14,9 @@ State = Literal["new", "update", "unchanged", "skipped", "error"]
 Severity = Literal["error", "warning"]
 SHOWN = 60
 """Characters of a cell that a note shows."""
+MOST_NOTES = 10_000
+"""Errors of a file that are kept as notes, and as many warnings; each row keeps its first of both
+in any case."""
 
 
 class Note(Struct, frozen=True):
@@ -32,10 +35,40 @@ class Note(Struct, frozen=True):
         return f"{self.heading} {self.reason}".strip()
 
 
+class Omitted(Struct, frozen=True):
+    """How many errors and warnings are not kept as notes."""
+
+    errors: int = 0
+    warnings: int = 0
+
+
+class NoteLimit:
+    """Bounds the notes of a file: it may have a million."""
+
+    def __init__(self) -> None:
+        self._left: dict[Severity, int] = {"error": MOST_NOTES, "warning": MOST_NOTES}
+
+    def kept(self, notes: Iterable[Note]) -> tuple[list[Note], Omitted | None]:
+        """The notes of the next row that are kept."""
+        kept: list[Note] = []
+        found: Counter[Severity] = Counter()
+        omitted: Counter[Severity] = Counter()
+        for note in notes:
+            severity = note.severity
+            found[severity] += 1
+            if self._left[severity] <= 0 and found[severity] > 1:
+                omitted[severity] += 1
+            else:
+                self._left[severity] -= 1
+                kept.append(note)
+        return kept, Omitted(omitted["error"], omitted["warning"]) if omitted else None
+
+
 class ImportRow(Struct, frozen=True, kw_only=True):
     """A row that was imported or would be. ``number``: as a spreadsheet counts; ``entry_id``: of
     the existing or new entry. ``repeats``: the number of the first row with its slug, or with the
-    slug that it would have without its suffix; not in the log."""
+    slug that it would have without its suffix. ``omitted``: None if ``notes`` are all. The log has
+    neither."""
 
     number: int
     state: State
@@ -43,6 +76,7 @@ class ImportRow(Struct, frozen=True, kw_only=True):
     entry_id: str | None
     notes: tuple[Note, ...]
     repeats: int | None = None
+    omitted: Omitted | None = None
 
 
 class PreviewRow(ImportRow, frozen=True, kw_only=True):
@@ -94,6 +128,14 @@ class Preview(Struct, frozen=True):
     def is_undecided(self, request: ImportRequest) -> bool:
         """Whether rows with the same slug differ, and no choice was made for them."""
         return request.repeats is None and any(row.differs for row in self.rows)
+
+
+def omitted_notes(rows: Iterable[ImportRow]) -> Omitted | None:
+    """Those of all rows together; None if there are none."""
+    found = [row.omitted for row in rows if row.omitted is not None]
+    if not found:
+        return None
+    return Omitted(sum(each.errors for each in found), sum(each.warnings for each in found))
 
 
 def repeated(rows: Iterable[ImportRow]) -> int:

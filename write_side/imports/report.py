@@ -147,7 +147,10 @@ def _revert_report(event: ImportReverted, position: int, *, replayed: bool = Fal
 
 def recorded_row(row: ImportRow) -> ImportedRow:
     """The row as it is recorded in the log: its errors as one text, cut between words."""
-    text = "; ".join(str(note) for note in row.notes if note.severity == "error")
+    errors = [str(note) for note in row.notes if note.severity == "error"]
+    if row.omitted is not None and row.omitted.errors:
+        errors.append(f"{row.omitted.errors:,} more")
+    text = "; ".join(errors)
     if len(text) > LONGEST_NOTE:
         text = text[: LONGEST_NOTE - 1].rsplit(" ", 1)[0] + "…"
     outcome = "updated" if row.state == "update" else row.state

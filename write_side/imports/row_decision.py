@@ -10,7 +10,7 @@ from msgspec import Raw, Struct, field
 from write_side.commands import CreateEntry, UpdateEntry
 from write_side.domain.entry import Entry
 from write_side.domain.values import NULL
-from write_side.imports.preview import Note, PreviewRow, State
+from write_side.imports.preview import Note, NoteLimit, Omitted, PreviewRow, State
 from write_side.imports.request import EntryKey
 from write_side.imports.rows import Cell, ParsedRow
 
@@ -33,6 +33,8 @@ class RowDecision(Struct):
     command: CreateEntry | UpdateEntry | None = None
     values: dict[str, Raw] = field(default_factory=dict)
     notes: list[Note] = field(default_factory=list)
+    omitted: Omitted | None = None
+    digest: str = ""
     is_over_limit: bool = False
     references: dict[EntryKey, Cell] = field(default_factory=dict)
 
@@ -51,6 +53,12 @@ class RowDecision(Struct):
         else:
             self.state = "unchanged"
             self.after = self.before  # no event
+
+    def bound(self, limit: NoteLimit) -> None:
+        """Keeps the notes within the limit. The digest is of all notes, because the limit depends
+        on the rows above."""
+        self.digest = self._digest
+        self.notes, self.omitted = limit.kept(self.notes)
 
     @property
     def _changed_attributes(self) -> list[str]:
@@ -77,7 +85,8 @@ class RowDecision(Struct):
             entry_id=self.entry_id if is_made or self.state == "skipped" else None,
             changed=self.changed,
             notes=tuple(self.notes),
-            digest=self._digest,
+            omitted=self.omitted,
+            digest=self.digest,
             repeats=self.repeats,
             differs=self.differs and not self.failed,
         )

@@ -44,9 +44,9 @@ class ParsedRow(Struct, frozen=True):
     """A row of the file.
 
     ``slug`` is "" if the title, slug or language is not valid. ``status`` is None if no column is
-    mapped to it; if the cell has no status, it is the request's and ``no_status`` is set. Errors in
-    ``notes`` are about the entry's own columns, warnings about any cell. ``repeats``: the number of
-    the row that has the slug which this row would have without its suffix.
+    mapped to it; if the cell has no status, it is the request's and ``no_status`` is set.
+    ``notes`` are about the entry's own columns, or warnings from reading the file. ``repeats``: the
+    number of the row that has the slug which this row would have without its suffix.
     """
 
     number: int
@@ -100,6 +100,7 @@ class _RowParser:
         self._columns = columns
         self._attributes: dict[Attribute, Column] = {}
         self._fields: list[tuple[Column, Field]] = []
+        self._bad_cells: dict[str, BadCell] = {}
         for column in columns:
             if isinstance(column.target, Field):
                 self._fields.append((column, column.target))
@@ -119,7 +120,6 @@ class _RowParser:
             notes=(
                 *self._notes(row),
                 *self._key_notes(row),
-                *_date_notes(cells),
                 *self._file_notes(row),
             ),
             no_status=self._no_status(row),
@@ -193,7 +193,7 @@ class _RowParser:
     def _cell(self, row: Row, column: Column, field: Field) -> Cell:
         text, place = row.cells[column.index], (row.number, column.index)
         if place in self._errors:
-            return Cell(column, field, text, BadCell(self._errors[place]))
+            return Cell(column, field, text, self._bad(self._errors[place]))
         if is_blank(field, text):
             return Cell(column, field, text, None)
         date = None
@@ -206,8 +206,12 @@ class _RowParser:
             readable = text if is_number else in_notation(field, text, self._request)
             return Cell(column, field, text, _value(field, date or readable), date)
         except BadCell as error:
-            # Without its traceback.
-            return Cell(column, field, text, BadCell(f"{error}{self._advice(field, text)}"))
+            bad = self._bad(f"{error}{self._advice(field, text)}")
+            return Cell(column, field, text, bad)
+
+    def _bad(self, reason: str) -> BadCell:
+        """One without a traceback, the same for all cells: a file may have a million."""
+        return self._bad_cells.setdefault(reason, BadCell(reason))
 
     def _advice(self, field: Field, text: str) -> str:
         """The choice with which the cell could be read; "" if there is none."""
@@ -224,7 +228,7 @@ def note_of(column: Column, cell: str, reason: str, severity: Severity = "error"
     return Note(column.index, column.heading, severity, one_line(cell), reason)
 
 
-def _date_notes(cells: Iterable[Cell]) -> Iterator[Note]:
+def date_notes(cells: Iterable[Cell]) -> Iterator[Note]:
     for cell in cells:
         if cell.date is not None:
             yield cell.note(f"is a number and is read as the date {cell.date}", "warning")

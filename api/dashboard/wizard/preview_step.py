@@ -31,7 +31,15 @@ from write_side.imports.check import check
 from write_side.imports.columns import MappingRefused
 from write_side.imports.escapes import guard
 from write_side.imports.importer import PreviewOutdated, run_import
-from write_side.imports.preview import Counts, Difference, Preview, PreviewRow, repeats_text
+from write_side.imports.preview import (
+    Counts,
+    Difference,
+    Omitted,
+    Preview,
+    PreviewRow,
+    omitted_notes,
+    repeats_text,
+)
 from write_side.imports.uploads import StoredPreview, Upload
 from write_side.store.conflicts import StoreUnavailable
 
@@ -80,7 +88,7 @@ async def problems_as_csv(request: DashboardRequest, upload: Upload) -> web.Stre
     kept = await uploads.find_preview(request.repository, request.scope, upload.id)
     if kept is None:
         return _to_columns(request)
-    # A file may have a million problems.
+    # A file may have thousands of problems.
     response = web.Response(body=await asyncio.to_thread(_problems_csv, kept.preview))
     response.content_type, response.charset = "text/csv", "utf-8"
     response.headers["Content-Disposition"] = 'attachment; filename="problems.csv"'
@@ -158,7 +166,7 @@ async def _show(
 ) -> web.StreamResponse:
     """``problem``: why nothing was imported; ``differences`` from the preview shown before."""
     query, import_request, rows = request.query, kept.request, kept.preview.rows
-    counts, entries = kept.preview.counts, _entry_counts(rows)
+    counts, entries, omitted = kept.preview.counts, _entry_counts(rows), omitted_notes(rows)
     content_type = await request.repository.fresh_content_type(
         request.scope, import_request.content_type_slug
     )
@@ -188,6 +196,7 @@ async def _show(
         lines=[reader.line(index) for index in page],
         problems=await asyncio.to_thread(_problems_of, kept.preview),
         max_problems=MAX_PROBLEMS,
+        omitted=_omitted_text(omitted) if omitted else "",
         entries=entries,
         button=_button_text(counts, entries),
         obstacle=_obstacle(kept),
@@ -274,8 +283,14 @@ def _problems_of(preview: Preview) -> list[Problem]:
     return sorted(problems, key=lambda one: (one.severity != "error", -one.rows, one.first))
 
 
+def _omitted_text(omitted: Omitted) -> str:
+    """``12 more errors and 1 more warning``"""
+    parts = ((omitted.errors, "more error"), (omitted.warnings, "more warning"))
+    return " and ".join(count(number, what) for number, what in parts if number)
+
+
 def _problems_csv(preview: Preview) -> bytes:
-    """Every problem of every row, with the same guard against formulas as an export."""
+    """The problems of every row, with the same guard against formulas as an export."""
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow(("Row", "Severity", "Column", "Cell", "Problem"))
@@ -283,4 +298,6 @@ def _problems_csv(preview: Preview) -> bytes:
         for note in row.notes:
             cells = (note.severity, note.heading, note.cell, note.reason)
             writer.writerow((row.number, *map(guard, cells)))
+        if row.omitted:
+            writer.writerow((row.number, "", "", "", f"and {_omitted_text(row.omitted)}"))
     return text.getvalue().encode("utf-8-sig", "replace")

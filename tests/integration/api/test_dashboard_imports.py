@@ -21,6 +21,7 @@ from tests.integration.write_side.append_locks import held
 from tests.workbooks import PARTS, sheet, workbook
 from write_side.domain.definition import Field
 from write_side.domain.identity import Actor
+from write_side.imports import preview
 from write_side.imports.csv_reader import csv_table
 from write_side.imports.importer import run_import
 from write_side.imports.request import ImportRequest
@@ -365,10 +366,24 @@ async def test_rows_are_filtered_and_paged(wizard: Wizard, monkeypatch: pytest.M
     assert "1 to 50 of 60" in left_out.text
 
 
+async def test_problems_beyond_a_number_are_counted(
+    wizard: Wizard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(preview, "MOST_NOTES", 1)
+    import_id = await wizard.previewed(csv(HEAD, "A,,,x", ",,,x", ",,,x"), *MAPPED)
+    shown = (await wizard.page(import_id, "preview")).text
+    assert _states(shown) == ["error"] * 3
+    assert "The file has 2 more errors, which are neither listed nor counted here" in shown
+    assert shown.count("and 1 more<") == 2
+    file = await wizard.page(import_id, "problems.csv")
+    assert [line.split(",")[0] for line in file.text.splitlines()[1:]] == ["2", "3", "3", "4", "4"]
+    assert file.text.splitlines()[3] == "3,,,,and 1 more error"
+
+
 async def test_problems_and_pages_are_made_in_a_thread(
     wizard: Wizard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """There may be a million problems, and 40,000 options on a page."""
+    """There may be thousands of problems, and 40,000 options on a page."""
     import_id = await wizard.previewed(ROWS, *MAPPED)
     threads: list[threading.Thread] = []
 

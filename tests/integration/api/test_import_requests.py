@@ -18,7 +18,7 @@ from tests.integration.api.test_refusals import refused
 from tests.integration.live_projector import connected
 from tests.integration.projector.sample_log import BODY, Given
 from write_side.domain.definition import Field
-from write_side.imports import jobs
+from write_side.imports import jobs, preview
 from write_side.imports.table import Limits
 
 BAD = b"Title,Body,Views\nOne,x,many\nTwo,y,2\n"
@@ -104,6 +104,21 @@ async def test_problem_cells_are_reported_and_nothing_is_imported(client: Client
     ]
     refused(await client.ask("POST", f"{PATH}/{one['id']}/revert"), 409)
     assert await titles(client) == []
+
+
+async def test_problems_beyond_a_number_are_counted(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(preview, "MOST_NOTES", 1)
+    one = await done(client, b"Title,Views\nOne,many\n,many\n")
+    assert [len(row["cells"]) for row in one["report"]["rows"]] == [1, 1]
+    assert [row.get("omitted") for row in one["report"]["rows"]] == [
+        None,
+        {"errors": 1, "warnings": 0},
+    ]
+    assert one["report"]["omitted"] == {"errors": 1, "warnings": 0}
+    path = f"{PATH}/{one['id']}"
+    check_contract(await client.get(path), "GET", path)
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ import xlsxwriter
 from click.testing import CliRunner, Result
 
 from deploy.cli import cli
+from write_side.imports import preview
 
 MANIFEST = """
 workspace: acme
@@ -98,6 +99,18 @@ def test_problem_cells_are_named_to_people_and_to_scripts(typed: Typed) -> None:
     dry = typed("import", "bad.csv", *PLACE, "--dry-run")
     assert refused(dry) == "nothing would be imported: 2 rows have errors"
     assert events(typed) == before
+
+
+def test_problems_beyond_a_number_are_counted(
+    typed: Typed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(preview, "MOST_NOTES", 1)
+    told = typed("import", "bad.csv", *PLACE)
+    assert refused(told) == "nothing was imported: 2 rows have errors"
+    assert told.stdout.splitlines() == [*PROBLEMS[:2], "and 1 more error"]
+    body = report(typed("import", "bad.csv", *PLACE, "--json"), 1)
+    assert body["omitted"] == {"errors": 1, "warnings": 0}
+    assert [row.get("omitted") for row in body["rows"]] == [None, None, body["omitted"]]
 
 
 def test_only_ready_rows_are_imported_if_requested(typed: Typed) -> None:

@@ -10,6 +10,9 @@ from write_side.domain.entry import Entry
 from write_side.domain.refusals import InvalidEntry
 from write_side.domain.values import MAX_ITEMS, TOO_MANY_ITEMS
 from write_side.handlers import checks
+from write_side.imports import preview
+from write_side.imports.preview import Omitted, omitted_notes
+from write_side.imports.report import recorded_row
 from write_side.imports.rows import ParsedRow
 
 
@@ -66,6 +69,39 @@ async def test_a_reference_to_a_row_beyond_the_plans_limit_names_the_limit() -> 
     assert shown.states == ["error", "new", "new", "new"]
     why = "refers to the row with the slug 'd', which exceeds the plan's limit of entries"
     assert shown.said == [("error", "Related", why)]
+
+
+async def test_beyond_a_number_of_notes_each_row_keeps_its_first_and_counts_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A file may have a million."""
+    fields = tuple(Field(name, name.upper(), "number") for name in ("a", "b", "c"))
+    text = "Title,A,B,C\nOne,x,x,x\nTwo,x,x,x\nThree,x,x,y\nFour,1,2,3\n"
+    complete = await seen(text, fields=fields)
+    monkeypatch.setattr(preview, "MOST_NOTES", 4)
+    shown = await seen(text, fields=fields)
+    assert [len(row.notes) for row in complete.rows] == [3, 3, 3, 0]
+    assert [row.notes for row in shown.rows] == [
+        row.notes[:kept] for row, kept in zip(complete.rows, (3, 1, 1, 0), strict=True)
+    ]
+    omitted = [row.omitted for row in shown.rows]
+    assert omitted == [None, Omitted(errors=2), Omitted(errors=2), None]
+    assert (omitted_notes(shown.rows), omitted_notes(complete.rows)) == (Omitted(errors=4), None)
+    assert shown.states == complete.states == ["error", "error", "error", "new"]
+    assert [row.digest for row in shown.rows] == [row.digest for row in complete.rows]
+    reason = "B takes a number, such as 1234.5 or 1,234.5"
+    assert recorded_row(complete.rows[1]).note.split("; ")[1] == reason
+    assert recorded_row(shown.rows[1]).note == f"{reason.replace('B', 'A')}; 2 more"
+
+
+async def test_warnings_leave_room_for_errors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(preview, "MOST_NOTES", 1)
+    shown = await seen("Title,Status,Body,Views\nOne,x,,1\nTwo,x,,many\n")
+    assert [[note.severity for note in row.notes] for row in shown.rows] == [
+        ["warning"],
+        ["warning", "error"],
+    ]
+    assert [row.omitted for row in shown.rows] == [Omitted(warnings=1)] * 2
 
 
 async def test_an_invalid_title_is_noted_only_at_its_cell() -> None:
