@@ -215,10 +215,11 @@ def _print(result: ImportResult, refusal: str, *, dry_run: bool, as_json: bool) 
     else:
         for line in _detected_encoding(result):
             click.echo(line)
-        severities = ("error", "warning") if dry_run and not result.replayed else ("error",)
-        for severity in severities:
-            for line in _problems(result, severity):
-                click.echo(line)
+        for line in _problems(result, "error"):
+            click.echo(line)
+        # The standard output of an import is its result.
+        for line in () if result.replayed else _problems(result, "warning"):
+            click.echo(line, err=not dry_run)
         for line in _repeats(result):
             click.echo(line)
     if refusal:

@@ -126,6 +126,23 @@ def test_only_ready_rows_are_imported_if_requested(typed: Typed) -> None:
     ]
 
 
+def test_an_import_prints_warnings_to_standard_error(typed: Typed) -> None:
+    done(typed("import", "good.csv", *PLACE, "--status", "published"))
+    Path("good.csv").write_text("Title,Status,Body\nOne,Publishd,x\n")
+    update = ("import", "good.csv", *PLACE, "--update", "--import-id", "i-1")
+    warning = (
+        "row 2, Status: 'Publishd' is not draft, published or archived: the published entry "
+        "becomes a draft"
+    )
+    assert done(typed(*update, "--dry-run")) == [warning, "1 would be updated"]
+    told = typed(*update)
+    assert done(told) == ["1 updated; import id 'i-1'"]
+    assert warning in told.stderr.splitlines()
+    again = typed(*update)
+    assert done(again) == ["import 'i-1' has already run: no changes"]
+    assert warning not in again.stderr
+
+
 @pytest.mark.slow
 def test_json_lists_the_same_cells_regardless_of_the_outcome(typed: Typed) -> None:
     Path("bad.csv").write_text(BAD.replace("2,one", "2,").replace(",z,", ",,"))
