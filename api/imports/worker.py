@@ -180,8 +180,8 @@ class ImportWorker:
         rows = len(table.rows)
         await jobs.advance_job(repository, job.id, self._id, "checking", rows)
         content_type = await repository.fresh_content_type(request.scope, request.content_type_slug)
-        request = mapped(
-            request, options.maps, options.key, table.headings, content_type.value_fields
+        request = await asyncio.to_thread(
+            mapped, request, options.maps, options.key, table, content_type.value_fields
         )
         preview = (await check(repository, table, request)).preview
         if preview.is_refused(request):

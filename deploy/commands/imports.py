@@ -173,7 +173,7 @@ async def _import(
         if not split and await split_place(repository, request.import_id):
             raise Failed(f"import {request.import_id!r} was split: add --split")
         try:
-            request = _mapped(request, maps, key, table.headings, content_type.value_fields)
+            request = _mapped(request, maps, key, table, content_type.value_fields)
             rows = "1 row" if len(table.rows) == 1 else f"{len(table.rows):,} rows"
             with spinner(f"{'checking' if dry_run else 'importing'} {rows}"):
                 if dry_run:
@@ -372,11 +372,11 @@ def _mapped(
     request: ImportRequest,
     maps: Sequence[str],
     key: str | None,
-    headings: Sequence[str],
+    table: Table,
     fields: Sequence[Field],
 ) -> ImportRequest:
     """The request with the target of each column, from --map or by its heading. Raises
-    MappingRefused if a column or target does not exist, or if a heading has no target."""
+    MappingRefused as ``mapped`` does."""
     from write_side.imports.columns import mapped
 
     given = []
@@ -385,7 +385,7 @@ def _mapped(
         if not equals:
             raise click.UsageError(f"--map takes COLUMN=TARGET, not {each!r}")
         given.append((column, target))
-    return mapped(request, given, key, headings, fields)
+    return mapped(request, given, key, table, fields)
 
 
 def _check_revert_options(context: click.Context) -> None:

@@ -19,6 +19,7 @@ from write_side.domain.identity import Actor, Scope
 from write_side.domain.refusals import InvalidEntry, shortened
 from write_side.imports.preview import one_line
 from write_side.imports.request import ImportRequest
+from write_side.imports.table import Row, Table, column_letters
 from write_side.repository import Repository
 
 Attribute = Literal["Title", "Slug", "Status", "Language"]
@@ -34,6 +35,8 @@ NOTHING = ""
 fields, which never have capital letters."""
 
 Source = Literal["saved", "heading", ""]
+MOST_NAMED = 5
+"""Columns without a heading that a refusal names."""
 LONGEST_NUMBER = 9
 """Digits; Python refuses to convert a number with thousands of digits."""
 _GAPS = re.compile(r"[\s_-]+")
@@ -106,23 +109,48 @@ def columns_of(
 
 
 def matched(
-    headings: Sequence[str], fields: Sequence[Field], given: Mapping[int, str]
+    headings: Sequence[str],
+    fields: Sequence[Field],
+    given: Mapping[int, str],
+    rows: Iterable[Row] = (),
 ) -> tuple[str, ...]:
     """The targets without interactive choices: those ``given``, by index, then those that match the
-    headings. Raises MappingRefused if a heading matches no free target."""
+    headings. Raises MappingRefused if a heading matches no free target, or if a column of the
+    ``rows`` has cells but no heading."""
     proposal = _proposed(headings, fields, given)
     lost = [
         repr(one_line(heading))
         for heading, source in zip(headings, proposal.sources, strict=True)
         if heading.strip() and not source
     ]
+    reasons = []
     if lost:
         known = ", ".join(target.name for target in column_targets(fields))
         what = "heading" if len(lost) == 1 else "headings"
-        raise MappingRefused(
-            [f"no free target matches the {what} {', '.join(lost)}; targets are: {known}"]
-        )
+        reasons = [f"no free target matches the {what} {', '.join(lost)}; targets are: {known}"]
+    if blank := _cells_without_heading(headings, rows, given):
+        reasons.append(f"cells without a heading are in {_named(blank)}")
+    if reasons:
+        raise MappingRefused(reasons)
     return proposal.targets
+
+
+def _cells_without_heading(
+    headings: Sequence[str], rows: Iterable[Row], given: Mapping[int, str]
+) -> Counter[int]:
+    """Index of a column with a blank heading → the number of its cells that are not blank."""
+    blank = [n for n, heading in enumerate(headings) if not heading.strip() and n not in given]
+    return Counter(index for row in rows for index in blank if row.cells[index].strip())
+
+
+def _named(columns: Mapping[int, int]) -> str:
+    """The first columns, each with the number of its cells."""
+    names = [
+        f"column {index + 1} ({column_letters(index)}: {cells:,} cell{'' if cells == 1 else 's'})"
+        for index, cells in sorted(columns.items())
+    ]
+    more = len(names) - MOST_NAMED
+    return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def proposed(
@@ -204,12 +232,14 @@ def mapped(
     request: ImportRequest,
     maps: Iterable[tuple[str, str]],
     key: str | None,
-    headings: Sequence[str],
+    table: Table,
     fields: Sequence[Field],
 ) -> ImportRequest:
     """The request with the target of each column, from ``maps`` (pairs of a column's heading or
     number and a target or "") or from its heading, and with the column of the ``key``. Raises
-    MappingRefused if a column or target does not exist or a heading has no target."""
+    MappingRefused if a column or target does not exist, a heading has no target or a column with
+    cells has no heading."""
+    headings = table.headings
     offered = [target.target for target in column_targets(fields)]
     names = [*offered, *(target.name for target in column_targets(fields))]
     given: dict[int, str] = {}
@@ -221,7 +251,7 @@ def mapped(
             raise MappingRefused([f"unknown target {unknown!r}; expected one of: {known}"])
         given[_column(column, headings)] = names[found[0] % len(offered)] if found else NOTHING
     key_column = None if key is None else _column(key, headings)
-    return replace(request, targets=matched(headings, fields, given), key=key_column)
+    return replace(request, targets=matched(headings, fields, given, table.rows), key=key_column)
 
 
 def _column(name: str, headings: Sequence[str]) -> int:

@@ -121,6 +121,13 @@ async def test_problems_beyond_a_number_are_counted(
     check_contract(await client.get(path), "GET", path)
 
 
+async def test_a_column_with_cells_needs_a_heading_or_a_choice(client: Client) -> None:
+    one = await done(client, b"Title,Body,\nOne,x,7\n")
+    assert (one["state"], one["report"]) == ("refused", None)
+    assert "cells without a heading are in column 3 (C: 1 cell)" in one["message"]
+    assert (await done(client, b"Title,Body,\nOne,x,\n"))["state"] == "imported"
+
+
 @pytest.mark.slow
 async def test_options_are_those_of_the_command(client: Client) -> None:
     ready = await done(client, BAD, readyOnly="true")

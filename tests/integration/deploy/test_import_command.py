@@ -143,6 +143,21 @@ def test_an_import_prints_warnings_to_standard_error(typed: Typed) -> None:
     assert warning not in again.stderr
 
 
+def test_a_column_with_cells_needs_a_heading_or_a_choice(typed: Typed) -> None:
+    with xlsxwriter.Workbook("wide.xlsx") as book:
+        sheet = book.add_worksheet()
+        sheet.write_row(0, 0, ("Title", "Body"))
+        sheet.write_row(1, 0, ("One", "x", 7))
+    Path("wide.csv").write_text("Title,Body,\nOne,x,7\n")
+    for file in ("wide.xlsx", "wide.csv"):
+        told = refused(typed("import", file, *PLACE))
+        assert "cells without a heading are in column 3 (C: 1 cell)" in told
+        left_out = typed("import", file, *PLACE, "--map", "3=", "--dry-run")
+        assert done(left_out) == ["1 entry would be imported"]
+    mapped = typed("import", "wide.csv", *PLACE, "--map", "3=views", "--json", "--dry-run")
+    assert report(mapped)["counts"]["new"] == 1
+
+
 @pytest.mark.slow
 def test_json_lists_the_same_cells_regardless_of_the_outcome(typed: Typed) -> None:
     Path("bad.csv").write_text(BAD.replace("2,one", "2,").replace(",z,", ",,"))

@@ -17,6 +17,7 @@ from write_side.imports.columns import (
     proposed,
 )
 from write_side.imports.request import ImportRequest
+from write_side.imports.table import Row, Table
 
 REQUEST = ImportRequest(Scope("acme", "production"), "posts", "i-1")
 FIELDS = (
@@ -142,6 +143,22 @@ def test_without_interaction_each_heading_must_match() -> None:
         matched(("Colour", "Price", "Views"), FIELDS, {1: "views"})
 
 
+def test_without_interaction_a_column_with_cells_needs_a_heading() -> None:
+    headings = ("Title", "", " ", "")
+    rows = (Row(2, ("A", "b", "", " ")), Row(3, ("B", "c", "d", "")))
+    expected = r": cells without a heading are in column 2 \(B: 2 cells\), column 3 \(C: 1 cell\)"
+    with pytest.raises(MappingRefused, match=expected):
+        matched(headings, FIELDS, {}, rows)
+    with pytest.raises(
+        MappingRefused, match=r"the heading 'Colour'.*; .* in column 2 \(B: 2 cells\)"
+    ):
+        mapped(REQUEST, [("3", "")], None, Table("", ("Colour", *headings[1:]), rows), FIELDS)
+    chosen = mapped(REQUEST, [("2", "body"), ("3", "")], None, Table("", headings, rows), FIELDS)
+    assert chosen.targets == ("Title", "body", "", "")
+    with pytest.raises(MappingRefused, match=r"column 6 \(F: 1 cell\) and 3 more"):
+        matched(("Title", *[""] * 8), FIELDS, {}, [Row(2, ("x",) * 9)])
+
+
 def test_a_long_heading_is_shortened_in_columns_and_refusals() -> None:
     """Each note of a column repeats its heading."""
     long = f"Views {'x' * 100_000}"
@@ -149,9 +166,11 @@ def test_a_long_heading_is_shortened_in_columns_and_refusals() -> None:
     assert (title.heading, len(views.heading)) == ("Title", 60)
     for refuse in (
         lambda: matched(("Title", long), FIELDS, {}),
-        lambda: mapped(REQUEST, [("Colour", "views")], None, ("Title", long), FIELDS),
-        lambda: mapped(REQUEST, [(long, "views")], None, ("Title",), FIELDS),
-        lambda: mapped(REQUEST, [("Title", long)], None, ("Title",), FIELDS),
+        lambda: mapped(
+            REQUEST, [("Colour", "views")], None, Table("", ("Title", long), ()), FIELDS
+        ),
+        lambda: mapped(REQUEST, [(long, "views")], None, Table("", ("Title",), ()), FIELDS),
+        lambda: mapped(REQUEST, [("Title", long)], None, Table("", ("Title",), ()), FIELDS),
     ):
         with pytest.raises(MappingRefused) as refused:
             refuse()
@@ -160,5 +179,8 @@ def test_a_long_heading_is_shortened_in_columns_and_refusals() -> None:
 
 def test_a_number_of_thousands_of_digits_is_not_a_column() -> None:
     with pytest.raises(MappingRefused, match="the file has no column '1111"):
-        mapped(REQUEST, [("1" * 5_000, "views")], None, ("Title",), FIELDS)
-    assert mapped(REQUEST, [("2", "views")], None, ("Title", "x"), FIELDS).targets[1] == "views"
+        mapped(REQUEST, [("1" * 5_000, "views")], None, Table("", ("Title",), ()), FIELDS)
+    assert (
+        mapped(REQUEST, [("2", "views")], None, Table("", ("Title", "x"), ()), FIELDS).targets[1]
+        == "views"
+    )
