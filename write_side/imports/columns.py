@@ -19,7 +19,7 @@ from write_side.domain.identity import Actor, Scope
 from write_side.domain.refusals import InvalidEntry, shortened
 from write_side.imports.preview import one_line
 from write_side.imports.request import ImportRequest
-from write_side.imports.table import Row, Table, column_letters
+from write_side.imports.table import NAME_COLUMNS, Row, Table, column_letters
 from write_side.repository import Repository
 
 Attribute = Literal["Title", "Slug", "Status", "Language"]
@@ -129,7 +129,7 @@ def matched(
         what = "heading" if len(lost) == 1 else "headings"
         reasons = [f"no free target matches the {what} {', '.join(lost)}; targets are: {known}"]
     if blank := _cells_without_heading(headings, rows, given):
-        reasons.append(f"cells without a heading are in {_named(blank)}")
+        reasons.append(f"cells without a heading are in {_named(blank)}: {NAME_COLUMNS}")
     if reasons:
         raise MappingRefused(reasons)
     return proposal.targets

@@ -87,6 +87,7 @@ SPLIT_LIMITS = replace(
     seconds=120.0,
 )
 """The limits of a file that the command line imports in parts."""
+NAME_COLUMNS = "name every column in row 1, and delete rows above the headings"
 TOO_MUCH_TEXT = "has too much text: split it into several files"
 
 
@@ -151,8 +152,7 @@ def headings_and_rows(
             raise TooManyRows(len(rows) + 1 + more, limits.rows)
         if _width(cells) > len(headings):
             raise FileRefused(
-                f"has more cells in row {number} than headings in row 1:"
-                " name every column there, and delete rows above the headings;"
+                f"has more cells in row {number} than headings in row 1: {NAME_COLUMNS};"
                 " in a CSV file, another separator may be needed"
             )
         bytes_left -= _checked_bytes(number, cells, limits, cell_characters)

@@ -16,8 +16,9 @@ from write_side.imports.columns import (
     matched,
     proposed,
 )
+from write_side.imports.csv_reader import csv_table
 from write_side.imports.request import ImportRequest
-from write_side.imports.table import Row, Table
+from write_side.imports.table import FileRefused, Row, Table
 
 REQUEST = ImportRequest(Scope("acme", "production"), "posts", "i-1")
 FIELDS = (
@@ -157,6 +158,15 @@ def test_without_interaction_a_column_with_cells_needs_a_heading() -> None:
     assert chosen.targets == ("Title", "body", "", "")
     with pytest.raises(MappingRefused, match=r"column 6 \(F: 1 cell\) and 3 more"):
         matched(("Title", *[""] * 8), FIELDS, {}, [Row(2, ("x",) * 9)])
+
+
+@pytest.mark.parametrize(
+    "document", [b"My list\nTitle,Views\nA,1\n", b"My list,\nTitle,Views\nA,1\n"]
+)
+def test_a_title_above_the_headings_is_to_be_deleted(document: bytes) -> None:
+    """Excel saves a CSV file with rows of the same width."""
+    with pytest.raises((FileRefused, MappingRefused), match="delete rows above the headings"):
+        mapped(REQUEST, [], None, csv_table(document, "a.csv"), FIELDS)
 
 
 def test_a_long_heading_is_shortened_in_columns_and_refusals() -> None:
