@@ -65,7 +65,7 @@ async def _workspace(server: Server) -> Given:
 
 async def _place_of_letter(text: Locator, number: int) -> float:
     """The left edge of a letter, in pixels from that of the text's block."""
-    return await text.evaluate(
+    left: float = await text.evaluate(
         """(element, number) => {
             const text = document.createTreeWalker(element, NodeFilter.SHOW_TEXT).nextNode();
             const range = document.createRange();
@@ -77,6 +77,7 @@ async def _place_of_letter(text: Locator, number: int) -> float:
         }""",
         number,
     )
+    return left
 
 
 async def test_an_arabic_text_is_read_from_the_right(visit: Visit) -> None:
