@@ -322,3 +322,30 @@ async def test_progress_is_shown_while_it_waits(
     assert answer.data["progress"] == {"rows": None, "done": 0}
     assert (answer.data["state"], answer.data["report"]) == ("checking", None)
     refused(await client.ask("POST", f"{path}/revert"), 409)
+
+
+async def test_other_requests_are_served_while_the_parts_of_a_form_are_read(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    part = '--x\r\nContent-Disposition: form-data; name="map[{}]"\r\n\r\n\r\n'
+    body = "".join(map(part.format, range(100))) + "--x--\r\n"
+    turns, reads = 0, []
+    read = multipart_form.MultipartReader.next
+
+    async def counted(reader: Any) -> Any:
+        reads.append(turns)
+        return await read(reader)
+
+    async def count() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    monkeypatch.setattr(multipart_form.MultipartReader, "next", counted)
+    counting = asyncio.create_task(count())
+    headers = {"Content-Type": "multipart/form-data; boundary=x"}
+    answer = await client.ask("POST", PATH, headers, data=body)
+    counting.cancel()
+    assert answer.status == 400
+    assert len(set(reads)) == len(reads) == 101
