@@ -275,6 +275,9 @@ def test_dates_since_1904() -> None:
             in_column(f' t="inlineStr"><is><t>{"x" * 32_768}</t></is>'),
             "32,767 characters in cell A2",
         ),
+        (in_column("><v>1</v>", "><v>NaN</v>"), "is damaged: cell A3 holds 'NaN', which is not"),
+        (HEADINGS + '<row><c r="C2"><v>1E400</v></c></row>', "cell C2 holds '1E400'"),
+        (in_column(' t="b"><v>true</v>'), "cell A2 holds 'true'"),
     ],
 )
 def test_refusals_name_the_place(rows: str, said: str) -> None:

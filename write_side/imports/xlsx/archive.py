@@ -12,7 +12,8 @@ from defusedxml.ElementTree import fromstring
 
 from write_side.imports.table import FileRefused, Limits
 
-DAMAGED = "is damaged: open it in a spreadsheet program and save it again as .xlsx"
+REPAIR = "open it in a spreadsheet program and save it again as .xlsx"
+DAMAGED = f"is damaged: {REPAIR}"
 _SMALLER = "copy the rows to import into a new workbook"
 _END = b"PK\x05\x06"
 _END_BYTES = 22

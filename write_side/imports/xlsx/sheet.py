@@ -22,6 +22,7 @@ from write_side.imports.table import (
     column_letters,
     too_far,
 )
+from write_side.imports.xlsx.archive import REPAIR
 from write_side.imports.xlsx.number_formats import Kind, number_text
 from write_side.imports.xlsx.serials import reads_like_a_serial
 
@@ -129,7 +130,7 @@ class SheetHandler(_TextHandler):
             case "t" if self._inline is not None:
                 self._inline.append(text)
             case "c" if self._in_data:
-                cell = self._cell()
+                cell = self._checked_cell()
                 if cell != "":
                     self._row[self._column - 1] = cell
             case "row" if self._in_data:
@@ -167,6 +168,18 @@ class SheetHandler(_TextHandler):
             raise ValueError("cells are out of order")
         self._attributes = attributes
         self._value = self._formula = self._inline = None
+
+    def _checked_cell(self) -> Cell:
+        """Raises FileRefused with the place of a cell that cannot be read."""
+        try:
+            return self._cell()
+        except ValueError:
+            place = f"{column_letters(self._column - 1)}{self._number}"
+            stored = (self._value or "")[:20]
+            raise FileRefused(
+                f"is damaged: cell {place} holds {stored!r}, which is not a value of its type;"
+                f" {REPAIR}"
+            ) from None
 
     def _cell(self) -> Cell:
         kind = self._attributes.get("t", "n")
