@@ -55,6 +55,7 @@ async def show_webhook(request: DashboardRequest) -> web.StreamResponse:
         outcome=outcome,
         since=f"{since:%Y-%m-%dT%H:%M}" if since else "",
         address=address(webhook.url),
+        is_replayed="replayed" in request.query,
         may_edit=request.may(EDIT),
     )
 
@@ -75,7 +76,7 @@ async def replay(request: DashboardRequest, form: Form) -> web.StreamResponse:
         )
     except InvalidDefinition as refusal:
         raise BadRequest(str(refusal)) from None
-    return _to(request, webhook)
+    return redirect(request.link("webhooks", webhook.name, replayed=1))
 
 
 async def switch_on(request: DashboardRequest, _form: Form) -> web.StreamResponse:

@@ -195,7 +195,8 @@ async def test_a_replay_delivers_again(
         await hook.has(2)
         first = hook.received[0].id
         done = await visitor.post(f"{PAGE}/search/replay", {"after": f" {first} "})
-        assert done.status == 303
+        assert (done.status, done.headers["Location"]) == (303, f"{PAGE}/search?replayed=1")
+        assert "Replay started" in (await visitor.get(done.headers["Location"])).text
         await hook.has(3)
         assert hook.received[2].id == hook.received[1].id
         await visitor.post(f"{PAGE}/search/replay", {"after": "2020-01-31"})
