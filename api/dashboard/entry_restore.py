@@ -46,7 +46,7 @@ async def restore_version(request: DashboardRequest, form: Form) -> web.StreamRe
         request.service.limits.projection(request.known_caller),
     )
     await wait_until_readable(request, done.position)
-    return redirect(request.link("entries", entry_id))
+    return redirect(f"{request.link('entries', entry_id)}#history")
 
 
 def _restored_translations(

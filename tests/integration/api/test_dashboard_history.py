@@ -78,7 +78,7 @@ async def test_a_version_is_restored_by_an_ordinary_update(server: Server, acme:
             refused = await visitor.post(f"{where}/restore", {"version": version})
             assert refused.status == status
         done = await visitor.post(f"{where}/restore", {"version": "1", "expected": "4"})
-        assert (done.status, done.headers["Location"]) == (303, where)
+        assert (done.status, done.headers["Location"]) == (303, f"{where}#history")
         page = (await visitor.get(where)).text
         assert "<h1>First</h1>" in page
         assert "Bring a coat" in page
