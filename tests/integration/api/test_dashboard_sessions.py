@@ -70,7 +70,7 @@ async def test_an_unknown_key_is_refused(server: Server, acme: Given) -> None:
         for secret in ("", " ", "another-key", "secret-of-acm\x00", "€"):
             answer = await visitor.sign_in(secret)
             assert (answer.status, visitor.cookie) == (403, "")
-            assert 'aria-invalid="true"' in answer.text
+            assert 'autofocus aria-invalid="true"' in answer.text, "its error is read aloud"
             assert not secret.strip() or "does not exist, has expired or was revoked" in answer.text
             assert not secret.strip() or secret not in answer.text
         assert await leads_to_sign_in(visitor)
@@ -168,7 +168,8 @@ async def test_sign_in_leads_to_a_page_that_the_key_may_see(server: Server) -> N
             await visitor.get("/dashboard"),
         ):
             assert (answer.status, answer.headers["Location"]) == (303, start)
-        assert (await visitor.get(start)).status == 200
+        page = (await visitor.get(start)).text
+        assert "The other pages need a key with the permission content.view" in page
         refused = await visitor.get("/dashboard/entries")
         assert refused.status == 403
         led_to = re.findall(r'<a [^>]*href="/dashboard/([^"?]+)', refused.text)
