@@ -10,9 +10,12 @@ from msgspec import Raw, Struct
 from api.dashboard.values import readable, with_names
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry
+from write_side.domain.values import EMPTY
 from write_side.imports.columns import ATTRIBUTES, LANGUAGE, NOTHING
 from write_side.imports.preview import Note, PreviewRow, one_line
 from write_side.imports.uploads import StoredPreview, Upload
+
+_TEXTS = msgspec.json.Decoder(str | list[str])
 
 
 class Cell(Struct, frozen=True):
@@ -95,12 +98,13 @@ class LineReader:
         stored = entry.fields.get(slug, Raw(b"null"))
         if slug in self._references:
             return one_line(with_names(stored, self._names))
-        value = msgspec.json.decode(stored)
-        if value is None or value in ("", []):
+        if bytes(stored) in EMPTY:
             return ""
-        if isinstance(value, list) and all(isinstance(one, str) for one in value):
-            return one_line(", ".join(value))
-        return one_line(value if isinstance(value, str) else readable(bytes(stored).decode()))
+        try:
+            texts = _TEXTS.decode(stored)
+        except msgspec.ValidationError:  # any other JSON, with numbers of any size
+            return one_line(readable(bytes(stored).decode()))
+        return one_line(texts if isinstance(texts, str) else ", ".join(texts))
 
     def _own_cell(
         self, row: PreviewRow, cells: Sequence[str], target: str, entry: Entry | None

@@ -148,3 +148,25 @@ async def test_the_button_shows_that_there_is_nothing_to_import(wizard: Wizard) 
     import_id = await wizard.uploaded(csv(HEAD))
     mapping = (await wizard.page(import_id, "columns", type="posts")).text
     assert re.search(r"<button[^>]* disabled [^>]*>Nothing to import<", mapping)
+
+
+async def test_any_json_is_shown_as_the_value_before(server: Server, acme: Given) -> None:
+    await acme.content_type(Field("any", "Any", "json"))
+    values = ["1e999", "9" * 3_999, '[1e999,"a"]', '["a","b"]', "[]", '"text"']
+    for number, value in enumerate(values):
+        await acme.entry(f"n{number}", fields={"any": Raw(value.encode())})
+    await server.caught_up()
+    rows = [f"N{number},n{number},,7" for number in range(len(values))]
+    async with signed_in(server) as browser:
+        wizard = Wizard(browser)
+        import_id = await wizard.previewed(csv(HEAD, *rows), *ATTRIBUTES, "any", update="yes")
+        shown = await wizard.page(import_id, "preview")
+    found = _BEFORE.findall(shown.text)
+    assert [one[:20] for one in found] == [
+        "1e999",
+        "9" * 20,
+        "[1e999,&#34;a&#34;]",
+        "a, b",
+        "empty",
+        "text",
+    ]
