@@ -12,7 +12,7 @@ from write_side.domain.suggestion import nearest
 from write_side.domain.text import check_text
 from write_side.domain.webhook import check_selection, check_url, secret_bytes
 from write_side.domain.workspace import check_permissions
-from write_side.manifest.document import Manifest, ManifestContentType
+from write_side.manifest.document import Manifest
 from write_side.manifest.source import Path, Source
 
 SHORTEST_SECRET = 20
@@ -103,8 +103,8 @@ def _check_types(manifest: Manifest, source: Source) -> None:
             source.add(source.original(where), "list staging under environments too")
         check_definition(
             content_type.name,
-            content_type.fields,
-            content_type.stages,
+            content_type.desired_fields(),
+            content_type.desired_stages(),
             lambda *place, path=path: source.at(*path, *(_in_manifest(place))),
         )
 
@@ -129,7 +129,7 @@ def _note_targets(manifest: Manifest, source: Source) -> None:
             source.add(where, text, is_note=True, suggestion=nearest(slug, sorted(declared)))
 
     for index, content_type in enumerate(manifest.content_types):
-        for path, target in targets(content_type):
+        for path, target in targets(content_type.desired_fields()):
             check(("contentTypes", index, *path), target, "apply expects it in the workspace")
     for index, webhook in enumerate(manifest.webhooks):
         for number, slug in enumerate(webhook.types):
@@ -137,13 +137,9 @@ def _note_targets(manifest: Manifest, source: Source) -> None:
             check(where, slug, "nothing is delivered unless the workspace has it")
 
 
-def targets(content_type: ManifestContentType) -> Iterator[tuple[Path, str]]:
-    """(path within the type, slug of a content type) of each target of its fields."""
-    yield from _targets(content_type.fields, ("fields",))
-
-
-def _targets(fields: Iterable[Field], within: Path) -> Iterator[tuple[Path, str]]:
+def targets(fields: Iterable[Field], within: Path = ("fields",)) -> Iterator[tuple[Path, str]]:
+    """(path within the type, slug of a content type) of each target of a type's fields."""
     for index, field in enumerate(fields):
         path = (*within, index)
         yield from (((*path, "to", number), target) for number, target in enumerate(field.to))
-        yield from _targets(field.fields, (*path, "fields"))
+        yield from targets(field.fields, (*path, "fields"))

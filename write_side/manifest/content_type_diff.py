@@ -7,7 +7,12 @@ from functools import partial
 
 from msgspec import Struct
 
-from write_side.commands import CreateContentType, RemoveContentType, ReviseContentType
+from write_side.commands import (
+    CreateContentType,
+    DefineContentType,
+    RemoveContentType,
+    ReviseContentType,
+)
 from write_side.domain.content_type import ContentType
 from write_side.domain.definition import check_unchanged_kinds
 from write_side.domain.identity import Scope
@@ -38,7 +43,11 @@ async def _diff_environment(desired: DesiredState, environment: str) -> ContentT
     scope = Scope(desired.manifest.workspace, environment)
     there = {one.slug: one for one in await desired.repository.content_types(scope)}
     types = enumerate(desired.manifest.content_types)
-    declared = {index: one for index, one in types if one.applies(environment)}
+    declared = {
+        index: _definition(desired, scope, one, there.get(one.slug))
+        for index, one in types
+        if one.applies(environment)
+    }
     mentioned = {one.slug for one in declared.values()}
     gone = [slug for slug in there if desired.prune and slug not in mentioned]
     await _check_unused(desired, scope, gone)
@@ -52,29 +61,35 @@ async def _diff_environment(desired: DesiredState, environment: str) -> ContentT
         if current := there.get(one.slug):
             at = partial(desired.source.at, "contentTypes", index, "fields")
             check_unchanged_kinds(current.known, one.fields, at=at)
-    changes = [_change(desired, scope, one, there.get(one.slug)) for one in declared.values()]
+    changes = [_change(one, there.get(one.slug)) for one in declared.values()]
     return ContentTypeDiff(
         [_removal(desired, scope, slug) for slug in gone], [step for step in changes if step]
     )
 
 
-def _change(
+def _definition(
     desired: DesiredState, scope: Scope, declared: ManifestContentType, current: ContentType | None
-) -> Step | None:
-    what = f"content type {declared.slug} in {scope.environment}"
+) -> CreateContentType | ReviseContentType:
+    """Complete: an existing type keeps the fields and stages that the manifest does not mention."""
     command = ReviseContentType if current else CreateContentType
-    change = command(
+    return command(
         actor=desired.actor,
         scope=scope,
         slug=declared.slug,
         name=declared.name,
-        fields=declared.fields,
-        stages=declared.stages,
+        fields=declared.desired_fields(current.fields if current else ()),
+        stages=declared.desired_stages(current.stages if current else ()),
     )
+
+
+def _change(
+    wanted: CreateContentType | ReviseContentType, current: ContentType | None
+) -> Step | None:
+    what = f"content type {wanted.slug} in {wanted.scope.environment}"
     if current is None:
-        return Step(what, "created", change)
-    revisions = "; ".join(_revisions(current, declared))
-    return Step(what, f"revised: {revisions}", change) if revisions else None
+        return Step(what, "created", wanted)
+    revisions = "; ".join(_revisions(current, wanted))
+    return Step(what, f"revised: {revisions}", wanted) if revisions else None
 
 
 def _removal(desired: DesiredState, scope: Scope, slug: str) -> Step:
@@ -85,15 +100,15 @@ def _removal(desired: DesiredState, scope: Scope, slug: str) -> Step:
     )
 
 
-def _revisions(current: ContentType, declared: ManifestContentType) -> Iterable[str]:
-    if current.name != declared.name:
-        yield f"renamed to {declared.name!r}"
-    if current.fields != declared.fields:
+def _revisions(current: ContentType, wanted: DefineContentType) -> Iterable[str]:
+    if current.name != wanted.name:
+        yield f"renamed to {wanted.name!r}"
+    if current.fields != wanted.fields:
         before = {field.slug: field for field in current.fields}
-        yield from _differences("field", before, {field.slug: field for field in declared.fields})
-    if current.stages != declared.stages:
+        yield from _differences("field", before, {field.slug: field for field in wanted.fields})
+    if current.stages != wanted.stages:
         stages = {stage.id: stage for stage in current.stages}
-        yield from _differences("stage", stages, {stage.id: stage for stage in declared.stages})
+        yield from _differences("stage", stages, {stage.id: stage for stage in wanted.stages})
 
 
 def _differences(
@@ -121,13 +136,13 @@ async def _check_unused(desired: DesiredState, scope: Scope, gone: Sequence[str]
 
 def _check_targets(
     desired: DesiredState,
-    declared: Mapping[int, ManifestContentType],
+    declared: Mapping[int, DefineContentType],
     after: Iterable[str],
     environment: str,
 ) -> None:
     known = set(after)
     for index, one in declared.items():
-        for path, target in targets(one):
+        for path, target in targets(one.fields):
             if target not in known:
                 message = f"{environment} has no content type {target!r}"
                 suggestion = nearest(target, sorted(known))

@@ -85,16 +85,23 @@ class ManifestWorkflow(_Part, frozen=True):
 
 
 class ManifestContentType(_Part, frozen=True):
-    """``environments`` empty: every environment of the workspace."""
+    """``fields`` or ``workflow`` absent: unchanged; a new content type then has none.
+
+    ``environments`` empty: every environment of the workspace.
+    """
 
     slug: str
     name: str
-    fields: tuple[Field, ...] = ()
-    workflow: ManifestWorkflow | None = None
+    fields: tuple[Field, ...] | UnsetType = UNSET
+    workflow: ManifestWorkflow | UnsetType | None = UNSET
     environments: tuple[Environment, ...] = ()
 
-    @property
-    def stages(self) -> tuple[Stage, ...]:
+    def desired_fields(self, current: tuple[Field, ...] = ()) -> tuple[Field, ...]:
+        return current if isinstance(self.fields, UnsetType) else self.fields
+
+    def desired_stages(self, current: tuple[Stage, ...] = ()) -> tuple[Stage, ...]:
+        if isinstance(self.workflow, UnsetType):
+            return current
         return self.workflow.stages if self.workflow else ()
 
     def applies(self, environment: str) -> bool:

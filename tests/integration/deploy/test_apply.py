@@ -26,7 +26,9 @@ SECRET = "a-secret-of-20-characters-or-more"
 HEAD = "{workspace: acme, name: Acme"
 STAGED = f"{HEAD}, plan: {{staging: true}}, environments: [production, staging]"
 KEY = f"keys: [{{name: ci, permissions: [content.view], secret: {SECRET}}}]"
-AUTHORS = "{slug: authors, name: Authors, fields: [{slug: bio, name: Bio, type: text}]}"
+BIO = "{slug: bio, name: Bio, type: text}"
+AGE = "{slug: age, name: Age, type: number}"
+AUTHORS = f"{{slug: authors, name: Authors, fields: [{BIO}]}}"
 POSTS = (
     "{slug: posts, name: Posts, fields: ["
     "{slug: author, name: Author, type: reference, to: [authors]},"
@@ -119,6 +121,41 @@ async def test_anything_not_mentioned_is_kept(repository: Repository) -> None:
     await apply(repository, f"{STAGED}, {KEY}, contentTypes: [{AUTHORS}]}}")
     assert await apply(repository, f"{HEAD}}}") == []
     assert (await repository.workspace("acme")).plan.staging is True
+
+
+async def test_a_content_type_keeps_the_fields_and_workflow_that_are_not_mentioned(
+    repository: Repository,
+) -> None:
+    workflow = "workflow: {stages: [{id: one, name: One}]}"
+    whole = f"{{slug: authors, name: Authors, {workflow}, fields: [{BIO}, {AGE}]}}"
+    await apply(repository, f"{HEAD}, contentTypes: [{whole}]}}")
+
+    async def revised(keys: str, *, prune: bool = False) -> list[str]:
+        text = f"{HEAD}, contentTypes: [{{slug: authors, {keys}}}]}}"
+        said = await told(repository, text, prune=prune)
+        return [line.removeprefix("content type authors in production revised: ") for line in said]
+
+    assert await revised("name: Authors") == []
+    assert await revised("name: Authors", prune=True) == []
+    assert await revised("name: Writers") == ["renamed to 'Writers'"]
+    assert await revised(f"name: Authors, fields: [{BIO}]") == ["field removed: age"]
+    assert await revised("name: Authors, fields: []") == ["fields removed: bio, age"]
+    assert await revised("name: Authors, workflow: null") == ["stage removed: one"]
+    assert await revised("name: Authors, workflow: {stages: []}") == ["stage removed: one"]
+    await apply(repository, f"{HEAD}, contentTypes: [{{slug: authors, name: Writers}}]}}")
+    (kept,) = await repository.content_types(PRODUCTION)
+    assert [field.slug for field in kept.fields] == ["bio", "age"]
+    assert [stage.id for stage in kept.stages] == ["one"]
+
+
+async def test_a_type_to_which_a_kept_field_refers_is_not_pruned(repository: Repository) -> None:
+    await apply(repository, f"{HEAD}, contentTypes: [{POSTS}, {AUTHORS}]}}")
+    kept = f"{HEAD}, contentTypes: [{{slug: posts, name: Posts}}]}}"
+    with pytest.raises(
+        ManifestError, match=r"1:46: contentTypes\[0\].fields\[0\].to\[0\]: production has no cont"
+    ):
+        await told(repository, kept, prune=True)
+    assert await told(repository, kept) == []
 
 
 async def test_prune_removes_anything_not_mentioned(repository: Repository) -> None:

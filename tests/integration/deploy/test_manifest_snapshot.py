@@ -78,6 +78,20 @@ async def test_the_shown_manifest_creates_the_same_workspace_elsewhere(
     assert yaml_text(await snapshot(repository, "copy")) == copied
 
 
+async def test_the_shown_manifest_removes_fields_and_stages_added_since(
+    repository: Repository,
+) -> None:
+    bare = "{workspace: acme, name: Acme, contentTypes: [{slug: a, name: A}]}"
+    await apply(repository, bare)
+    shown = yaml_text(await snapshot(repository, "acme"))
+    more = "workflow: {stages: [{id: one, name: One}]}, fields: [{slug: t, name: T, type: text}]"
+    await apply(repository, bare.replace("name: A}", f"name: A, {more}}}"))
+    assert await apply(repository, shown) == [
+        "content type a in production revised: field removed: t; stage removed: one"
+    ]
+    assert yaml_text(await snapshot(repository, "acme")) == shown
+
+
 async def test_staging_is_listed_even_if_the_plan_lost_it(repository: Repository) -> None:
     await apply(repository, WHOLE)
     await execute(ChangePlan(actor=OPERATOR, workspace="acme", plan=Plan()), repository)

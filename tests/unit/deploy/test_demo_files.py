@@ -15,7 +15,7 @@ from write_side.imports.request import ImportRequest
 from write_side.imports.rows import parsed_rows
 from write_side.imports.table import Table
 
-FIELDS = {one.slug: one.fields for one in MANIFEST.content_types}
+FIELDS = {one.slug: one.desired_fields() for one in MANIFEST.content_types}
 
 
 def table(content_type: str) -> Table:

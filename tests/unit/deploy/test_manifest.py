@@ -11,7 +11,7 @@ import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from write_side.domain.definition import Field, Option
+from write_side.domain.definition import Field, Option, Stage
 from write_side.domain.events import Plan
 from write_side.domain.field_types import FIELD_TYPES
 from write_side.manifest import readers
@@ -72,8 +72,11 @@ def test_the_whole_of_a_manifest_is_read() -> None:
     manifest = read(WHOLE)
     assert manifest.desired_plan(Plan()) == Plan(5000, 20, 600, staging=True)
     assert [key.name for key in manifest.keys] == ["website", "ci"]
-    assert [stage.id for stage in manifest.content_types[1].stages] == ["writing", "review"]
-    assert manifest.content_types[1].fields[3].fields[0].slug == "q"
+    assert [stage.id for stage in manifest.content_types[1].desired_stages()] == [
+        "writing",
+        "review",
+    ]
+    assert manifest.content_types[1].desired_fields()[3].fields[0].slug == "q"
 
 
 def test_json_is_read_too(tmp_path: Path) -> None:
@@ -85,6 +88,28 @@ def test_json_is_read_too(tmp_path: Path) -> None:
 def test_an_absent_plan_is_unchanged() -> None:
     manifest = read("{workspace: acme, name: Acme}")
     assert manifest.desired_plan(Plan(entries=3)) == Plan(entries=3)
+
+
+BIO, REVIEW = Field("bio", "Bio", "text"), Stage("review", "Review")
+
+
+@pytest.mark.parametrize(
+    ("keys", "fields", "stages"),
+    [
+        ("", (BIO,), (REVIEW,)),
+        (", fields: []", (), (REVIEW,)),
+        (", workflow: null", (BIO,), ()),
+        (", workflow: {stages: []}", (BIO,), ()),
+    ],
+)
+def test_absent_fields_and_workflow_are_unchanged(
+    keys: str, fields: tuple[Field, ...], stages: tuple[Stage, ...]
+) -> None:
+    manifest = read(f"{{workspace: a, name: A, contentTypes: [{{slug: a, name: A{keys}}}]}}")
+    (content_type,) = manifest.content_types
+    assert content_type.desired_fields((BIO,)) == fields
+    assert content_type.desired_stages((REVIEW,)) == stages
+    assert (content_type.desired_fields(), content_type.desired_stages()) == ((), ())
 
 
 @pytest.mark.parametrize(
