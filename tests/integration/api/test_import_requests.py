@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import xlsxwriter
+from aiohttp import MultipartReader
 
 from api.imports import multipart_form
 from tests.contract import Contract
@@ -330,7 +331,7 @@ async def test_other_requests_are_served_while_the_parts_of_a_form_are_read(
     part = '--x\r\nContent-Disposition: form-data; name="map[{}]"\r\n\r\n\r\n'
     body = "".join(map(part.format, range(100))) + "--x--\r\n"
     turns, reads = 0, []
-    read = multipart_form.MultipartReader.next
+    read = MultipartReader.next
 
     async def counted(reader: Any) -> Any:
         reads.append(turns)
@@ -342,7 +343,7 @@ async def test_other_requests_are_served_while_the_parts_of_a_form_are_read(
             turns += 1
             await asyncio.sleep(0)
 
-    monkeypatch.setattr(multipart_form.MultipartReader, "next", counted)
+    monkeypatch.setattr(MultipartReader, "next", counted)
     counting = asyncio.create_task(count())
     headers = {"Content-Type": "multipart/form-data; boundary=x"}
     answer = await client.ask("POST", PATH, headers, data=body)
