@@ -7,8 +7,9 @@ on theirs and, if only ready rows are imported, on whether they are ready.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
+from typing import TypeAlias
 
 from msgspec import UNSET, Struct
 
@@ -26,7 +27,7 @@ from write_side.imports.preview import Note, NoteLimit, Severity
 from write_side.imports.references import References
 from write_side.imports.request import EntryKey, ImportRequest
 from write_side.imports.row_decision import RowDecision
-from write_side.imports.rows import ParsedRow, date_notes
+from write_side.imports.rows import Cell, ParsedRow, date_notes
 from write_side.slices import in_slices
 
 ROUNDS = 100
@@ -37,6 +38,13 @@ class EntryQuota(Struct, frozen=True):
 
     used: int
     bound: int | None
+
+
+Lost: TypeAlias = tuple[Cell, str]
+"""A cell that refers to a row that is not imported, and the reason."""
+Excluded: TypeAlias = dict[int, list[Lost]]
+"""Numbers of rows that are not imported. There may be millions of references: the notes are made
+row by row."""
 
 
 class ImportContext(Struct, frozen=True):
@@ -55,10 +63,13 @@ async def dry_run(
     rows: Sequence[ParsedRow], context: ImportContext, request: ImportRequest
 ) -> list[RowDecision]:
     """The decision of every row, in order. Raises InvalidEntry if it cannot be determined."""
-    excluded: dict[int, list[Note]] = {}
+    excluded: Excluded = {}
     for _ in range(ROUNDS):
         decisions = await _Round(context, request, excluded).of(rows)
-        failing = _dangling(decisions, excluded) if request.ready_only else {}
+        failing: Excluded = {}
+        if request.ready_only:
+            async for number, lost in in_slices(_dangling(decisions, excluded)):
+                failing.setdefault(number, []).append(lost)
         if not failing:
             return decisions
         excluded |= failing
@@ -69,12 +80,9 @@ async def dry_run(
 
 
 class _Round:
-    """One pass over the rows. ``excluded``: numbers of rows that are not imported, with the
-    reason."""
+    """One pass over the rows."""
 
-    def __init__(
-        self, context: ImportContext, request: ImportRequest, excluded: Mapping[int, list[Note]]
-    ) -> None:
+    def __init__(self, context: ImportContext, request: ImportRequest, excluded: Excluded) -> None:
         self._context = context
         self._request = request
         self._excluded = excluded
@@ -108,7 +116,9 @@ class _Round:
         decision.notes += row.status_notes(was_published=was_published)
         self._read_cells(decision)
         self._decide(decision)
-        decision.notes += [*self._excluded.get(row.number, []), *self._slug_notes(decision)]
+        lost = self._excluded.get(row.number, ())
+        decision.notes += [cell.note(reason) for cell, reason in lost]
+        decision.notes += self._slug_notes(decision)
         if before is None and not decision.failed:
             self._take_quota(decision)
         decision.settle()
@@ -265,10 +275,9 @@ def _names_are_noted(row: ParsedRow) -> bool:
     return any(note.severity == "error" for note in row.notes)
 
 
-def _dangling(
-    decisions: Sequence[RowDecision], excluded: Mapping[int, list[Note]]
-) -> dict[int, list[Note]]:
-    """Ready rows that refer to rows with errors, directly or through other rows.
+def _dangling(decisions: Sequence[RowDecision], excluded: Excluded) -> Iterator[tuple[int, Lost]]:
+    """Ready rows that refer to rows with errors, directly or through other rows, once for each
+    reference.
 
     A later row, which was skipped or an update, may get the slug of a row with errors: rows that
     refer to it wait for the next round.
@@ -283,20 +292,18 @@ def _dangling(
                 waiting.setdefault(key, []).append(decision)
     over_limit = {decision.row.key for decision in decisions if decision.is_over_limit}
     lost = [key for key in waiting if key not in providers]
-    failing: dict[int, list[Note]] = {}
     while lost:
         key = lost.pop()
+        # Without the rows that refer to it, the plan may have room for it in the next round.
+        why = "exceeds the plan's limit of entries" if key in over_limit else "has errors"
+        reason = f"refers to the row with the slug {key[1]!r}, which {why}"
         for decision in waiting.get(key, ()):
-            # Without the rows that refer to it, the plan may have room for it in the next round.
-            why = "exceeds the plan's limit of entries" if key in over_limit else "has errors"
-            reason = f"refers to the row with the slug {key[1]!r}, which {why}"
             number, own = decision.row.number, decision.row.key
-            failing.setdefault(number, []).append(decision.references[key].note(reason))
+            yield number, (decision.references[key], reason)
             left = providers.get(own, set())
             if left == {number}:
                 lost.append(own)
             left.discard(number)
-    return failing
 
 
 def _may_provide(decision: RowDecision) -> bool:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
-from tests.conformance.sheets import ADA, entry, seen
+from tests.conformance.sheets import ADA, FIELDS, entry, seen
+from write_side import slices
 from write_side.domain.definition import Field, Option
 from write_side.domain.entry import Entry
 from write_side.domain.refusals import InvalidEntry
@@ -102,6 +105,32 @@ async def test_warnings_leave_room_for_errors(monkeypatch: pytest.MonkeyPatch) -
         ["warning", "error"],
     ]
     assert [row.omitted for row in shown.rows] == [Omitted(warnings=1)] * 2
+
+
+async def test_other_tasks_run_between_references_to_rows_with_errors(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """There may be millions: each of 1,000 rows may refer to all others."""
+    monkeypatch.setattr(slices, "SLICE", 0)
+    turns = 0
+
+    async def count_turns() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    related = Field("related", "Related", "reference", multiple=True)
+    all_slugs = ",".join(f"s{n}" for n in range(20))
+    rows = "".join(f'T,s{n},1,"{all_slugs}"\n' for n in range(1, 20))
+    counting = asyncio.create_task(count_turns())
+    text = f"Title,Slug,Views,Related\nT,s0,x,\n{rows}"
+    shown = await seen(text, fields=(FIELDS[1], related), ready_only=True)
+    counting.cancel()
+    assert shown.states == ["error"] * 20
+    references = 19 * 20
+    assert len(shown.said) == 1 + references
+    assert turns > references
 
 
 async def test_an_invalid_title_is_noted_only_at_its_cell() -> None:
