@@ -117,7 +117,7 @@ def import_command(
     """Import the rows of a CSV or .xlsx file, or revert an import.
 
     The first row of FILE names the columns. All rows are imported or none: if a cell has an error,
-    nothing is imported and such cells are listed, 10,000 at most. Rows whose slug already exists
+    nothing is imported and the first 10,000 such cells are listed. Rows whose slug already exists
     are skipped, or update that entry (--update).
     """
     from write_side.domain.identity import Scope, new_id
