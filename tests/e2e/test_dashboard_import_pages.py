@@ -149,7 +149,7 @@ async def test_a_dropped_file_is_corrected_imported_and_reverted(
     assert await beside.evaluate(_DROP, ["posts.csv", ""]), "the browser does not open it"
     await zone.evaluate(_DROP, ["notes.txt", "no table"])
     await expect(page.locator("#announcer")).to_contain_text("it does not end in .csv or .xlsx")
-    await zone.evaluate(_DROP, ["notes.CSV", "PK"])
+    await zone.evaluate(_DROP, ["notes.CSV", "PK\x03\x04"])
     await expect(page.locator("#announcer")).to_contain_text("notes.CSV (1 kB)")
     await page.get_by_role("button", name="Upload").click()
     await expect(page.get_by_role("alert")).to_contain_text("notes.CSV is a workbook")
