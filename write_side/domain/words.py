@@ -83,11 +83,17 @@ TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 _ENDLESS_REFERENCE = re.compile(r"&#[0-9]{100,};?", re.ASCII)
 
 
+CHARACTERS_KEPT = 50_000
+"""All of Unicode would take 86 MB in each process."""
+
+
 class _Characters(dict[int, str | None]):
     """What becomes of each character: part of a word, a space, or None: removed. For
     ``str.translate``; filled as characters appear."""
 
     def __missing__(self, code: int) -> str | None:
+        if len(self) >= CHARACTERS_KEPT:
+            self.clear()
         self[code] = found = _replacement(chr(code))
         return found
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from write_side.domain import words as module
 from write_side.domain.words import (
     LONGEST_TEXT,
     LONGEST_WORD,
@@ -159,6 +160,13 @@ def test_markup_is_removed_in_linear_time(part: str) -> None:
 @given(st.text("<>/!-;&#x0129abscript \"'\n\\", max_size=200), st.sampled_from("<&#0 a"))
 def test_any_markup_can_be_removed(text: str, repeated: str) -> None:
     without_markup(text.replace(repeated, repeated * 5_000, 1))
+
+
+def test_characters_are_kept_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "CHARACTERS_KEPT", 100)
+    text = "".join(map(chr, range(0x4E00, 0x9FFF)))
+    assert len(module.words(text, "zh-CN")) == len(text)
+    assert len(module._CHARACTERS) <= 100
 
 
 def test_a_language_has_a_stemmer_of_postgresql_or_none() -> None:
