@@ -19,6 +19,16 @@ STATUSES = ("draft", "published", "archived")
 MEDIA = ("logo", "photo")
 TITLES = ("Hello, World!", "Ünï ✓ ½", "Title", "title")
 SLUGS = ("one", "two", "three", "a/b ü", "title")
+HARD_TEXTS = (
+    "&#" + 5_000 * "9" + ";",
+    "a" + 300 * "\u0301\u0316",
+    300 * "\ufdf2",
+    300 * "\U00010400" + "ing",
+    "<script><!--<a ",
+    "\\N\t\r\n\x01\x7f\u2028\uffff'\":*&|!()",
+    "ไทย日本語\u202e\u200dİſ",
+)
+"""Texts that are hard to divide into words, to compare or to store."""
 Deed = tuple[str, dict[str, Any]]
 """Which, and with what."""
 NEW = "new"
@@ -58,14 +68,19 @@ _FIELDS += [
     for field in _FIELDS
     if "indexed" in FIELD_TYPES[field["type"]].settings
 ]
+_FIELDS += [
+    {**field, "searchable": True}
+    for field in _FIELDS
+    if "searchable" in FIELD_TYPES[field["type"]].settings
+]
 _STAGES: tuple[list[str], ...] = ([], ["writing"], ["writing", "review"], ["review", "writing"])
 
-_texts = st.sampled_from(["Text", "More text", "Ünï ✓", "", None])
+_texts = st.sampled_from(["Text", "More text", "Ünï ✓", "", None]) | st.sampled_from(HARD_TEXTS)
 _numbers = st.sampled_from(range(ELSEWHERE + 2))
 _living = st.sampled_from(range(ELSEWHERE))
 _workspaces = st.sampled_from(WORKSPACES)
 _media = st.sampled_from(MEDIA)
-_titles = st.sampled_from(TITLES)
+_titles = st.sampled_from((*TITLES, *TITLES, *HARD_TEXTS[2:6]))
 _slugs = st.sampled_from(SLUGS)
 _statuses = st.sampled_from(STATUSES)
 _histories = st.lists(_statuses, min_size=3, max_size=5)
@@ -97,9 +112,16 @@ _values = st.fixed_dictionaries(
     optional={
         "body": _texts,
         "lead": _texts,
-        "views": st.sampled_from([0, 1, 1.0, -2.5, None]),
+        "views": st.sampled_from([0, 1, 1.0, -2.5, -0.0, 5e-324, 1e308, None]),
         "open": st.booleans(),
-        "when": st.sampled_from(["2026-01-31", "2026-01-31T09:30:00+02:00"]),
+        "when": st.sampled_from(
+            [
+                "2026-01-31",
+                "2026-01-31T09:30:00+02:00",
+                "0001-01-01T00:00:00+23:59",
+                "9999-12-31T23:59:59.999999999-23:59",
+            ]
+        ),
         "span": st.just({"from": "2026-01-31", "to": "2026-02-01T00:00:00Z"}),
         "any": st.sampled_from([{"b": 1, "a": [None]}, "", [], 7, None]),
         "mood": st.just("good"),
