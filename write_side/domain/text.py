@@ -26,6 +26,9 @@ _MARKS = "".join(filter(unicodedata.combining, map(chr, range(0x300, 0x20000))))
     "\u0f73\u0f75\u0f81\uff9e\uff9f"
 )
 _RUN = re.compile(f"([{_MARKS}]{{{MOST_MARKS}}})[{_MARKS}]+")
+# Of a class, characters beyond U+FFFF are compared one by one, which takes ten times as long.
+_POSSIBLE = re.sub("[\U00010000-\U0010ffff]+", "\U00010000-\U0010ffff", _MARKS)
+_POSSIBLE_RUN = re.compile(f"[{_POSSIBLE}]{{{MOST_MARKS + 1}}}")
 _LONE = re.compile("[\ud800-\udfff]")
 _SUSPECT = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
 # From the first escape on, so that an escaped backslash never begins another one.
@@ -62,7 +65,9 @@ def unstorable(text: str) -> str | None:
 def normalized(form: Literal["NFC", "NFKC"], text: str) -> str:
     """The text in a normal form of Unicode. Python takes quadratic time for combining characters in
     a row, so those after the first ``MOST_MARKS`` are removed."""
-    return unicodedata.normalize(form, _RUN.sub(r"\1", text))
+    if _POSSIBLE_RUN.search(text):
+        text = _RUN.sub(r"\1", text)
+    return unicodedata.normalize(form, text)
 
 
 def minified(document: bytes) -> bytes:

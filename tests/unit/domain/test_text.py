@@ -247,3 +247,12 @@ def test_combining_characters_in_a_row_take_linear_time(form: Any, marks: str) -
     started = time.process_time()
     normalized(form, "q" + marks * (100_000 // len(marks)))
     assert time.process_time() - started < 1
+
+
+def test_ordinary_text_is_searched_for_combining_characters_in_little_time() -> None:
+    text, seconds = "日本語テキスト" * 100_000, []
+    for _ in range(3):
+        started = time.process_time()
+        normalized("NFKC", text)
+        seconds.append(time.process_time() - started)
+    assert min(seconds) < 0.04  # 0.08 with a single expression
