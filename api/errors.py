@@ -37,7 +37,7 @@ two was exceeded."""
 MAX_HEADER = 8_192
 """Bytes of one header."""
 MAX_HEADERS = 65_536
-"""Bytes of all headers together. 128 of the largest would take 2 MB of memory for each
+"""Bytes of all headers in total. 128 of the largest would take 2 MB of memory for each
 connection."""
 
 
@@ -215,7 +215,7 @@ ROUTER = {
     417: "Unsupported Expect header: use 100-continue, or leave it out",
     414: f"Request target is too long: the limit is {MAX_TARGET:,} bytes",
     431: f"Request headers are too large: the limit is 128 headers of {MAX_HEADER:,} bytes each, "
-    f"and {MAX_HEADERS:,} bytes together",
+    f"and {MAX_HEADERS:,} bytes in total",
     501: "Unknown method: use GET, HEAD, POST or OPTIONS",
 }
 """Our messages for aiohttp's errors."""

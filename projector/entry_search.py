@@ -35,9 +35,9 @@ MOST_LEXEMES = 20_000
 MOST_POSITIONS = 8
 """Positions of a lexeme that count for the rank of a text."""
 MOST_BYTES = 950_000
-"""Bytes of a tsvector as text, which a few texts reach because each word may have a stem too, and a
-character may become several. The tsvector has up to 3 more for each lexeme; PostgreSQL's limit is
-1,048,575."""
+"""Bytes of a tsvector as text. A few texts reach this, because each word may also have a stem, and
+a character may become several. The tsvector takes up to 3 more bytes per lexeme; PostgreSQL's
+limit is 1,048,575."""
 PORTION = 1_000_000
 """Characters whose words are in memory at the same time, unless a single text has more."""
 _decode = msgspec.json.Decoder().decode
@@ -171,7 +171,7 @@ def search_document(prefix: str, title: list[str], body: list[str], known: Lexem
 
 
 def _shortened(document: str) -> str:
-    """The first lexemes of the document, of at most MOST_BYTES."""
+    """The first lexemes of the document, up to MOST_BYTES."""
     encoded = document.encode()
     if len(encoded) <= MOST_BYTES:
         return document

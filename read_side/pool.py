@@ -39,7 +39,7 @@ _NAMES = {text: name for name, text in statements("read_side").items()}
 _CUSTOM_PLANS = "SET plan_cache_mode = force_custom_plan"
 _STAMP = statement("read_side", "stamp")
 _ARRAY_TYPES = statement("read_side", "array_types")
-# Of the schema that has the name now, whatever the moment of the transaction.
+# The schema that has this name now, regardless of the transaction's snapshot.
 _MODEL = "SELECT to_regnamespace('read_model')::oid"
 REFUSALS = (NotFound, InvalidQuery, IncompleteIndex)
 T = TypeVar("T")
@@ -179,8 +179,8 @@ async def open_pool(
 
 @asynccontextmanager
 async def moment(pool: Pool) -> AsyncIterator[Connection]:
-    """A connection whose statements all read at one moment. Raises ReadModelUnavailable, also at
-    the end, if another read model has become the live one: what was read is not to be used then."""
+    """A connection whose statements all read from one snapshot. Raises ReadModelUnavailable, also
+    at the end, if another read model has gone live: then discard what was read."""
     try:
         async with pool.acquire() as connection:
             model = await connection.fetchval(_MODEL)

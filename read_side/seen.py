@@ -25,7 +25,7 @@ import structlog
 POSITION_BITS = 39
 """The bits of a stamp, out of 63, that hold the position: up to 549,755,813,887."""
 EPOCHS = 1 << (63 - POSITION_BITS)
-"""After this many, epochs begin again at 0, as if the database was set back."""
+"""After this many, epochs begin again at 0, as if the database had been set back."""
 UNUSED = 7 * 24 * 3600.0
 """Seconds after which the file of a database that no process uses is removed."""
 _BYTES = 8

@@ -20,7 +20,7 @@ from write_side.domain.refusals import shortened
 
 PAGE = 100
 CURRENT_BYTES = 16 * 1024 * 1024
-"""The size of the entries on a page. If they have more, the page has fewer changes, but at least
+"""The size of the entries on a page. If they are larger, the page has fewer changes, but at least
 one."""
 NOW = "now"
 RESUME = "Last-Event-ID"

@@ -42,8 +42,8 @@ SILENCE = 15.0
 """Seconds after which a comment is sent."""
 RETRY = 0.2
 MOST_WAITING = 1_000
-"""Changes that wait. With more, they are read from the database; a client that does not read is
-disconnected, and resumes."""
+"""Changes that may wait in memory. If there are more, they are read from the database; a client
+that does not read is disconnected, and resumes."""
 
 
 def wants_stream(request: web.Request) -> bool:

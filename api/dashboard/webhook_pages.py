@@ -28,7 +28,7 @@ OUTCOMES: tuple[tuple[DeliveryOutcome, str], ...] = (
     ("none", "No response"),
 )
 TESTS = web.AppKey("webhook_tests", FairQueue)
-"""Turns at sending a test message, which may take as long as a delivery."""
+"""Limits the test messages in progress, each of which may take as long as a delivery."""
 MOST_TESTS = 8
 OF_WORKSPACE = 2
 

@@ -51,8 +51,8 @@ DEPTH = 10
 
 
 class FirstErrorRule(ValuesOfCorrectTypeRule):
-    """Reports the first error of each argument. graphql-core prints the whole object for each of
-    its unknown fields, which took seconds."""
+    """Reports the first error of each argument only: graphql-core prints the whole object for each
+    of its unknown fields, which takes seconds."""
 
     class Found(Exception):
         pass
@@ -67,7 +67,7 @@ class FirstErrorRule(ValuesOfCorrectTypeRule):
 
     def report_error(self, error: GraphQLError) -> None:
         if isinstance(error.original_error, ValueError):
-            # An integer of more digits than Python reads.
+            # An integer with more digits than Python converts.
             error = GraphQLError("Int cannot represent a number of this length", error.nodes)
         super().report_error(error)
         raise self.Found

@@ -101,8 +101,7 @@ class Preparation(SchemaExtension):
 
 
 def _name_span(operation: OperationDefinitionNode) -> None:
-    """Follows OpenTelemetry's conventions, but leaves out the document, which may have values in
-    it."""
+    """Follows OpenTelemetry's conventions, without the document, which may contain values."""
     span, kind = tracing.current(), operation.operation.value
     span.rename(kind)
     span.set("graphql.operation.type", kind)

@@ -73,7 +73,7 @@ class Connection(web.RequestHandler):
         self._finished: asyncio.Future[None] | None = None
         self._silent_since: float | None = None  # opened, and nothing received yet
         self._head_since: float | None = None
-        self._head_size = 0  # bytes that may be of an unfinished head
+        self._head_size = 0  # bytes that may belong to an unfinished head
         self._late: asyncio.TimerHandle | None = None
         self._stuck: asyncio.TimerHandle | None = None
         self.on_lost: Callable[[], None] | None = None

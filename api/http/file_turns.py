@@ -1,4 +1,4 @@
-"""Turns at receiving files, working on them and exporting them, because each takes memory."""
+"""Limits on receiving files, working on them and exporting them, because each takes memory."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ EXPORTING = web.AppKey("exporting_turns", FairQueue)
 
 
 def add_file_turns(app: web.Application) -> None:
-    """The dashboard and imports over HTTP share them."""
+    """The dashboard and imports over HTTP share these queues."""
     for key, at_once in ((RECEIVING, 8), (WORKING, 4), (EXPORTING, 8)):
         app[key] = FairQueue(at_once, per_client=PER_WORKSPACE)

@@ -192,8 +192,8 @@ async def _shown(call: Call, import_id: str, status: int = 200) -> web.Response:
 
 
 async def _wait_until_readable(call: Call, response: web.Response, position: int) -> None:
-    """Waits, as a create does, until the entries can be read. If they cannot be read in time, the
-    response says so."""
+    """Waits until the entries can be read, as a create does. If that takes too long, the response
+    says so."""
     service = call.service
     visible = await service.checkpoint.wait(position, service.settings.read_your_writes)
     response.headers[POSITION] = service.positions.token(call.scope.workspace, position)

@@ -34,7 +34,7 @@ class CellResult(Struct, frozen=True):
 
 class RowResult(Struct, frozen=True, rename="camel", omit_defaults=True):
     """``repeats``: the number of the earlier row with the same slug. ``omitted``: the errors and
-    warnings that are not in ``cells``, if there are any. The log has neither."""
+    warnings that are not in ``cells``, if there are any. The log stores neither."""
 
     number: int = field(name="row")
     state: State

@@ -32,13 +32,13 @@ from write_side.slices import in_slices
 
 EVENTS = 20_000
 BYTES = 16 * 1024 * 1024
-"""The size of the events that are folded for a list; one entry may have more."""
+"""The size of the events that are folded for a list; a single entry may exceed it."""
 RECENT = timedelta(seconds=1)
-"""More than this process may be wrong about the event store's clock."""
+"""More than this process's estimate of the event store's clock may be off."""
 MILLISECOND = timedelta(milliseconds=1)
-"""Times of events are cut to it."""
+"""The resolution of the times of events."""
 PAUSE = 0.005
-"""Seconds between two looks at the appends in progress, most of which take less."""
+"""Seconds between two checks for appends in progress, most of which take less."""
 
 
 class PastEntry(Struct, frozen=True):
@@ -193,8 +193,8 @@ async def _rendered(
 
 
 async def _moment(service: Service, at: datetime) -> Moment:
-    """Waits until the read model has all events up to then. Raises BadRequest for a time in the
-    future, NotVisibleYet, StoreUnavailable."""
+    """Waits until the read model has all events up to this time. Raises BadRequest for a time in
+    the future, NotVisibleYet, StoreUnavailable."""
     await _check_past(service, at)
     moment = Moment(at, await service.repository.recorder.position_at(at))
     if not await service.checkpoint.wait(moment.position, service.settings.read_your_writes):

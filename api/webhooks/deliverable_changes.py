@@ -20,7 +20,7 @@ from write_side.domain.webhook import Webhook
 PAGE = 100
 """Changes that are read at a time, at most, of each content type of an endpoint."""
 CURRENT_BYTES = 4 * 1024 * 1024
-"""The size of the entries on a page. If they have more, the page has one change."""
+"""The size of the entries on a page. If they are larger, the page has one change."""
 
 
 class DeliverableChange(Struct, frozen=True):
@@ -34,7 +34,7 @@ class DeliverableChange(Struct, frozen=True):
 
 
 class DeliverablePage(Struct, frozen=True):
-    """Changes in the order of the log. Up to ``position``, the endpoint selects no other ones."""
+    """Changes in the order of the log. Up to ``position``, the endpoint selects no others."""
 
     changes: Sequence[DeliverableChange]
     position: int

@@ -41,7 +41,7 @@ class Deliverer:
             yield
         finally:
             running = [recording, *(running for _, running in self._tasks.values())]
-            # Before they end: a restart meanwhile would start them again.
+            # First, or a restart would start them again while they end.
             self._tasks.clear()
             for task in running:
                 task.cancel()

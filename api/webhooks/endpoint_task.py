@@ -37,7 +37,7 @@ SKIPPED = 1_000
 HEALTHY, FAILING = 256, 64
 """Deliveries at a time to endpoints whose last delivery succeeded, and to the others."""
 FRESH = 1.0
-"""Seconds for which the entries and secrets that were read with a page are sent and sign."""
+"""Seconds for which the entries and secrets that were read with a page are used."""
 FAULT_PAUSE = 5.0
 MARGIN = 1.0
 """Seconds between the end of a lease and the moment at which another process takes over."""
@@ -181,9 +181,9 @@ class EndpointTask:
             self._stored = self._seen
 
     async def _deliver(self, page: DeliverablePage) -> bool:
-        """Delivers the page, up to the first failure or until it is no longer fresh; the next page
-        then has as many changes as were delivered. Returns True when the endpoint was switched
-        off."""
+        """Delivers the page, up to the first failure or until it is no longer fresh. In the latter
+        case, the next page has only as many changes as were delivered. Returns True if the
+        endpoint was switched off."""
         began = time.monotonic()
         secrets = await self._shared.cursors.secrets(*self.endpoint.key)
         for number, change in enumerate(page.changes, 1):

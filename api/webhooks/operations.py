@@ -1,5 +1,4 @@
-"""What people do with an endpoint, on the command line or in the dashboard: look at it, try it out,
-replay it, switch it on."""
+"""Operations on an endpoint for the command line and the dashboard: show, test, replay, enable."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ REVERT_OPTIONS = {"revert", "as_json", "workspace", "environment"}
     default=BASE_LANGUAGE,
     show_default=True,
     metavar="L",
-    help="The language of rows without one.",
+    help="The language of rows that do not name one.",
 )
 @click.option("--update", is_flag=True, help="Update entries whose slug already exists.")
 @click.option(
@@ -81,7 +81,7 @@ REVERT_OPTIONS = {"revert", "as_json", "workspace", "environment"}
     type=click.Choice(STATUSES),
     default="draft",
     show_default=True,
-    help="The status of rows without one. Without a column for Status, updated entries keep "
+    help="The status of rows that do not name one. Without a Status column, updated entries keep "
     "theirs.",
 )
 @click.option("--decimal-comma", is_flag=True, help="Read 1.234,5 in number fields, not 1,234.5.")

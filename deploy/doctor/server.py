@@ -19,7 +19,7 @@ LOCKS = 64
 API_CONNECTIONS = 24
 """Connections of one API process to both databases, at most."""
 DIRECT_CONNECTIONS = 2
-"""The connections of one API process that go past a pooler."""
+"""The connections of one API process that bypass a pooler."""
 OTHER_CONNECTIONS = 10
 """Connections of two projectors and a command."""
 WAITING_SEGMENTS = 16

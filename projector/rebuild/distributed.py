@@ -11,11 +11,10 @@ from projector.process import connect_model
 from write_side.postgres.connection import Connection
 
 LOCK_SECONDS = 0.2
-"""The time that the first attempt to lock out readers may take. Later reads wait meanwhile."""
+"""The time that the first attempt to lock out readers may take. New reads wait for it."""
 MOST_LOCK_SECONDS = 0.8
-"""The same for any attempt. It is less than PostgreSQL's deadlock_timeout: if a read that has some
-tables and the switch that has others wait for one another, the switch gives up, and no read is
-ended."""
+"""The most that any attempt may take. It is less than PostgreSQL's deadlock_timeout: if a read and
+the switch wait for each other's tables, the switch gives up, and no read is ended."""
 SWITCH_ATTEMPTS = 200
 BETWEEN_ATTEMPTS = 1.0
 IDLE_TIMEOUT = "SET LOCAL idle_in_transaction_session_timeout = '30s'"

@@ -237,7 +237,7 @@ def mapped(
 ) -> ImportRequest:
     """The request with the target of each column, from ``maps`` (pairs of a column's heading or
     number and a target or "") or from its heading, and with the column of the ``key``. Raises
-    MappingRefused if a column or target does not exist, a heading has no target or a column with
+    MappingRefused if a column or target does not exist, a heading has no target, or a column with
     cells has no heading."""
     headings = table.headings
     offered = [target.target for target in column_targets(fields)]

@@ -76,14 +76,14 @@ _SIGNS = re.compile(
     r"|(?<=\d)[ªº]\b|(?<=\b[NnDM])[ªº]\b"
 )
 """Signs of prices, sizes, units and ordinals, and the accent that replaces an apostrophe. In a
-wrong encoding, they mostly stand beside letters."""
+wrong encoding, they are mostly next to letters."""
 _OF_NUMBERS = re.compile(
     r"(?<=\d)\s?[¢£¥€]|[¢£¥€]\s?(?=\d)|(?<=\d)\s?[×÷±]\s?(?=\d)|±\s?(?=\d)|(?<=\d)\s?µ"
     r"|(?<=\d)[°½¼¾²³ªº]|\bNº|§\s?(?=\d)"
 )
 _PLAIN = 8.0
-"""How much likelier a text is that is ASCII except for signs of numbers, such as a list of prices.
-In a wrong encoding, the signs are letters."""
+"""How much likelier a text is if it is ASCII except for signs next to numbers, such as a list of
+prices. In a wrong encoding, the signs are letters."""
 _IMPROBABLE = frozenset({"Cc", "Cn", "Co", "Cs", "Sm", "Sk", "Sc"})
 _EAST_ASIAN = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL")
 

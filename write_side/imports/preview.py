@@ -15,8 +15,8 @@ Severity = Literal["error", "warning"]
 SHOWN = 60
 """Characters of a cell that a note shows."""
 MOST_NOTES = 10_000
-"""Errors of a file that are kept as notes, and as many warnings; each row keeps its first of both
-in any case."""
+"""The most errors of a file that are kept as notes, and the most warnings. In addition, each row
+keeps its first of each."""
 
 
 class Note(Struct, frozen=True):
@@ -43,7 +43,7 @@ class Omitted(Struct, frozen=True):
 
 
 class NoteLimit:
-    """Bounds the notes of a file: it may have a million."""
+    """Limits the notes of a file, which may have a million."""
 
     def __init__(self) -> None:
         self._left: dict[Severity, int] = {"error": MOST_NOTES, "warning": MOST_NOTES}
@@ -67,8 +67,8 @@ class NoteLimit:
 class ImportRow(Struct, frozen=True, kw_only=True):
     """A row that was imported or would be. ``number``: as a spreadsheet counts; ``entry_id``: of
     the existing or new entry. ``repeats``: the number of the first row with its slug, or with the
-    slug that it would have without its suffix. ``omitted``: None if ``notes`` are all. The log has
-    neither."""
+    slug that it would have without its suffix. ``omitted``: None if ``notes`` are all. The log
+    stores neither."""
 
     number: int
     state: State

@@ -50,7 +50,7 @@ _SIGNATURES = (
     (b"PAR1", "is a Parquet file: export its table as CSV"),
 )
 _ZIP = (b"PK\3\4", b"PK\5\6", b"PK\7\x08")
-"""Of an archive with parts, an empty one and one of several volumes."""
+"""The first bytes of a ZIP archive: an ordinary one, an empty one and one of several volumes."""
 _HTML = re.compile(
     rb"(\xef\xbb\xbf)?\s*<(!doctype|html|head|body|table|meta|\?xml|!--)", re.IGNORECASE
 )

@@ -46,7 +46,7 @@ _PLAINER = {
     "write text in quotes, and indent with spaces, not tabs",
     "but found another document": "a second document begins; expected one",
 }
-"""What libyaml says, in other words."""
+"""Plainer words for messages of libyaml."""
 _NAME = re.compile(r"'[^'<\s]{4,}'")
 """What YAML reads as the name of an alias or a tag may be a secret. Names of tokens are shown."""
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]]|[^\s{}\[\],:"]+', re.DOTALL)

@@ -207,14 +207,13 @@ class Recorder:
         return time
 
     async def is_appending(self, at: datetime) -> bool:
-        """Whether an append in progress may have events until then: they have a time before they
-        can be read."""
+        """Whether an append in progress may add events up to this time: events get their time
+        before they can be read."""
         [row] = await self.fetch(_IS_APPENDING, at)
         return bool(row["is_appending"])
 
     async def position_at(self, at: datetime) -> int:
-        """The position of the last event until then, 0 if there is none; time never goes back in
-        the log."""
+        """The position of the last event up to this time, or 0. Time never goes back in the log."""
         [row] = await self.fetch(_POSITION_AT, at)
         return int(row["position"])
 

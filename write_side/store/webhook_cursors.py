@@ -19,7 +19,8 @@ from write_side.postgres.statements import statement
 KEPT = 200
 """Deliveries that are kept for each endpoint."""
 CHANNEL = "contentlog_webhook"
-"""Notified when a cursor is moved from outside, with its workspace and name: ``acme/search``."""
+"""Notified when a command or the dashboard moves a cursor, with the workspace and the name of the
+endpoint: ``acme/search``."""
 ACTIVE_LOCK = 0x636C_6F67_0007
 """The session lock of the process that delivers."""
 _OPEN = statement("write_side", "open_webhook_cursors")

@@ -56,7 +56,7 @@ async def show_step(
 
 
 async def check_cost(request: DashboardRequest, rows: int = 0) -> None:
-    """Call this before a file is read, or this many of its rows are checked. Raises
+    """Call this before a file is read or this many of its rows are checked. Raises
     CostLimitExceeded."""
     limits, caller = request.service.limits, request.known_caller
     if rows:

@@ -4,7 +4,7 @@
 -- combination share, and null for those of each entry. convert_from has the collation of the name of an
 -- encoding, "C", whose lower() knows ASCII only.
 --
--- The values of an entry are looked up by pairs, for which only the index (position, list) is of use. The
+-- The values of an entry are looked up by pairs, for which only the index (position, list) can be used. The
 -- planner does not know how long a list is, and could otherwise read a whole one for each candidate.
 SELECT c.key, c.position, tested.passes, CASE WHEN tested.passes THEN ARRAY(
     SELECT coalesce((:sort_keys::bytea[])[(c.combination - 1) * :sorts::int + sort.number], (
