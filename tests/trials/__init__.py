@@ -1,2 +1,2 @@
-"""What `deploy/ha/trial` and `deploy/backup/drill` run: servers of their own, whose failures must
-lose no acknowledged write."""
+"""The code of `deploy/ha/trial` and `deploy/backup/drill`. They run their own servers, make them
+fail, and check that no acknowledged write is lost."""

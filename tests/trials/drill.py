@@ -95,7 +95,7 @@ async def run(report: Callable[[str], None]) -> list[Restored]:
 
 
 async def _load_and_destroy(drill: Drill, url: str) -> tuple[frozenset[str], Marks]:
-    """The titles that were acknowledged."""
+    """Returns the titles that were acknowledged."""
     ledger = Ledger()
     clients = [asyncio.create_task(write(url, SECRET, ledger)) for _ in range(CLIENTS)]
     try:
@@ -134,7 +134,7 @@ async def _marked(drill: Drill, url: str, ledger: Ledger) -> Marks:
 
 
 async def _restore_aside(drill: Drill, marks: Marks, made: frozenset[str]) -> Restored:
-    """As it would be without the receiver."""
+    """Restores the backup to another folder, without the WAL of the receiver."""
     began = time.monotonic()
     with restored_copy(drill.stanza, drill.stanza.newest(), drill.home) as cluster:
         seconds = time.monotonic() - began
@@ -191,7 +191,7 @@ async def _use(
     contentlog: Installation, drill: Drill, made: frozenset[str], marks: Marks | None = None
 ) -> None:
     """Rebuilds the read model, starts contentlog, and lets the clients repeat their creates: those
-    in the log get their responses again, and those that were lost are made, once. With ``marks``,
+    in the log get their responses again, and those that were lost are made once. With ``marks``,
     checks the tokens. Raises Violation."""
     contentlog.run("rebuild", "--accept-differences")
     contentlog.run("verify")
@@ -225,14 +225,14 @@ async def _check_tokens(url: str, marks: Marks) -> None:
 
 
 async def _check_change_token(url: str, marks: Marks) -> None:
-    """Also when its position has been used again."""
+    """The token must be 410, even if its position has been used again."""
     status, _, _ = await _get(f"{url}/v1/changes?after={marks.lost_token}")
     if status != 410:
         raise Violation(f"a token of the change feed from after the moment is {status}, not 410")
 
 
 async def _get(url: str, member: str = "", headers: Mapping[str, str] = {}) -> tuple[int, str, str]:
-    """The status, a member of the body, and the position."""
+    """Returns the status, a member of the body, and the position."""
     return await asyncio.to_thread(_ask, url, member, headers)
 
 

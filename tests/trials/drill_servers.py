@@ -34,7 +34,7 @@ PLACES = {
 }
 """Options of pgBackRest, and the folder for each."""
 GRACE = 20.0
-"""Seconds for the receiver to end."""
+"""Seconds in which the receiver must end."""
 
 
 def check_possible() -> None:
@@ -63,7 +63,7 @@ class Drill:
         return self.home / f"received-{self._receivers}"
 
     def folder(self, name: str) -> Path:
-        """A new one, of the user who runs the servers."""
+        """A new folder that belongs to the user who runs the servers."""
         self.user.make_private(self.home / name)
         return self.home / name
 
@@ -72,7 +72,7 @@ class Drill:
         return Cluster(self.home / name, sockets, postgres_programs(), self.user)
 
     def make(self) -> None:
-        """Both servers with a database, and the stanza. Raises BackupError."""
+        """Creates both servers with a database, and the stanza. Raises BackupError."""
         for cluster, conf in ((self.store, self._store_conf()), (self.model, "fsync = off\n")):
             cluster.run("initdb", "-D", str(cluster.data), "-E", "UTF8", "-U", ADMINISTRATOR, "-k")
             (cluster.data / "pg_hba.conf").write_text(RULES)
@@ -91,7 +91,7 @@ class Drill:
         self.stanza.run("stanza-create")
 
     def _store_conf(self) -> str:
-        """The product's, with this drill's command."""
+        """The product's postgresql.conf, with this drill's archive command."""
         text = (PRODUCT / "postgresql.conf").read_text()
         command = " ".join(self.stanza.command("archive-push", "%p"))
         settings = {**SETTINGS, "archive_command": command}
@@ -99,7 +99,7 @@ class Drill:
         return f"{text}\n{own}"
 
     def _write_pgbackrest_conf(self) -> None:
-        """The product's, with this drill's folders and passphrase."""
+        """The product's pgbackrest.conf, with this drill's folders and passphrase."""
         conf = ConfigParser(interpolation=None)
         conf.read_string((PRODUCT / "pgbackrest.conf").read_text())
         for option, name in PLACES.items():
@@ -114,7 +114,7 @@ class Drill:
         shutil.chown(self.stanza.configuration, self.user.uid, self.user.gid)
 
     def start_store(self, settings: dict[str, str]) -> None:
-        """The event store, and a new receiver, without which it acknowledges no write."""
+        """Starts the event store and a new receiver, without which no write is acknowledged."""
         self.store.start(settings)
         self._receivers += 1
         self.folder(self.received.name)
@@ -151,13 +151,13 @@ class Drill:
         self.stop_receiver()
 
     def stop_and_remove(self) -> None:
-        """The event store's server, as before a restore to an earlier moment."""
+        """Stops the event store's server, as before a restore to an earlier moment."""
         self.store.stop()
         self.stop_receiver()
         shutil.rmtree(self.store.data)
 
     def restore_command(self) -> str:
-        """From the archive, else from what the receiver has; its last segment is not complete."""
+        """Reads WAL from the archive, else from the receiver, whose last segment is incomplete."""
         received = f'"{self.received}/%f"'
         pushed = self.stanza.restore_command(self.store.data)
         partial = received.replace("%f", "%f.partial")
@@ -175,7 +175,7 @@ class Drill:
 
 @contextmanager
 def drill_servers() -> Iterator[Drill]:
-    """Running. Raises TrialImpossible, BackupError."""
+    """The running servers of the drill. Raises TrialImpossible, BackupError."""
     check_possible()
     user = account()
     home = Path(tempfile.mkdtemp(prefix="contentlog-drill-"))

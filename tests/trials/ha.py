@@ -44,7 +44,7 @@ class Violation(Exception):
 
 
 async def run(rounds: int, record: Path | None, report: Callable[[str], None]) -> list[Line]:
-    """The lines of all rounds. Those that the record has are not run again.
+    """Runs the rounds that the record does not have yet, and returns the lines of all.
 
     Raises TrialImpossible, Violation, TimeoutError.
     """
@@ -74,7 +74,7 @@ def _recorded(record: Path | None) -> list[Line]:
 
 
 def _commit() -> str:
-    """With "-dirty" if files are changed."""
+    """The commit, with "-dirty" if files have been changed."""
     command = ["git", "-C", str(_SOURCE), "describe", "--always", "--dirty", "--exclude=*"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return done.stdout.strip() or "unknown"

@@ -31,12 +31,12 @@ PREFIX = "10.87.83"
 BRIDGE = "contentlog-ha"
 PATRONI = Path(__file__).parents[2] / "deploy/ha/patroni.yml"
 HOME = Path("/var/lib/contentlog-ha")
-"""Where everything of a trial is, until it ends. In it only root may write."""
+"""The folder of a trial, until it ends. Only root may write to it."""
 READY = 90.0
-"""Seconds for a cluster to start, or to become whole again."""
+"""Seconds in which a cluster must start or recover."""
 DATABASE = "content"
 _LEADER = ("master", "primary")
-"""The leader's role: before and since Patroni 4."""
+"""The leader's role, before Patroni 4 and since."""
 PROGRAMS = ("patroni", "etcd", "ip", "setpriv")
 
 
@@ -71,7 +71,7 @@ def postgres_programs() -> Path:
 
 
 class Node:
-    """One member. Its processes are killed, frozen or cut off together, as those of a machine."""
+    """One member. Its processes are killed, frozen or cut off together, like those of a machine."""
 
     def __init__(self, number: int, password: str) -> None:
         self.name = f"node{number}"
@@ -120,7 +120,7 @@ class Node:
             ip("-n", self._namespace, *arguments.split())
 
     def start(self) -> None:
-        """Starts what does not run."""
+        """Starts the processes that are not running."""
         peers = ",".join(f"node{n}=http://{PREFIX}.{10 + n}:2380" for n in range(NODES))
         here = f"http://{self.address}"
         self._start(
@@ -172,7 +172,7 @@ class Node:
         ip("link", "set", self._link, "up")
 
     def status(self) -> dict[str, Any]:
-        """What Patroni says of its own PostgreSQL, empty if it does not answer."""
+        """Patroni's status of its own PostgreSQL; empty if Patroni does not respond."""
         try:
             with urllib.request.urlopen(f"http://{self.address}:8008/patroni", timeout=1) as found:
                 status: dict[str, Any] = json.load(found)
@@ -181,7 +181,7 @@ class Node:
             return {}
 
     def remove(self) -> None:
-        """Everything but its folder, and also what an earlier trial has left."""
+        """Removes all of the node except its folder, including what an earlier trial left."""
         with suppress(subprocess.CalledProcessError):
             self.thaw()
             self.kill()
@@ -191,7 +191,7 @@ class Node:
                 ip(*arguments.split())
 
     def _signal(self, number: int) -> int:
-        """To every process of the namespace, which has no others. Returns how many there are."""
+        """Sends the signal to every process of the namespace, and returns their number."""
         pids = ip("netns", "pids", self._namespace).split()
         for pid in pids:
             with suppress(ProcessLookupError):
@@ -225,14 +225,14 @@ class Cluster:
         return leader
 
     def lead(self, without: Node) -> Lead | None:
-        """Who leads in place of this node, if one does."""
+        """The node that leads instead of this one, or None."""
         for node in self.nodes:
             if node is not without and (status := node.status()).get("role") in _LEADER:
                 return Lead(node, _is_synchronous(status))
         return None
 
     def _leader_of_all(self) -> Node | None:
-        """By what each node says of itself: what others know of a node may be older."""
+        """Asks each node about itself, because the others' view of it may be older."""
         found = {node: node.status() for node in self.nodes}
         leaders = [node for node, one in found.items() if one.get("role") in _LEADER]
         standbys = [one for one in found.values() if one.get("role") == "replica"]
@@ -255,7 +255,7 @@ def ip(*arguments: str) -> str:
 
 @asynccontextmanager
 async def cluster() -> AsyncIterator[Cluster]:
-    """Started and whole, with an empty database. Raises TrialImpossible."""
+    """A running, complete cluster with an empty database. Raises TrialImpossible."""
     check_possible()
     password = secrets.token_hex(12)
     nodes = [Node(number, password) for number in range(NODES)]
@@ -273,8 +273,8 @@ async def cluster() -> AsyncIterator[Cluster]:
 
 @contextmanager
 def _home(nodes: list[Node]) -> Iterator[None]:
-    """For one trial at a time. Removes what the trial leaves, and at first what an earlier one has
-    left that was killed. Raises TrialImpossible."""
+    """The folder of one trial at a time. Removes what the trial leaves, and first what a killed one
+    left. Raises TrialImpossible."""
     HOME.mkdir(exist_ok=True)
     lock = os.open(HOME, os.O_RDONLY)
     try:

@@ -1,4 +1,4 @@
-"""One round of the trial: a fault of the leader under load, and what each second of it was for."""
+"""One round of the trial: the leader fails under load; each phase of the recovery is timed."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from tests.trials.workload import Ledger
 FAULT = 20.0
 """Seconds for which a node is away: longer than the leader's lease."""
 RECOVERY = 60.0
-"""Seconds within which writes must go on."""
+"""Seconds within which writes must continue."""
 WARM = 20
 """Acknowledged writes before a fault."""
 AFTER = 50
-"""The same after its end."""
+"""Acknowledged writes after its end."""
 
 
 class Fault(Struct, frozen=True):
@@ -48,7 +48,7 @@ class Round(Struct, frozen=True):
 
 
 async def round_of(found: Cluster, fault: Fault, ledger: Ledger) -> Round:
-    """Raises TimeoutError if writes do not go on, or do not become visible."""
+    """Raises TimeoutError if writes do not continue or do not become visible."""
     node = await found.wait_until_whole()
     await ledger.wait_for_more(WARM, RECOVERY)
     began = time.monotonic()

@@ -22,7 +22,7 @@ LIMITS = ("CONTENTLOG_KEY_RATE_LIMIT", "CONTENTLOG_IP_RATE_LIMIT", "CONTENTLOG_C
 
 
 class CommandFailed(Exception):
-    """A command of contentlog ended with another status than 0."""
+    """A contentlog command ended with a status other than 0."""
 
 
 class Installation:
@@ -38,7 +38,7 @@ class Installation:
         }
 
     def run(self, *arguments: str | Path) -> str:
-        """What a command prints. Raises CommandFailed."""
+        """Returns the output of a command. Raises CommandFailed."""
         environment = {**self.environment, **(self._owner if arguments[0] == "migrate" else {})}
         done = subprocess.run(
             contentlog(*map(str, arguments)),
@@ -53,7 +53,7 @@ class Installation:
 
     @contextmanager
     def service(self, folder: Path) -> Iterator[str]:
-        """Two projectors and an API, and the workspace; the API's URL."""
+        """Starts two projectors and an API, creates the workspace, and yields the API's URL."""
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]

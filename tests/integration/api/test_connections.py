@@ -145,7 +145,7 @@ def broken() -> float:
     )
 
 
-async def test_headers_that_are_too_large_together_are_refused(server: Server) -> None:
+async def test_headers_that_are_too_large_in_total_are_refused(server: Server) -> None:
     get = b"GET /v1/locales HTTP/1.1\r\nHost: x\r\n"
     async with connected(server) as streams:
         assert (await answered(streams, get + LARGE_HEADER * 7 + b"\r\n"))[0] == 401

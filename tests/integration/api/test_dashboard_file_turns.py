@@ -1,4 +1,4 @@
-"""Turns at files, which take memory: a request whose turn does not come can be repeated."""
+"""Files take memory, so requests with files take turns; one that gets no turn can be repeated."""
 
 from __future__ import annotations
 

@@ -366,7 +366,7 @@ async def test_rows_are_filtered_and_paged(wizard: Wizard, monkeypatch: pytest.M
     assert "1 to 50 of 60" in left_out.text
 
 
-async def test_problems_beyond_a_number_are_counted(
+async def test_problems_beyond_the_limit_are_counted(
     wizard: Wizard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(preview, "MOST_NOTES", 1)

@@ -107,7 +107,7 @@ async def test_problem_cells_are_reported_and_nothing_is_imported(client: Client
     assert await titles(client) == []
 
 
-async def test_problems_beyond_a_number_are_counted(
+async def test_problems_beyond_the_limit_are_counted(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(preview, "MOST_NOTES", 1)

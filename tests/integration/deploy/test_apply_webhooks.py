@@ -55,7 +55,7 @@ async def test_what_has_changed_is_named(repository: Repository) -> None:
     assert (webhook.types, webhook.include, webhook.secret) == (("posts",), "entry", None)
 
 
-async def test_a_changed_endpoint_that_is_off_is_said_to_be_off(repository: Repository) -> None:
+async def test_apply_says_that_a_changed_endpoint_is_switched_off(repository: Repository) -> None:
     await apply(repository, f"{HEAD}{SEARCH}}}]}}")
     off = SwitchWebhookOff(actor=OPERATOR, workspace="acme", name="search", reason="it is gone")
     await execute(off, repository)

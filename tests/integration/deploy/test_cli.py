@@ -142,7 +142,7 @@ def test_an_api_on_an_empty_database_says_only_what_to_run(
     ]
 
 
-def test_hosts_of_which_none_leads_are_named_and_servers_wait_for_one(
+def test_hosts_without_a_leader_are_named_and_servers_wait_for_one(
     run: Run, start: Callable[..., subprocess.Popen[str]], database_url: str
 ) -> None:
     mark = "&" if "?" in database_url else "?"

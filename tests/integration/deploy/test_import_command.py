@@ -101,7 +101,7 @@ def test_problem_cells_are_named_to_people_and_to_scripts(typed: Typed) -> None:
     assert events(typed) == before
 
 
-def test_problems_beyond_a_number_are_counted(
+def test_problems_beyond_the_limit_are_counted(
     typed: Typed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(preview, "MOST_NOTES", 1)

@@ -41,7 +41,7 @@ async def models(database_url: str) -> AsyncIterator[tuple[Connection, Connectio
         yield older, newer
 
 
-async def test_a_heartbeat_during_the_status_is_no_time_ago(
+async def test_a_heartbeat_during_the_status_is_zero_seconds_ago(
     models: tuple[Connection, Connection], database_url: str
 ) -> None:
     """It may be committed after the statement that reads it has begun."""

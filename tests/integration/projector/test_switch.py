@@ -94,7 +94,7 @@ async def test_a_read_of_several_statements_is_of_one_read_model(
     assert attempts == [(1, 0), (1, 1), (1, 1)]
 
 
-async def test_a_large_page_that_two_read_models_may_be_mixed_in_is_not_used(
+async def test_a_large_page_that_may_mix_two_read_models_is_discarded(
     given: Given, database_url: str
 ) -> None:
     await given.magazine()

@@ -251,7 +251,7 @@ async def test_a_candidate_is_checked_once_for_each_other_condition(
 async def test_a_candidate_in_a_long_list_among_many_short_ones_is_checked_by_position(
     distinct: int, explaining: Explaining, module_database_url: str
 ) -> None:
-    """The planner takes every list for one of the average length."""
+    """The planner assumes that every list has the average length."""
     asked = query(of("title", "title", op="contains"), sort="title,fields.rank")
     wanted = selection(asked, [Field(one, one, "number", indexed=True) for one in FIELDS])
     lists = Lists(SCOPE, [Combination(TYPE, "posts", "published", "en-US", 180_000)])

@@ -74,7 +74,7 @@ async def test_a_reference_to_a_row_beyond_the_plans_limit_names_the_limit() -> 
     assert shown.said == [("error", "Related", why)]
 
 
-async def test_beyond_a_number_of_notes_each_row_keeps_its_first_and_counts_the_others(
+async def test_beyond_the_limit_each_row_keeps_its_first_note_and_counts_the_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A file may have a million."""
