@@ -209,6 +209,8 @@ class Naive:
             raise No(400)
         if changes.get("stage") is not None and changes["stage"] not in type_["stages"]:
             raise No(400)
+        if entry["stage"] is None and after["stage"] in type_["stages"][:1]:
+            after["stage"] = None  # it is there already
         if after["status"] == "published":
             lacked = lacks(type_, entry["fields"]) if entry["status"] == "published" else []
             if set(lacks(type_, after["fields"])) - set(lacked):
