@@ -14,6 +14,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import asyncpg
 import pytest
@@ -24,9 +25,12 @@ from tests.e2e.test_rebuild_processes import kill_everywhere
 from tests.integration.api.deliveries import SECRET, create_webhook
 from tests.integration.api.hook_server import HookServer, answer, hook_server
 from tests.integration.live_projector import project_all
-from tests.integration.projector.sample_log import Given
+from tests.integration.projector.sample_log import ACTOR, Given
 from tests.processes import Processes
+from write_side.commands import Command
+from write_side.dispatch import execute
 from write_side.repository import Repository
+from write_side.store.conflicts import StoreUnavailable
 from write_side.store.mapper import EventMapper
 from write_side.store.recorder import open_recorder
 
@@ -69,6 +73,21 @@ class Endpoint:
             await answer(500)(server, writer)
         else:
             await answer(200)(server, writer)
+
+
+class PersistentWriter(Given):
+    """Repeats a command until the event store responds. The log records it once, by its key."""
+
+    async def does(self, command: type[Command], **given: Any) -> Any:
+        written = command(actor=ACTOR, **given)
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                try:
+                    executed = await execute(written, self.repository)
+                except StoreUnavailable:
+                    await asyncio.sleep(0.1)
+                else:
+                    return executed.events[0].event if executed.events else None
 
 
 @pytest.fixture
@@ -183,7 +202,7 @@ async def test_nothing_is_lost_while_a_projector_is_replaced_and_the_database_re
             for name in ("projector 1", "projector 2", DELIVERERS[0]):
                 processes.start(name)
             recorder = await stack.enter_async_context(open_recorder(url))
-            given = Given(Repository(recorder, EventMapper()))
+            given = PersistentWriter(Repository(recorder, EventMapper()))
             await given.magazine()
             endpoints = await stack.enter_async_context(delivered_to(given, url, 2))
             for disturb in (partial(processes.kill, "projector 1"), server.restart):
