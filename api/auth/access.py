@@ -38,6 +38,8 @@ POLL = 0.5
 PACE = 0.02
 """Seconds between the starts of two refreshes."""
 RETRY = 0.2
+STARTING = 30.0
+"""Seconds that the first load may take: a machine that is starting up is busy."""
 TRUST = 300.0
 """Seconds for which keys are valid without a refresh while the store is unavailable."""
 _log = structlog.get_logger("api.access")
@@ -73,7 +75,7 @@ class Access:
 
     async def __aenter__(self) -> Access:
         """Loads all keys. Raises StoreUnavailable."""
-        await self._refresh()
+        await self._first_refresh()
         self._start(self._watch(), "access watch")
         self._start(self._keep_listening(), "access notifications")
         self._start(self._uses.run(), "key uses")
@@ -181,6 +183,17 @@ class Access:
                 if not self._away:
                     _log.warning("the event store cannot be reached", fault=repr(error))
                 self._away = True
+
+    async def _first_refresh(self) -> None:
+        deadline = self._clock() + STARTING
+        while True:
+            try:
+                return await self._refresh()
+            except TimeoutError as error:
+                if self._clock() > deadline:
+                    raise StoreUnavailable(
+                        f"The event store has not responded for {STARTING:.0f} seconds"
+                    ) from error
 
     async def _refresh(self) -> None:
         self._refresh_start = start = self._clock()

@@ -95,6 +95,33 @@ async def test_a_revoked_key_is_refused_without_a_notification(
         assert await known.caller(SECRET) is None
 
 
+async def test_the_first_load_is_repeated_while_the_store_is_slow(
+    given: Given, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refresh, timeouts = KeyLoader.refresh, [TimeoutError()] * 2
+
+    async def slow(claims: KeyLoader) -> None:
+        if timeouts:
+            raise timeouts.pop()
+        await refresh(claims)
+
+    monkeypatch.setattr(KeyLoader, "refresh", slow)
+    async with Access(NOWHERE, given.repository) as known:
+        assert await known.caller(SECRET)
+
+
+async def test_the_first_load_fails_in_the_end(
+    given: Given, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def too_slow(_: KeyLoader) -> None:
+        raise TimeoutError
+
+    monkeypatch.setattr(KeyLoader, "refresh", too_slow)
+    monkeypatch.setattr(access, "STARTING", 0.0)
+    with pytest.raises(StoreUnavailable, match="has not responded for 0 seconds"):
+        await Access(NOWHERE, given.repository).__aenter__()
+
+
 @pytest.mark.usefixtures("unprompted")
 async def test_a_revoked_key_is_refused_after_a_notification(
     given: Given, database_url: str
