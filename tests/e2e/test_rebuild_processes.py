@@ -22,7 +22,7 @@ from tests.benchmarks.workload import SECRET, append_entries, prepare
 from tests.integration.deploy.processes import until
 from tests.integration.live_projector import dump, project_all
 from tests.integration.live_projector import until as eventually
-from tests.integration.projector.random_log import Story
+from tests.integration.projector.random_log import RandomCommands
 from tests.integration.projector.rebuilds import schemas
 from tests.processes import running
 from write_side.repository import Repository
@@ -45,7 +45,7 @@ async def test_a_projector_killed_at_every_commit_loses_nothing(
     database_url: str,
     model_url: str,
 ) -> None:
-    await Story(repository, 11).tell(60)
+    await RandomCommands(repository, 11).execute(60)
     await project_all(database_url, model_url)
     kills = await asyncio.to_thread(kill_everywhere, "projector", database_url, database_url)
     assert kills > 20
@@ -55,7 +55,7 @@ async def test_a_projector_killed_at_every_commit_loses_nothing(
 async def test_a_rebuild_killed_anywhere_leaves_the_live_read_model_unchanged(
     repository: Repository, database_url: str
 ) -> None:
-    await Story(repository, 12).tell(40)
+    await RandomCommands(repository, 12).execute(40)
     await project_all(database_url, database_url)
     kills = await asyncio.to_thread(kill_everywhere, "rebuild", database_url, database_url)
     assert kills > 8

@@ -27,7 +27,7 @@ from tests.integration.live_projector import (
     until,
     until_halted,
 )
-from tests.integration.projector.random_log import Story
+from tests.integration.projector.random_log import RandomCommands
 from tests.integration.projector.sample_log import Given
 from write_side.domain.identity import Scope
 from write_side.repository import Repository
@@ -88,9 +88,9 @@ def projector(store_url: str, model_url: str, log: Path) -> Iterator[None]:
             process.wait(30)
 
 
-async def tell(store_url: str, seed: int, steps: int) -> None:
+async def execute_commands(store_url: str, seed: int, steps: int) -> None:
     async with open_recorder(store_url) as recorder:
-        await Story(Repository(recorder, EventMapper()), seed).tell(steps)
+        await RandomCommands(Repository(recorder, EventMapper()), seed).execute(steps)
 
 
 async def add_entries(store_url: str, *slugs: str) -> None:
@@ -111,7 +111,7 @@ async def test_a_dump_of_the_log_restores_everything(
     tmp_path: Path,
 ) -> None:
     """Into a new database, beside a read model that is new too."""
-    await tell(server.url("store"), 31, 80)
+    await execute_commands(server.url("store"), 31, 80)
     await project_all(server.url("store"), model_url)
     dumped, head = await dump(model_url), await head_of(server.url("store"))
 
@@ -141,7 +141,7 @@ async def test_a_restore_to_an_earlier_point_halts_the_projector_until_a_rebuild
 ) -> None:
     """Positions are used again then, for other events than the read model has projected."""
     store_url = server.url("store")
-    await tell(store_url, 32, 40)
+    await execute_commands(store_url, 32, 40)
     backup = archive / "base"
     server.run("pg_basebackup", "-D", str(backup), "--checkpoint=fast", "--wal-method=none")
     with projector(store_url, model_url, tmp_path / "projector.log"):

@@ -17,7 +17,7 @@ from msgspec import Struct
 from read_side.schema import LIVE, PREVIOUS
 from tests.e2e.commands import Commands
 from tests.integration.live_projector import caught_up, connected, dump, rendered, until
-from tests.integration.projector.random_log import Story
+from tests.integration.projector.random_log import RandomCommands
 from tests.integration.projector.rebuilds import schemas
 from tests.integration.projector.sample_log import Given
 from tests.processes import Processes, running
@@ -52,7 +52,7 @@ class Place(Struct):
 
 @pytest.fixture
 async def log(repository: Repository) -> Repository:
-    await Story(repository, 20).tell(120)
+    await RandomCommands(repository, 20).execute(120)
     given = Given(repository)
     for workspace, secret in SECRETS.items():
         await given.does(

@@ -12,7 +12,7 @@ import msgspec
 
 from tests.integration.api.server import Answer, Client, Server
 from tests.integration.projector import command_strategies as d
-from tests.integration.projector.paired_commands import Twice
+from tests.integration.projector.paired_commands import PairedCommands
 from tests.integration.projector.reference_model import Place
 from tests.integration.projector.reference_values import No
 from write_side.repository import Repository
@@ -50,7 +50,7 @@ class Outcome(NamedTuple):
     message: str = ""
 
 
-class Doors(Twice):
+class Doors(PairedCommands):
     """Types, plans and files have no door: they are told to the write side."""
 
     def __init__(self, repository: Repository, server: Server) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from tests.integration.projector.paired_commands import ACTOR, Twice, entry_id
+from tests.integration.projector.paired_commands import ACTOR, PairedCommands, entry_id
 from tests.integration.projector.reference_model import Place
 from tests.integration.read_side.query_strategies import FIELDS as INDEXED
 from tests.integration.read_side.query_strategies import LANGUAGES, STATUSES, TEXTS, random_values
@@ -55,7 +55,7 @@ NOTES: list[list[dict[str, Any]]] = [[NOTE, ABOUT], [ABOUT, COVER], [NOTE, ABOUT
 """The revisions of notes."""
 
 
-class Story(Twice):
+class Story(PairedCommands):
     """``naive`` has what was told, and media files among its past."""
 
     def __init__(self, repository: Repository, seed: int) -> None:

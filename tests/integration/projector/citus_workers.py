@@ -23,14 +23,14 @@ WHERE shardid = get_shard_id_for_distribution_column('read_model.entry', 'acme')
 
 
 class ProxiedWorker(Struct):
-    """``url``: past the proxy."""
+    """``url``: of the worker itself, not of the proxy."""
 
     url: str
     proxy: CuttingProxy
 
 
 async def worker_of_acme(coordinator: Connection) -> tuple[str, int]:
-    """The host and the port of the worker that has the rows of this workspace."""
+    """Host and port of the worker that has the rows of this workspace."""
     node = await coordinator.fetchrow(_OF_ACME)
     assert node is not None
     return node["nodename"], node["nodeport"]
@@ -42,8 +42,9 @@ def on_worker(url: str, address: tuple[str, int]) -> str:
 
 @asynccontextmanager
 async def proxied_workers(url: str) -> AsyncIterator[list[ProxiedWorker]]:
-    """Makes an empty database one whose nodes know the workers only by their proxies. The address
-    of a worker that has tables could be changed, but then it is out of sync for a while."""
+    """Turns an empty database into a cluster whose nodes reach the workers only through their
+    proxies. Changing the address of a worker that already has tables would leave it out of sync for
+    a while."""
     nodes = await asyncio.to_thread(engine().nodes, os.environ[CITUS_URL])
     workers: list[ProxiedWorker] = []
     async with AsyncExitStack() as stack:
@@ -54,7 +55,7 @@ async def proxied_workers(url: str) -> AsyncIterator[list[ProxiedWorker]]:
             workers.append(ProxiedWorker(worker, await stack.enter_async_context(proxy)))
         proxies = [with_address(one.url, "127.0.0.1", one.proxy.port) for one in workers]
         async with connected(os.environ[CITUS_URL]) as others:
-            # Citus updates the roles of a node that is added; two at a time fail.
+            # Citus updates the roles of a node when it is added, and two at a time fail.
             await others.execute(_WAIT)
             await engine().set_up([url, *proxies])
         await set_up(url, engine().model_engine)

@@ -1,4 +1,5 @@
-"""Commands as hypothesis draws them: few of each kind, so that they meet."""
+"""Hypothesis strategies for commands: few values of each kind, so that commands affect the same
+things."""
 
 from __future__ import annotations
 
@@ -28,14 +29,15 @@ HARD_TEXTS = (
     "\\N\t\r\n\x01\x7f\u2028\uffff'\":*&|!()",
     "ไทย日本語\u202e\u200dİſ",
 )
-"""Texts that are hard to divide into words, to compare or to store."""
-Deed = tuple[str, dict[str, Any]]
-"""Which, and with what."""
+"""Texts that are hard to split into words, to compare or to store."""
+DrawnCommand = tuple[str, dict[str, Any]]
+"""The kind of command, and its parameters."""
 NEW = "new"
 """A slug that no other entry has."""
 Beginning = tuple[Place, dict[str, Any], list[dict[str, Any]]]
 ELSEWHERE = 12
-"""From this number on, an entry is one of any workspace and environment, living or not."""
+"""From this number on, a number refers to an entry of any workspace and environment, deleted or
+not."""
 
 _INNER = {"slug": "q", "type": "text"}
 _RANK = {"slug": "rank", "type": "number"}
@@ -131,7 +133,7 @@ _values = st.fixed_dictionaries(
         "faq": st.lists(_elements, min_size=1, max_size=2),
     },
 )
-# Of the wrong kind for most fields of the slug, or refused by some versions of a type.
+# Of the wrong type for most fields of that slug, or refused by some versions of a content type.
 _odd_values = st.sampled_from(
     [
         {"body": 7},
@@ -200,52 +202,52 @@ _plans = st.fixed_dictionaries(
 )
 
 
-def _deed(name: str, **given: st.SearchStrategy[Any]) -> st.SearchStrategy[Deed]:
+def _drawn(name: str, **given: st.SearchStrategy[Any]) -> st.SearchStrategy[DrawnCommand]:
     return st.tuples(st.just(name), st.fixed_dictionaries(given))
 
 
 def _only(**given: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
-    """A change of nothing else."""
+    """A change that contains nothing else."""
     return st.fixed_dictionaries({"fields": st.just({}), **given})
 
 
-_CREATE = _deed("create_entry", place=places, number=_numbers, new=_entries)
-_UPDATE = _deed("update_entry", place=places, number=_numbers, changes=_changes)
+_CREATE = _drawn("create_entry", place=places, number=_numbers, new=_entries)
+_UPDATE = _drawn("update_entry", place=places, number=_numbers, changes=_changes)
 _DEEDS = (
     *[_CREATE] * 5,
     *[_UPDATE] * 4,
-    _deed("create_oddly", place=places, number=_numbers, new=_entries, values=_odd_values),
-    _deed(
+    _drawn("create_oddly", place=places, number=_numbers, new=_entries, values=_odd_values),
+    _drawn(
         "import_entries",
         place=places,
         number=_numbers,
         rows=_several,
     ),
-    _deed(
+    _drawn(
         "update_entry",
         place=places,
         number=_numbers,
         changes=st.fixed_dictionaries({"fields": _odd_values}),
     ),
     *[
-        _deed("update_entry", place=places, number=_numbers, changes=_only(**{what: strategy}))
+        _drawn("update_entry", place=places, number=_numbers, changes=_only(**{what: strategy}))
         for what, strategy in (
             ("status", _statuses),
             ("stage", st.sampled_from(["writing", "review"])),
             ("texts", st.dictionaries(locales, _translation, min_size=1, max_size=1)),
         )
     ],
-    _deed("status_changes", place=places, number=_living, statuses=_histories),
-    _deed("slugs_change_hands", place=places, number=_living),
-    *[_deed("delete_entry", place=places, number=_numbers)] * 2,
-    _deed("replace_entry", place=places, number=_living, new=_entries),
-    _deed("create_type", place=places, slug=st.sampled_from(TYPES), definition=_definitions),
-    *[_deed("revise_type", place=places, number=_numbers, definition=_definitions)] * 2,
-    _deed("remove_type", place=places, number=_numbers, emptied=st.booleans()),
-    _deed("change_plan", workspace=_workspaces, plan=_plans),
-    _deed("put_media", workspace=_workspaces, media_id=_media),
-    _deed("remove_media", workspace=_workspaces, media_id=_media),
-    *[_deed("time_passes", seconds=st.sampled_from([0.001, 60, -0.002]))] * 2,
+    _drawn("status_changes", place=places, number=_living, statuses=_histories),
+    _drawn("slugs_change_hands", place=places, number=_living),
+    *[_drawn("delete_entry", place=places, number=_numbers)] * 2,
+    _drawn("replace_entry", place=places, number=_living, new=_entries),
+    _drawn("create_type", place=places, slug=st.sampled_from(TYPES), definition=_definitions),
+    *[_drawn("revise_type", place=places, number=_numbers, definition=_definitions)] * 2,
+    _drawn("remove_type", place=places, number=_numbers, emptied=st.booleans()),
+    _drawn("change_plan", workspace=_workspaces, plan=_plans),
+    _drawn("put_media", workspace=_workspaces, media_id=_media),
+    _drawn("remove_media", workspace=_workspaces, media_id=_media),
+    *[_drawn("time_passes", seconds=st.sampled_from([0.001, 60, -0.002]))] * 2,
 )
 batches = st.lists(st.integers(1, 9), min_size=1, max_size=3)
 renderings = st.integers(0, 3)
@@ -254,13 +256,13 @@ statements = st.sampled_from(range(6, 40))
 
 @st.composite
 def beginnings(draw: st.DrawFn) -> list[Beginning]:
-    """For each place a type, and entries of it."""
+    """A content type for each place, with entries."""
     return [(place, draw(_definitions), draw(_several)) for place in PLACES]
 
 
 @st.composite
-def revisions(draw: st.DrawFn) -> list[Deed]:
-    """Of the first type of each place."""
+def revisions(draw: st.DrawFn) -> list[DrawnCommand]:
+    """Revisions of the first content type of each place."""
     return [
         ("revise_type", {"place": place, "number": 0, "definition": draw(_definitions)})
         for place in PLACES
@@ -268,5 +270,5 @@ def revisions(draw: st.DrawFn) -> list[Deed]:
 
 
 @st.composite
-def deeds(draw: st.DrawFn) -> list[Deed]:
+def commands(draw: st.DrawFn) -> list[DrawnCommand]:
     return draw(st.lists(st.one_of(_DEEDS), min_size=6, max_size=15))

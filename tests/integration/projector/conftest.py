@@ -1,4 +1,4 @@
-"""A log to fill."""
+"""A repository that tests append events to."""
 
 from __future__ import annotations
 

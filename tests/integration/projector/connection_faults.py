@@ -1,4 +1,4 @@
-"""Connections that are lost in the middle of any operation."""
+"""Connections that are lost in the middle of an operation."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import asyncpg
 import pytest
 
 LOST = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError)
-"""The error that a user of a lost connection gets."""
+"""The errors that a caller gets when its connection is lost."""
 
 _METHODS = ("execute", "executemany", "fetch", "fetchrow", "fetchval", "copy_records_to_table")
 
 
 @contextmanager
 def aborting(number: int) -> Iterator[None]:
-    """The connection on which this statement is to be sent, of all that are open, is cut instead:
-    what it had begun is undone by PostgreSQL, whenever that notices."""
+    """Cuts the connection that is about to send this statement. PostgreSQL rolls back what it had
+    begun, as soon as it notices."""
     left = number
 
     def counted(method: Callable[..., Any]) -> Callable[..., Any]:

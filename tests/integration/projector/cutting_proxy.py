@@ -1,4 +1,4 @@
-"""A proxy to a server, which can cut it off at a moment that a test chooses."""
+"""A proxy that cuts off its server at a moment that the test chooses."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ class CuttingProxy:
         self._writers: set[asyncio.StreamWriter] = set()
         self.port = 0
         self.admits = True
-        """Whether it accepts connections."""
+        """Whether the proxy accepts connections."""
         self.cut_when: Callable[[], Awaitable[bool]] | None = None
-        """If this holds, the server is cut off, and does not get what is under way to it."""
+        """When this returns true, the server is cut off and does not receive the data in
+        transit."""
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -43,7 +44,7 @@ class CuttingProxy:
         to.close()
 
     def cut_off(self) -> None:
-        """Ends all connections, and accepts none."""
+        """Closes all connections and accepts no new ones."""
         self.admits, self.cut_when = False, None
         for writer in self._writers:
             writer.transport.abort()

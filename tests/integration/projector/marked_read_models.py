@@ -1,4 +1,4 @@
-"""Read models whose rows say which of them they belong to, and a reader that looks at that."""
+"""Read models whose rows name the read model that they belong to, and a reader that checks it."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ JOIN read_model.workspace w ON w.slug = e.workspace GROUP BY 1, 2"""
 
 
 async def mark(connection: Connection, schema: str, number: int) -> None:
-    """Every row says which read model it is of."""
+    """Writes the name of the read model into every row."""
     for statement in MARKS:
         await connection.execute(statement.format(schema), str(number))
 
 
 class Reader:
-    """Reads over and over with one prepared statement, as a pool's connection does."""
+    """Reads repeatedly with one prepared statement, as a pooled connection does."""
 
     def __init__(self, connection: Connection, query: str, entries: int) -> None:
         self._connection = connection
@@ -57,7 +57,7 @@ class Reader:
 
 
 async def project_with_marks(repository: Repository, url: str) -> None:
-    """Some entries in each of two workspaces, projected."""
+    """Projects a few entries in each of two workspaces."""
     for workspace in WORKSPACES:
         given = Given(repository, Scope(workspace, "production"))
         await given.magazine()

@@ -1,4 +1,4 @@
-"""Applies commands twice: to the service, and to the naive model of it."""
+"""Executes each command twice: in the service, and in the naive model."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from write_side.repository import Repository
 ACTOR = Actor("operator", "laws")
 
 
-class Twice:
-    """``told``: the naive model as of each position of the log that a command ended at."""
+class PairedCommands:
+    """``models``: the naive model at each position of the log at which a command ended."""
 
     def __init__(self, repository: Repository) -> None:
         self.naive = Naive()
-        self.told = {0: Naive()}
+        self.models = {0: Naive()}
         self._repository = repository
         self._numbers = itertools.count(1)
         self._last = BEGINNING
@@ -59,8 +59,8 @@ class Twice:
             for one in new:
                 await self.create_entry(place, 0, one)
 
-    async def tell(self, deeds: list[d.Deed]) -> None:
-        for name, given in deeds:
+    async def execute(self, commands: list[d.DrawnCommand]) -> None:
+        for name, given in commands:
             await getattr(self, name)(**given)
 
     async def time_passes(self, seconds: float) -> None:
@@ -116,7 +116,8 @@ class Twice:
         )
 
     async def delete_entry(self, place: Place, number: int) -> None:
-        """Those who referred to it are sent back as they are, under another title."""
+        """Entries that refer to the deleted one are saved again with another title and the same
+        fields."""
         gone = self._which(place, number)
         await self._delete(place, gone)
         for entry in list(self.naive.of(place)):
@@ -125,7 +126,7 @@ class Twice:
                 await self._update(place, entry["id"], drawn)
 
     async def replace_entry(self, place: Place, number: int, new: dict[str, Any]) -> None:
-        """Its slug is free at once."""
+        """The slug of a deleted entry is free at once."""
         one = self._which(place, number)
         for entry in [entry for entry in self.naive.of(place) if entry["id"] == one]:
             await self._delete(place, one)
@@ -192,7 +193,8 @@ class Twice:
         )
 
     async def both(self, foreseen: Callable[[], None], command: c.Command) -> None:
-        """To both: either carries it out, or refuses it with the same status."""
+        """Executes the command in both. Either both accept it, or both refuse it with the same
+        status."""
         status = 200
         try:
             foreseen()
@@ -208,7 +210,7 @@ class Twice:
             assert status_of(executed) == status, (executed, command)
 
     def _remember(self, position: int) -> None:
-        self.told[position] = copy.deepcopy(self.naive)
+        self.models[position] = copy.deepcopy(self.naive)
 
     async def _execute(self, command: c.Command) -> CommandResult | Refused:
         try:
@@ -222,7 +224,7 @@ class Twice:
         return {**self._resolved(place, drawn), "id": entry_id(number), "slug": slug}
 
     def _resolved(self, place: Place, drawn: dict[str, Any]) -> dict[str, Any]:
-        """Numbers of entries as ids, wherever values refer to them."""
+        """Replaces numbers of entries in values by their ids."""
         fields = dict(drawn["fields"])
         if isinstance(fields.get("author"), int):
             fields["author"] = self._which(place, fields["author"])

@@ -1,4 +1,4 @@
-"""A log in which everything happens that can: random commands, the same for one seed."""
+"""A log of random commands in which every kind of event occurs; the same for the same seed."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ def raws(**values: Any) -> dict[str, Raw]:
     return {slug: Raw(msgspec.json.encode(value)) for slug, value in values.items()}
 
 
-class Story:
-    """Tells random commands to a repository; what is refused just did not happen."""
+class RandomCommands:
+    """Executes random commands. Those that are refused have no effect."""
 
     def __init__(self, repository: Repository, seed: int) -> None:
         self._repository = repository
         self._random = random.Random(seed)
-        # Of its own, so that the story is the same with other settings.
+        # A generator of its own, so that the commands are the same with other settings.
         self._settings = random.Random(seed)
         self._entries: dict[Scope, list[str]] = {}
         self._types: dict[Scope, list[str]] = {}
-        self._deeds = [
+        self._commands = [
             (self._create, 30),
             (self._update, 25),
             (self._translate, 15),
@@ -64,7 +64,7 @@ class Story:
             (self._import, 2),
         ]
 
-    async def tell(self, steps: int) -> None:
+    async def execute(self, steps: int) -> None:
         for workspace in WORKSPACES:
             plan = Plan(staging=True, entries=10_000)
             await self._do(c.CreateWorkspace(actor=ACTOR, workspace=workspace, name="W", plan=plan))
@@ -74,11 +74,11 @@ class Story:
         await self.go_on(steps)
 
     async def go_on(self, steps: int) -> None:
-        deeds, weights = zip(*self._deeds, strict=True)
+        commands, weights = zip(*self._commands, strict=True)
         for _ in range(steps):
             scope = self._random.choice(list(self._types))
-            [deed] = self._random.choices(deeds, weights)
-            await deed(scope)
+            [command] = self._random.choices(commands, weights)
+            await command(scope)
 
     async def _do(self, command: c.Command) -> CommandResult | None:
         try:
@@ -195,7 +195,7 @@ class Story:
             self._types.setdefault(scope, []).append(slug)
 
     async def _remove_type(self, scope: Scope) -> None:
-        """With all its entries, and perhaps made again."""
+        """Removes a type with all of its entries, and sometimes creates it again."""
         if len(self._types[scope]) < 2:
             return
         slug = self._random.choice(self._types[scope])
@@ -211,7 +211,7 @@ class Story:
         self._types[scope].remove(slug)
 
     async def _around(self, scope: Scope) -> None:
-        """What surrounds the entries: names, plans, keys, media, webhooks."""
+        """Changes what surrounds the entries: names, plans, keys, media, webhooks."""
         workspace, n = scope.workspace, self._random.randrange(2)
         name = f"name-{n}"
         permissions = PERMISSIONS[: 1 + self._random.getrandbits(1)]
@@ -258,7 +258,7 @@ class Story:
             await self._do(command)
 
     async def _import(self, scope: Scope) -> None:
-        """New entries, and changes of known ones; half of the time it is taken back."""
+        """Imports new entries and changes of existing ones; half of the imports are reverted."""
         slug = self._random.choice(self._types[scope])
         import_id = new_id()
         new = [
@@ -284,7 +284,7 @@ class Story:
             await self._do(c.RevertImport(actor=ACTOR, scope=scope, import_id=import_id))
 
     async def _changes_of(self, scope: Scope, slug: str) -> list[c.UpdateEntry]:
-        """Of at most two entries of the type: an import has one type."""
+        """Changes of at most two entries of the type, because an import has one type."""
         known = self._entries.get(scope, [])
         types = await self._repository.types_of_entries(scope, known)
         return [

@@ -1,4 +1,4 @@
-"""Everything that a reader can see of one environment, compared with the specification."""
+"""Everything that a reader can see of one environment, compared with the naive model."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ from write_side.repository import Repository
 Paged = Callable[..., Awaitable[Page[EntryRow]]]
 
 
-class Looking:
-    """``limit``: of every page; ``locale``: the texts asked for."""
+class ModelReader:
+    """``limit``: of every page. ``locale``: of the texts."""
 
     def __init__(self, pool: Pool, naive: Naive, place: Place, limit: int, locale: str) -> None:
         self._pool = pool
@@ -53,7 +53,7 @@ class Looking:
         for slug in TYPES:
             await self.across(slug)
             await self.at_type(slug)
-            await self.at_each(slug)
+            await self.single_entries(slug)
 
     async def at_types(self) -> None:
         found = await content_types(self._pool, Scope(*self._place))
@@ -79,7 +79,8 @@ class Looking:
         await self._pages(said, paging.list_across_types, type_slug=type_slug)
 
     async def _pages(self, said: list[Any] | None, paged: Paged, **where: Any) -> None:
-        """Each page is that part of the whole: so all of them have each entry once, in order."""
+        """Each page is the right slice of the whole list, so the pages together have each entry
+        once, in order."""
         length = 0 if said is None else len(said)
         for offset in range(0, length + self._limit, self._limit):
             try:
@@ -99,8 +100,8 @@ class Looking:
             expected = said[offset : offset + self._limit]
             assert [seen(row) for row in page.rows] == [as_seen(one) for one in expected]
 
-    async def at_each(self, type_slug: str) -> None:
-        """Single entries, by every slug there is or could be."""
+    async def single_entries(self, type_slug: str) -> None:
+        """Single entries, by every slug that exists or could exist."""
         slugs = {*SLUGS, *(entry["slug"] for entry in self._naive.of(self._place, type_slug))}
         for slug in sorted(slugs):
             for language in LANGUAGES:
@@ -124,10 +125,10 @@ class Looking:
         return seen(row)
 
 
-async def look_back(pool: Pool, repository: Repository, naive: Naive, moments: int) -> None:
-    """At lists and single entries as they were at some of the times at which something happened, by
-    every slug there ever was. The read model must have all of the log: what it says of who had a
-    slug is held against what the log says of it."""
+async def compare_past(pool: Pool, repository: Repository, naive: Naive, moments: int) -> None:
+    """Compares lists and single entries as of some of the times at which something happened, by
+    every slug that ever existed. The read model must have projected the whole log, because its
+    answer on who had a slug is compared with the log."""
     times = naive.past.times()
     service = service_on(pool, repository, lambda: max(times, default=BEGINNING))
     for at in times[:: max(1, len(times) // moments)]:
@@ -187,7 +188,8 @@ async def _look_back_at_lists(service: Service, naive: Naive, at: datetime) -> N
 
 
 def service_on(pool: Pool, repository: Repository, time: Callable[[], datetime]) -> Service:
-    """As much of a service as reading the past takes, on a read model that has all of the log."""
+    """The parts of a service that reads of the past need, on a read model that has projected the
+    whole log."""
 
     async def visible(_position: int, _patience: float) -> bool:
         return True
@@ -210,7 +212,7 @@ def _answer(ask: Callable[..., Any], *where: Any) -> Any:
 
 
 def seen(row: EntryRow) -> dict[str, Any]:
-    """A row in the words of the naive model; values as JSON, where 1, 1.0 and true are three."""
+    """A row in the terms of the naive model. Values are JSON, in which 1, 1.0 and true differ."""
     return {
         "id": row.id,
         "title": row.title,

@@ -1,4 +1,4 @@
-"""Rebuilds as the tests run them, and what a model looks like to a reader."""
+"""Rebuilds with the settings of the tests, and a read model as its readers see it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What behaviour.md says of an entry: its slug, order, stage, publishing, translations."""
+"""The rules of behaviour.md for an entry: slug, order, stage, publishing, translations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Type = dict[str, Any]
 
 
 def newest_first(entries: list[Entry]) -> list[Entry]:
-    """Newest created first; of the same millisecond, the later in the log first."""
+    """Newest first. Entries of the same millisecond: the later one in the log first."""
     numbered = sorted(enumerate(entries), key=lambda one: (one[1]["created"], one[0]))
     return [entry for _, entry in reversed(numbered)]
 
@@ -29,7 +29,8 @@ def slug_of(title: str) -> str:
 
 
 def published(before: Entry, status: str, at: datetime) -> datetime | None:
-    """The first time, and again on every republish from draft; archiving keeps it."""
+    """``publishedAt`` is set by the first publishing and by each publishing from draft. Archiving
+    keeps it."""
     publishing = status == "published" and before["status"] != "published"
     if publishing and (before["status"] == "draft" or before["published"] is None):
         return at
@@ -38,7 +39,8 @@ def published(before: Entry, status: str, at: datetime) -> datetime | None:
 
 
 def stage_of(entry: Entry, type_: Type) -> str | None:
-    """None in the archive and without a workflow; else the first where it has none that is."""
+    """None for an archived entry, and without a workflow; the first stage if the entry's stage does
+    not exist."""
     if entry["status"] == "archived" or not type_["stages"]:
         return None
     found: str = entry["stage"] if entry["stage"] in type_["stages"] else type_["stages"][0]
@@ -46,7 +48,8 @@ def stage_of(entry: Entry, type_: Type) -> str | None:
 
 
 def translate(entry: Entry, type_: Type, locale: str, texts: Values) -> None:
-    """None leaves a title; "" takes it back, as it and null do with a field's text."""
+    """None leaves the title unchanged and "" removes it; both "" and null remove the text of a
+    field."""
     if locale == entry["language"]:
         raise No(400)
     before = entry["texts"].get(locale, {"title": None, "fields": {}})
@@ -63,7 +66,7 @@ def lacks(type_: Type, fields: Values) -> list[str]:
 
 
 def saying(entry: Entry) -> tuple[Any, ...]:
-    """All that an entry says: where that stays as it is, nothing has happened."""
+    """All content of an entry. If it is unchanged, no event is recorded."""
     texts = {code: (of["title"], as_sent(of["fields"])) for code, of in entry["texts"].items()}
     named = tuple(entry[what] for what in ("title", "slug", "status", "stage"))
     return (*named, as_sent(entry["fields"]), texts)

@@ -1,4 +1,4 @@
-"""The past: every state that anything had, and who had a slug at a time."""
+"""The past: every state of each object, and which entry had a slug at a time."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ State = dict[str, Any]
 
 
 class States(list[tuple[datetime, Hashable, State | None]]):
-    """Which are never changed: a copy may share them."""
+    """States are never changed, so a copy may share them."""
 
     def __deepcopy__(self, _memo: object) -> States:
         return States(self)
 
 
 class Past:
-    """``states``: when, whose, and what it was from then on, None from its end on; in the order of
-    the log, whatever the clocks said."""
+    """``states``: time, object and its state from then on, None from its end on; in the order of
+    the log, even if clocks went back."""
 
     def __init__(self) -> None:
         self.states = States()
 
     def begun(self) -> int:
-        """The name of a life that begins now."""
+        """A name for an object that begins to exist."""
         return len(self.states)
 
     def take(self, at: datetime, life: Hashable, state: State | None) -> None:
@@ -36,7 +36,7 @@ class Past:
         return sorted({at for at, _, _ in self.states})
 
     def slugs(self) -> set[tuple[Any, str, str, str]]:
-        """Place, type, slug and language of every entry that ever was."""
+        """Workspace and environment, type, slug and language of every entry that ever existed."""
         return {
             (state["place"], state["type"], state["slug"], state["language"])
             for _, _, state in self.states
@@ -44,13 +44,13 @@ class Past:
         }
 
     def living(self, at: datetime, **what: Any) -> list[State]:
-        """What there was then, oldest first."""
+        """The objects that existed at that time, oldest first."""
         last = {life: state for then, life, state in self.states if then <= at}
         return [state for state in last.values() if state and _is(state, what)]
 
     def had(self, at: datetime, **what: Any) -> State:
-        """What had a slug then, by its own times. If clocks were not one, several may have: then
-        the one that had it last."""
+        """The entry that had a slug at that time. If clocks differed, several may have had it: then
+        the last."""
         found = []
         for life in {life for _, life, _ in self.states}:
             states = [(n, then, s) for n, (then, of, s) in enumerate(self.states) if of == life]

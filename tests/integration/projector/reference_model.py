@@ -1,8 +1,6 @@
-"""The service in plain dicts and loops, as behaviour.md has it.
-
-Slow, and short enough to be held true by reading it beside those two pages. It has no code in
-common with what it is held against. Where something is refused it raises ``No``.
-"""
+"""A naive model of the service in plain dicts and loops, after behaviour.md. It is slow, and short
+enough to be checked by reading it beside that page. It shares no code with the service. A refused
+command raises ``No``."""
 
 from __future__ import annotations
 
@@ -149,7 +147,7 @@ class Naive:
     def _create(
         self, at: datetime, place: Place, type_slug: str, new: list[Entry], coming: list[Entry]
     ) -> None:
-        """What is refused first: values, then slugs, then the plan."""
+        """Refusals in their order: values, then slugs, then the plan."""
         type_ = self.type(place, type_slug)
         made = [self._made(at, place, type_slug, type_, one) for one in new]
         types = {one["id"]: type_slug for one in coming}
@@ -192,7 +190,8 @@ class Naive:
         return entry
 
     def update_entry(self, at: datetime, place: Place, entry_id: str, changes: Entry) -> None:
-        """Changes what is given: title, slug, status, stage, fields, texts by locale."""
+        """Changes the members that are given: title, slug, status, stage, fields, texts by
+        locale."""
         entry = self.entry(place, entry_id)
         if changes.get("expected") not in (None, entry["version"]):
             raise No(409)
@@ -210,7 +209,7 @@ class Naive:
         if changes.get("stage") is not None and changes["stage"] not in type_["stages"]:
             raise No(400)
         if entry["stage"] is None and after["stage"] in type_["stages"][:1]:
-            after["stage"] = None  # it is there already
+            after["stage"] = None  # the content is the same already
         if after["status"] == "published":
             lacked = lacks(type_, entry["fields"]) if entry["status"] == "published" else []
             if set(lacks(type_, after["fields"])) - set(lacked):
@@ -236,7 +235,7 @@ class Naive:
         raise No(404)
 
     def _taken(self, by: Entry, slug: str, entries: list[Entry]) -> bool:
-        """Unique within workspace, environment, content type and language."""
+        """Slugs are unique within workspace, environment, content type and language."""
         return any(
             (other["place"], other["type"], other["language"], other["slug"])
             == (by["place"], by["type"], by["language"], slug)
@@ -252,7 +251,7 @@ class Naive:
         holder: Entry | None = None,
         coming: dict[str, str] | None = None,
     ) -> None:
-        """What the entry refers to already is accepted, though it may be gone."""
+        """References that the entry already has are accepted, even if their targets are gone."""
         held = [found[1:] for found in targets(type_["fields"], holder["fields"] if holder else {})]
         living = {one["id"]: one["type"] for one in self.entries if one["place"] == place}
         living |= coming or {}
@@ -265,7 +264,7 @@ class Naive:
             elif target not in living or living[target] not in field.get("to", [living[target]]):
                 raise No(400)
 
-    # What readers see
+    # Reads
 
     def of(self, place: Place, type_slug: str | None = None) -> Iterator[Entry]:
         return (
@@ -277,7 +276,7 @@ class Naive:
     def list_of_type(
         self, place: Place, type_slug: str, status: str, language: str, locale: str
     ) -> list[Entry]:
-        """§4.1, without its page."""
+        """§4.1, without pagination."""
         self.type(place, type_slug)
         matching = [
             entry
@@ -287,7 +286,7 @@ class Naive:
         return [self._seen(entry, locale) for entry in newest_first(matching)]
 
     def list_across_types(self, place: Place, type_slug: str | None, locale: str) -> list[Entry]:
-        """§4.3, without its page."""
+        """§4.3, without pagination."""
         if type_slug is not None:
             self.type(place, type_slug)
         matching = list(self.of(place, type_slug))
@@ -304,7 +303,7 @@ class Naive:
     def one_as_of(
         self, at: datetime, place: Place, type_slug: str, slug: str, language: str, locale: str
     ) -> Entry:
-        """What §4.2 would have answered then."""
+        """§4.2 as of a time."""
         type_ = self.past.had(at, what="type", place=place, slug=type_slug)
         where = {"slug": slug, "language": language, "type_life": type_["life"]}
         entry = self.past.had(at, what="entry", **where)
@@ -319,7 +318,7 @@ class Naive:
         language: str | None,
         locale: str,
     ) -> list[Entry]:
-        """What §4.1 and §4.3 would have answered then, without their pages."""
+        """§4.1 and §4.3 as of a time, without pagination."""
         types = {one["life"]: one for one in self.past.living(at, what="type", place=place)}
         if type_slug is not None and type_slug not in {one["slug"] for one in types.values()}:
             raise No(404)

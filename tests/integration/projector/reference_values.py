@@ -1,9 +1,7 @@
-"""Values of fields as behaviour.md describes them, in plain dicts and loops: what is accepted, what
-is missing, what is shown. It shares no code with what it is compared with.
-
-A field is a dict: ``slug``, ``type``, and where it has them ``required``, ``multiple``, ``range``,
-``options`` (values), ``to`` (slugs of types) and ``fields`` (a repeater's own).
-"""
+"""Values of fields after behaviour.md, in plain dicts and loops: what is accepted, what is missing,
+what is served. It shares no code with the service. A field is a dict with ``slug``, ``type`` and,
+where the type has them, ``required``, ``multiple``, ``range``, ``options`` (values), ``to`` (slugs
+of types) and ``fields`` (of a repeater)."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ TEXT = ("text", "rich_text")
 
 
 class No(Exception):
-    """Refused, with this status."""
+    """The command is refused with this status."""
 
     def __init__(self, status: int) -> None:
         super().__init__(status)
@@ -27,7 +25,7 @@ class No(Exception):
 
 
 def accepted(fields: list[Field], values: Values) -> Values:
-    """Unknown slugs are ignored; a value of the wrong kind is 400."""
+    """Unknown slugs are ignored. A value of the wrong type is refused with 400."""
     kept = {}
     for field in fields:
         if field["type"] != "section" and field["slug"] in values:
@@ -64,7 +62,7 @@ def _fits(field: Field, value: Any) -> bool:
 
 
 def lacking(fields: list[Field], values: Values, within: str = "") -> list[str]:
-    """Where required fields have no value, inside repeaters too."""
+    """Required fields without a value, including those inside repeaters."""
     found = []
     for field in fields:
         value = values.get(field["slug"])
@@ -80,7 +78,7 @@ def lacking(fields: list[Field], values: Values, within: str = "") -> list[str]:
 def targets(
     fields: list[Field], values: Values, within: str = ""
 ) -> Iterator[tuple[Field, str, str]]:
-    """Field, place in the type and id of whatever the values refer to."""
+    """Field, place in the type, and id of every reference in the values."""
     for field in fields:
         value = values.get(field["slug"])
         path = f"{within}/{field['slug']}"
@@ -95,7 +93,7 @@ def targets(
 
 
 def translatable(fields: list[Field]) -> list[Field]:
-    """Text, also text inside repeaters."""
+    """Text fields, also inside repeaters."""
     found = []
     for field in fields:
         inner = translatable(field.get("fields", []))
@@ -105,8 +103,8 @@ def translatable(fields: list[Field]) -> list[Field]:
 
 
 def translated(fields: list[Field], values: Values, texts: Values) -> Values:
-    """Each text in the translation, but where that is absent, null or ""; inside repeaters element
-    by element, where there are as many."""
+    """Texts of the translation where it has them, otherwise the original's. Inside repeaters,
+    element by element, if both have the same number of elements."""
     merged = dict(values)
     for field in fields:
         original, text = values.get(field["slug"]), texts.get(field["slug"])
@@ -123,7 +121,8 @@ def translated(fields: list[Field], values: Values, texts: Values) -> Values:
 
 
 def shown(fields: list[Field], values: Values) -> list[tuple[str, Any]]:
-    """Every field of the type, in its order, sections left out; of elements, what the type has."""
+    """All fields of the type in its order, without sections. Of elements, the fields that the type
+    has."""
     found = []
     for field in fields:
         if field["type"] == "section":
@@ -152,7 +151,7 @@ def _element(fields: list[Field], element: Values) -> Values:
 
 
 def kinds(fields: list[Field], within: str = "") -> dict[str, tuple[Any, ...]]:
-    """What stays as it is for the life of a field's slug, by its place in the type."""
+    """Properties that cannot change for a field's slug, by place in the type."""
     found: dict[str, tuple[Any, ...]] = {}
     for field in fields:
         path = f"{within}/{field['slug']}"
@@ -162,5 +161,5 @@ def kinds(fields: list[Field], within: str = "") -> dict[str, tuple[Any, ...]]:
 
 
 def as_sent(values: Values) -> dict[str, str]:
-    """Values as JSON, comparable: 1, 1.0 and true are three. Null is nothing at all."""
+    """Values as comparable JSON, in which 1, 1.0 and true differ. Null counts as absent."""
     return {slug: json.dumps(value) for slug, value in values.items() if value is not None}

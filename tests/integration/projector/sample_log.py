@@ -1,4 +1,4 @@
-"""Commands for a log, and entries as the read model has them."""
+"""Commands that fill a log, and entries as the read model has them."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Given:
     async def imports(
         self, entries: Iterable[Mapping[str, Any]], *, type_slug: str = "posts", **more: Any
     ) -> None:
-        """Entries in one append."""
+        """Imports the entries in one append."""
         creates = [
             c.CreateEntry(actor=ACTOR, scope=self.scope, content_type_slug=type_slug, **entry)
             for entry in entries
@@ -119,7 +119,7 @@ class Given:
         await self.does(c.RevokeKey, workspace=self.scope.workspace, name=name)
 
     async def does(self, command: type[c.Command], **given: Any) -> Any:
-        """The first event that came of the command."""
+        """Executes the command and returns its first event."""
         executed = await execute(command(actor=ACTOR, **given), self.repository)
         return executed.events[0].event if executed.events else None
 
@@ -130,7 +130,7 @@ async def row_of(connection: Connection, entry_id: str) -> dict[str, Any] | None
 
 
 async def fields_of(model_url: str, entry_id: str) -> Any:
-    """The entry's fields as they are kept rendered."""
+    """The fields of an entry as the read model stores them."""
     async with connected(model_url) as connection:
         row = await row_of(connection, entry_id)
     assert row is not None

@@ -1,4 +1,4 @@
-"""A projector that takes one step per call, and keeps the state of a real one between calls."""
+"""A projector that takes one step per call. Its state is kept between calls."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from projector.writer import Writer
 from write_side.postgres.connection import Connection
 
 
-class Stepping:
-    """Lives until it is fenced off or closed, whatever is switched meanwhile."""
+class StepwiseProjector:
+    """Continues until it is fenced off or closed, also after a switch."""
 
     def __init__(
         self, store: Connection, model: Connection, epoch: int, checkpoint: Checkpoint
@@ -27,13 +27,13 @@ class Stepping:
         self._checkpoint = checkpoint
 
     @classmethod
-    async def begin(cls, url: str) -> Stepping:
+    async def begin(cls, url: str) -> StepwiseProjector:
         store, model = await asyncpg.connect(url), await connect_model(url)
         return cls(store, model, *await begin_epoch(model))
 
     async def project(self, limits: Sequence[int], renderings: int) -> None:
-        """All there is, in batches of these limits in turn, and after each so many chunks of
-        entries rendered again. Raises CheckpointConflict."""
+        """Projects the whole log, in batches with these limits in turn. Entries that wait to be
+        rendered again are rendered after every ``n`` chunks. Raises CheckpointConflict."""
         for limit in itertools.cycle(limits):
             batch = await self._log.read(self._checkpoint.position, limit)
             if not batch:

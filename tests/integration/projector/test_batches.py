@@ -1,4 +1,4 @@
-"""The tables are a function of the log alone, however it is divided into batches."""
+"""The tables are a function of the log alone, however the log is split into batches."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ import pytest
 from projector.log import BATCH
 from tests.databases import Databases
 from tests.integration.live_projector import connected, dump, head_of, project_all
-from tests.integration.projector.random_log import Story
+from tests.integration.projector.random_log import RandomCommands
 from write_side.domain.events import TOPICS
 from write_side.postgres.connection import Connection
 from write_side.repository import Repository
 
 STEPS = 150
 SEED = 1
-"""Of a story with every kind of event. A change of ``random_log.py`` may need another one."""
+"""The seed of a log with every kind of event. A change of ``random_log.py`` may need another
+one."""
 GROUPS = """
 SELECT workspace, environment, content_type_id, status, language, count(*) AS n
 FROM read_model.entry GROUP BY 1, 2, 3, 4, 5"""
@@ -33,7 +34,7 @@ WHERE e.type_version <> t.version"""
 
 @pytest.fixture
 def model_urls(databases: Databases) -> Iterator[list[str]]:
-    """Four read models to project the same log into."""
+    """Four read models of the same log."""
     with databases.new() as a, databases.new() as b, databases.new() as c, databases.new() as d:
         yield [a, b, c, d]
 
@@ -42,7 +43,7 @@ def model_urls(databases: Databases) -> Iterator[list[str]]:
 async def test_any_split_of_the_log_into_batches_gives_the_same_tables(
     seed: int, repository: Repository, database_url: str, model_urls: list[str]
 ) -> None:
-    await Story(repository, seed).tell(STEPS)
+    await RandomCommands(repository, seed).execute(STEPS)
     await project_all(database_url, database_url, [BATCH])
     expected = await dump(database_url)
     chance = random.Random(seed)
@@ -60,8 +61,8 @@ async def test_any_split_of_the_log_into_batches_gives_the_same_tables(
 async def test_the_scenarios_contain_every_kind_of_event(
     repository: Repository, database_url: str
 ) -> None:
-    """What they do not tell, the test above does not prove."""
-    await Story(repository, SEED).tell(STEPS)
+    """The test above proves nothing about an event that does not occur in its log."""
+    await RandomCommands(repository, SEED).execute(STEPS)
     async with connected(database_url) as connection:
         told = await connection.fetch("SELECT DISTINCT topic FROM write_side.event")
     assert set(TOPICS) - {row["topic"] for row in told} == set()
@@ -71,8 +72,8 @@ async def test_the_scenarios_contain_every_kind_of_event(
 async def test_counts_equal_the_rows_after_every_event(
     repository: Repository, database_url: str, model_urls: list[str]
 ) -> None:
-    """Read by another connection while the log is projected event by event."""
-    await Story(repository, 4).tell(STEPS)
+    """Another connection reads them while the log is projected event by event."""
+    await RandomCommands(repository, 4).execute(STEPS)
     head = await head_of(database_url)
     assert head > STEPS / 2
     async with connected(model_urls[0]) as reader:

@@ -1,4 +1,4 @@
-"""A worker of a distributed read model that is cut off in the midst of a commit."""
+"""A worker of a distributed read model is cut off in the middle of a commit."""
 
 from __future__ import annotations
 
@@ -60,7 +60,8 @@ def database_url(empty_database_url: str, workers: list[ProxiedWorker]) -> str:
 async def acme(
     repository: Repository, database_url: str, workers: list[ProxiedWorker]
 ) -> ProxiedWorker:
-    """The worker with this workspace. Each of the two has entries, and they are projected."""
+    """The worker that has this workspace. Each of the two workers has entries, which are
+    projected."""
     await project_with_marks(repository, database_url)
     async with connected(database_url) as coordinator:
         _, port = await worker_of_acme(coordinator)
@@ -73,15 +74,15 @@ async def prepared(worker: ProxiedWorker) -> bool:
 
 
 async def recovered(url: str, worker: ProxiedWorker) -> bool:
-    """As Citus does by itself once a minute. In a new session, because one may have kept a
-    connection to the worker that was cut off."""
+    """Citus does this by itself once a minute. A new session is used, because an old one may have
+    kept a connection to the worker that was cut off."""
     async with connected(url) as coordinator:
         await coordinator.execute(RECOVER)
     return not await prepared(worker)
 
 
 async def cut_off_after_prepare(candidate: Candidate, worker: ProxiedWorker) -> None:
-    """A switch whose commit the worker has prepared and does not hear of."""
+    """A switch whose commit the worker has prepared, but is not notified of."""
     worker.proxy.cut_when = partial(prepared, worker)
     with pytest.raises(ConnectionError, match="may not have committed"):
         await candidate.switch(TO_NEXT)
@@ -91,7 +92,7 @@ async def cut_off_after_prepare(candidate: Candidate, worker: ProxiedWorker) -> 
 async def test_a_worker_cut_off_in_the_midst_of_the_commit_is_repaired(
     database_url: str, acme: ProxiedWorker
 ) -> None:
-    """It has prepared the switch. What is read meanwhile is of one read model, or an error."""
+    """Reads meanwhile return one read model or fail."""
     expected = await dump(database_url)
     async with candidate_with_mark(database_url, 1) as candidate:
         await cut_off_after_prepare(candidate, acme)
@@ -113,7 +114,7 @@ async def test_a_worker_cut_off_in_the_midst_of_the_commit_is_repaired(
 async def test_requests_for_a_worker_that_is_away_or_behind_may_be_repeated(
     repository: Repository, database_url: str, acme: ProxiedWorker
 ) -> None:
-    # What it reads once, it does not keep.
+    # so that the reader keeps no result
     async with serving(database_url, repository, projector=False, cache_bytes=0) as server:
         await server.key(ACME, "acme")
         client = server.client()
@@ -131,7 +132,7 @@ async def test_requests_for_a_worker_that_is_away_or_behind_may_be_repeated(
 
 
 async def status(client: Client) -> int:
-    """Of a list that has entries."""
+    """The status of a list that has entries."""
     answer = await client.get("/v1/content/posts?status=draft")
     if answer.status == 503:
         assert answer.headers["Retry-After"] == "1"
@@ -172,6 +173,6 @@ async def is_announced_after(coordinator: Connection, epoch: int) -> bool:
 
 
 async def unmarked(url: str) -> dict[str, list[str]]:
-    """The two tables of which the marks are gone, because they were built again."""
+    """The two tables without marks, because they were built again."""
     found = await dump(url)
     return {table: found[table] for table in ("entry", "workspace")}

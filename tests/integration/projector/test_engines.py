@@ -20,7 +20,7 @@ from read_side.notices import CHANNEL, Notice, decode_notice
 from read_side.pool import fetch, open_pool
 from read_side.status import read_status
 from tests.integration.live_projector import caught_up, connected, head_of, projecting
-from tests.integration.projector.random_log import Story
+from tests.integration.projector.random_log import RandomCommands
 from tests.integration.projector.rebuilds import build_settings, schemas, silent
 from write_side.repository import Repository
 
@@ -46,7 +46,7 @@ async def test_a_database_without_citus_is_refused(empty_database_url: str) -> N
 async def test_a_rebuild_makes_no_read_model_of_another_engine(
     database_url: str, empty_database_url: str
 ) -> None:
-    """Where there is none, it creates one first, as ``contentlog migrate`` does."""
+    """If there is no read model, a rebuild creates one first, as ``contentlog migrate`` does."""
     settings = build_settings(database_url, empty_database_url, engine="citus")
     with pytest.raises(EngineRefused, match="CREATE EXTENSION citus"):
         await verify(settings, silent)
@@ -78,14 +78,14 @@ async def test_a_read_model_that_was_dropped_may_have_another_engine(database_ur
 
 async def test_a_role_that_may_only_read_entries_can_ask_for_the_engine(database_url: str) -> None:
     async with connected(database_url) as connection:
-        await connection.execute("SET ROLE pg_signal_backend")  # it may read no schema of ours
+        await connection.execute("SET ROLE pg_signal_backend")  # this role may not read our schemas
         assert not await is_distributed(connection)
 
 
 async def test_a_pool_from_before_the_read_model_learns_its_engine(
     empty_database_url: str,
 ) -> None:
-    """Citus finds the worker by values of parameters, which a generic plan does not have."""
+    """Citus finds the worker by the values of parameters, which a generic plan does not have."""
     async with open_pool(empty_database_url) as pool:
         async with connected(empty_database_url) as connection:
             await schema.create(connection)
@@ -97,7 +97,7 @@ async def test_a_pool_from_before_the_read_model_learns_its_engine(
 async def test_what_is_projected_is_announced(repository: Repository, database_url: str) -> None:
     await spread(database_url)
     async with projecting(database_url):
-        await Story(repository, 59).tell(40)
+        await RandomCommands(repository, 59).execute(40)
         await caught_up(database_url)
     async with connected(database_url) as connection:
         live = await fetch_checkpoint(connection)
@@ -106,7 +106,8 @@ async def test_what_is_projected_is_announced(repository: Repository, database_u
 
 
 async def test_a_position_is_waited_for_until_it_is_announced(database_url: str) -> None:
-    """The coordinator commits before the workers. No notice is sent here, as if it was missed."""
+    """The coordinator commits before the workers. No notification is sent here, as if it was
+    lost."""
     await spread(database_url)
     async with CheckpointWatch(database_url) as watch, connected(database_url) as connection:
         await connection.execute(MOVE, 5)

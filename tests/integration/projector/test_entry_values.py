@@ -1,5 +1,4 @@
-"""The keys of entries in ``entry_value``, and how they are brought up to date after a change of a
-content type."""
+"""The keys of entries in ``entry_value``, and how a change of a content type updates them."""
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ BUILT_IN = ["createdAt", "id", "publishedAt", "slug", "stage", "title", "updated
 
 
 async def keys_of(url: str, entry_id: str, *paths: str) -> dict[str, list[bytes]]:
-    """The keys that an entry has in its lists, by path; all rows of it must be in these."""
+    """The keys of an entry in its lists, by path. All rows of the entry must be in these lists."""
     [entry] = await rows(
         url,
         "SELECT content_type_id::text, status, language, position FROM entry WHERE id = $1::uuid",
@@ -46,7 +45,7 @@ async def keys_of(url: str, entry_id: str, *paths: str) -> dict[str, list[bytes]
 
 
 async def numbers(url: str) -> list[int]:
-    """How many rows there are, and how many of them of entries that exist."""
+    """The number of rows, and the number of rows whose entry exists."""
     sql = (
         "SELECT count(*), count(e.id) FROM entry_value v "
         "LEFT JOIN entry e USING (workspace, environment, position)"

@@ -1,4 +1,4 @@
-"""One projector at a time: the lock admits one, and the epoch fences off the previous one."""
+"""One projector at a time: the lock admits one, and the epoch fences off its predecessor."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from write_side.postgres.connection import Connection
 
 @pytest.fixture
 async def models(database_url: str) -> AsyncIterator[tuple[Connection, Connection]]:
-    """The connections of two that write the same read model."""
+    """Connections of two projectors that write the same read model."""
     async with contextlib.AsyncExitStack() as stack:
         older, newer = await connect_model(database_url), await connect_model(database_url)
         stack.push_async_callback(older.close)
@@ -44,7 +44,7 @@ async def models(database_url: str) -> AsyncIterator[tuple[Connection, Connectio
 async def test_a_heartbeat_during_the_status_is_zero_seconds_ago(
     models: tuple[Connection, Connection], database_url: str
 ) -> None:
-    """It may be committed after the statement that reads it has begun."""
+    """The heartbeat may be committed after the statement that reads it has begun."""
     await models[0].execute(
         "INSERT INTO projector.process (id, role, heartbeat_at) VALUES ('p', 'active', $1)",
         datetime.now(UTC) + timedelta(seconds=5),
@@ -76,7 +76,7 @@ async def test_the_older_writer_is_fenced_off_and_writes_nothing(
 async def test_a_newer_writer_that_already_wrote_fences_off_the_older_one(
     given: Given, database_url: str, models: tuple[Connection, Connection]
 ) -> None:
-    """Of the same epoch even: the checkpoint is moved from where it was read, or not at all."""
+    """Even within one epoch: the checkpoint moves only from the position that was read."""
     await given.magazine()
     epoch, checkpoint = await begin_epoch(models[0])
     async with connected(database_url) as store:
@@ -104,23 +104,23 @@ async def test_one_of_two_simultaneous_writers_writes(
     assert await rows(database_url, "SELECT DISTINCT n FROM entry_count") == [(1,)]
 
 
-@pytest.mark.parametrize("deed", ["create", "update", "delete"])
+@pytest.mark.parametrize("change", ["create", "update", "delete"])
 async def test_a_projector_behind_at_a_switch_is_fenced_off_and_not_halted(
-    deed: str,
+    change: str,
     given: Given,
     database_url: str,
     models: tuple[Connection, Connection],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A rebuild follows the log further than it, so what it builds on is later than its batch."""
+    """The rebuild has projected more of the log than the projector, so its batch is behind."""
     monkeypatch.setattr(writer_module, "COPY_FROM", 1)
     await given.magazine()
     one = await given.entry("one")
     await project_all(database_url, database_url)
     epoch, checkpoint = await begin_epoch(models[0])
-    if deed == "create":
+    if change == "create":
         await given.entry("two")
-    elif deed == "update":
+    elif change == "update":
         await given.update(one, title="Two")
     else:
         await given.delete(one)

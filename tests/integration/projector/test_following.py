@@ -1,4 +1,4 @@
-"""The projector as it runs: it follows, begins again after temporary faults, and misses nothing."""
+"""The running projector follows the log, resumes after temporary faults, and skips nothing."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.integration.live_projector import (
     rendered,
     until,
 )
-from tests.integration.projector.random_log import Story
+from tests.integration.projector.random_log import RandomCommands
 from tests.integration.projector.sample_log import BODY, LEAD, SCOPE, Given, fields_of, raws, rows
 from write_side import commands as c
 from write_side.domain.definition import Field
@@ -82,9 +82,9 @@ async def test_an_announced_event_is_read_once(
 async def test_the_live_projector_writes_the_same_tables(
     repository: Repository, database_url: str, model_url: str
 ) -> None:
-    """It follows while the story is told: its batches are what they happen to be."""
+    """It follows while commands are executed, so its batches vary."""
     async with projecting(database_url):
-        await Story(repository, 5).tell(100)
+        await RandomCommands(repository, 5).execute(100)
         await caught_up(database_url)
         await rendered(database_url)
     await project_all(database_url, model_url)
@@ -106,7 +106,7 @@ async def test_event_store_and_read_model_may_be_two_databases(
 async def test_grown_tables_are_analyzed(
     given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Or plans that were made while they were empty would walk them."""
+    """Otherwise plans made while the tables were empty would scan them."""
     monkeypatch.setattr(follower, "FIRST_ANALYZE", 10)
     await given.magazine()
     async with projecting(database_url):
@@ -121,7 +121,7 @@ async def test_grown_tables_are_analyzed(
 async def test_tables_that_were_analyzed_are_not_analyzed_after_a_restart(
     given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At a million entries it takes seconds, in which no write becomes visible."""
+    """At a million entries this takes seconds, during which no write becomes visible."""
     monkeypatch.setattr(follower, "FIRST_ANALYZE", 3)
     monkeypatch.setattr(follower, "_ANALYZE", "INSERT INTO analyzed VALUES (true)")
     async with connected(database_url) as connection:
@@ -155,10 +155,10 @@ async def test_a_missed_notification_is_replaced_by_the_poll(
 async def test_lost_connections_lose_nothing_and_repeat_nothing(
     repository: Repository, database_url: str, model_url: str
 ) -> None:
-    """Each of the projector's connections is cut again and again while it follows."""
+    """Each of the projector's connections is cut repeatedly while it follows the log."""
     async with projecting(database_url):
-        story = Story(repository, 6)
-        await story.tell(20)
+        story = RandomCommands(repository, 6)
+        await story.execute(20)
         cuts = 0
         while cuts < 8:
             going_on = asyncio.create_task(story.go_on(20))
@@ -179,7 +179,7 @@ async def cut(url: str) -> int:
 
 
 async def test_the_statement_timeout_is_set_by_the_connection(database_url: str) -> None:
-    """A rebuild's take minutes, where an installation may allow seconds."""
+    """Statements of a rebuild take minutes, where an installation may allow seconds."""
     async with connected(database_url) as operator:
         name = await operator.fetchval("SELECT current_database()")
         await operator.execute(f"ALTER DATABASE \"{name}\" SET statement_timeout = '7s'")
@@ -210,14 +210,17 @@ async def test_the_checkpoint_names_its_event(given: Given, database_url: str) -
 async def test_a_batch_is_also_limited_in_bytes(
     given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Thousands of entries of a megabyte would be no batch that fits into memory."""
+    """A batch of thousands of entries of a megabyte each would not fit into memory."""
     monkeypatch.setattr("projector.log.BATCH_BYTES", 30_000)
     await given.magazine()
     large = raws(body="x" * 10_000)
     for n in range(5):
         await given.entry(f"large-{n}", fields=large)
     sizes = [len(batch) for batch in await batches(database_url)]
-    assert sizes == [5, 2]  # the third large one makes a batch full, with what came before it
+    assert sizes == [
+        5,
+        2,
+    ]  # the third large entry fills a batch, together with the entries before it
     await project_all(database_url, database_url)
     assert await rows(database_url, "SELECT count(*) FROM entry") == [(5,)]
 
@@ -232,7 +235,7 @@ async def batches(url: str) -> list[list[Any]]:
 
 
 class TestRendering:
-    """A change of a type, caught up in the background."""
+    """A change of a content type is applied to its entries in the background."""
 
     async def test_entries_are_rendered_again_under_the_newest_version(
         self, given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
@@ -253,7 +256,7 @@ class TestRendering:
     async def test_background_work_gets_its_turn_while_events_keep_arriving(
         self, given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Whenever the log seems to be at its end, there is another event."""
+        """New events keep arriving whenever the projector reaches the end of the log."""
         monkeypatch.setattr("projector.background.CHUNK", 5)
         await given.magazine()
         entry_ids = [await given.entry(f"e{n}") for n in range(20)]

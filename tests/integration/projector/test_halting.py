@@ -1,4 +1,4 @@
-"""If it must not continue, the projector halts, says so, and changes nothing."""
+"""When it must not continue, the projector halts, reports why, and changes nothing."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ REFUSE_ONE = "ALTER TABLE read_model.entry ADD CONSTRAINT refused CHECK (slug <>
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It looks again after a second, and not after five."""
+    """It tries again after one second instead of five."""
     assert RETRY_HALTED > 1
     monkeypatch.setattr("projector.process.RETRY_HALTED", 1)
 
 
 async def execute(url: str, *steps: tuple[object, ...]) -> None:
-    """Also what damages the log."""
+    """Executes a statement as the owner, who can damage the log."""
     async with connected(url, session_replication_role="replica") as connection:
         for sql, *parameters in steps:
             await connection.execute(str(sql), *parameters)
@@ -137,7 +137,7 @@ class TestUnknownTopic:
 
 
 class TestRestoredLog:
-    """After a restore of the log to an earlier point positions are used again."""
+    """After the log is restored to an earlier point, positions are used again."""
 
     async def test_a_checkpoint_beyond_the_head_halts_it(
         self, given: Given, database_url: str
@@ -181,13 +181,14 @@ class TestRestoredLog:
     async def test_the_same_version_of_a_recreated_stream_is_detected(
         self, given: Given, database_url: str
     ) -> None:
-        """An entry is edited, the log restored to before that, and the entry edited again."""
+        """An entry is edited, the log is restored to an earlier point, and the entry is edited
+        again."""
         await given.magazine()
         entry_id = await given.entry("one")
         await given.update(entry_id, title="Lost")
         await project_all(database_url, database_url)
         await execute(database_url, (RESTORE, 3), (HEAD, 3))
-        await asyncio.sleep(0.002)  # events have their milliseconds
+        await asyncio.sleep(0.002)  # times of events have milliseconds
         await given.update(entry_id, title="New")
         async with projecting(database_url):
             await until_halted(database_url, f"position 4 holds {entry_stream(entry_id)} version 2")
@@ -202,7 +203,7 @@ class TestRestoredLog:
 async def test_an_event_that_does_not_fit_the_read_model_halts_it(
     given: Given, database_url: str
 ) -> None:
-    """One of the two is damaged: which, is for a person to say."""
+    """Either the log or the read model is damaged. Which one, an operator must decide."""
     await given.magazine()
     entry_id = await given.entry("one")
     await project_all(database_url, database_url)
@@ -216,7 +217,7 @@ async def test_an_event_that_does_not_fit_the_read_model_halts_it(
 async def test_an_unexpected_fault_halts_it_and_is_reported(
     given: Given, database_url: str
 ) -> None:
-    """It would come again with the next life: ending the process over and over says nothing."""
+    """The fault would recur after a restart, so ending the process would not help."""
     await given.magazine()
     await execute(database_url, (REFUSE_ONE,))
     await given.entry("one")
@@ -250,7 +251,7 @@ async def test_a_read_model_of_a_different_shape_is_not_written(
 async def test_no_projector_is_reported_as_halted_after_one_continues(
     given: Given, database_url: str
 ) -> None:
-    """Two that halt hand the lock to one another, and each says why."""
+    """Two projectors that halt pass the lock to each other, and each reports its reason."""
     await given.magazine()
     await execute(database_url, ("UPDATE read_model.checkpoint SET shape = 'older'",))
     async with projecting(database_url), projecting(database_url):

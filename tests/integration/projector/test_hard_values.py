@@ -91,7 +91,7 @@ async def test_hard_values_are_projected_and_rebuilt(given: Given, database_url:
 
 
 async def assert_rebuilt_alike(url: str) -> None:
-    """Each event as a batch of its own, and then all of them."""
+    """Projects each event as a batch of its own, and then all in one batch."""
     await project_all(url, url, [1])
     projected = await dump(url)
     await rebuild(url)

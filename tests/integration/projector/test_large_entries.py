@@ -1,4 +1,4 @@
-"""Bounds on what is held and sent at once: with the lowest bounds, the tables are the same."""
+"""Limits on what is held and sent at once: with the lowest limits, the tables are the same."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.integration.live_projector import (
     projecting,
     rendered,
 )
-from tests.integration.projector.random_log import Story
+from tests.integration.projector.random_log import RandomCommands
 from tests.integration.projector.sample_log import BODY, LEAD, Given, fields_of, raws, rows
 from write_side.domain.definition import Field
 from write_side.domain.locales import supported_locales
@@ -28,7 +28,7 @@ from write_side.repository import Repository
 
 @pytest.fixture
 def no_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A statement, a batch and a chunk have room for one entry."""
+    """A statement, a batch and a chunk have room for one entry each."""
     monkeypatch.setattr(entry_rows, "PORTION", 1)
     monkeypatch.setattr(stored_rows, "FEW", 0)
     monkeypatch.setattr(stored_rows, "LOADED_BYTES", 1)
@@ -44,7 +44,7 @@ async def test_portions_of_one_entry_give_the_same_tables(
     monkeypatch: pytest.MonkeyPatch,
     request: pytest.FixtureRequest,
 ) -> None:
-    await Story(repository, 5).tell(120)
+    await RandomCommands(repository, 5).execute(120)
     await project_all(database_url, database_url)
     expected = await dump(database_url)
     request.getfixturevalue("no_room")
@@ -58,7 +58,7 @@ async def test_portions_of_one_entry_give_the_same_tables(
 async def test_a_cut_batch_is_followed_by_its_rest(
     given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Four events a batch, so that the next one is read ahead.
+    # Four events in a batch, so that the next batch is read ahead.
     monkeypatch.setattr("projector.follower.BATCH", 4)
     monkeypatch.setattr(log.Log.read, "__defaults__", (4,))
     await given.magazine()
@@ -118,7 +118,7 @@ async def test_more_words_than_a_tsvector_holds_do_not_stop_the_projector(
     await given.workspace()
     slugs = [f"text{number}" for number in range(5)]
     await given.content_type(*[Field(slug, slug, "text", searchable=True) for slug in slugs])
-    # One character becomes four letters of two bytes, and each word has a stem of the same length.
+    # One character becomes four letters of two bytes, and the stem of each word is as long.
     words = iter([57 * "\ufdf2" + f"ab{number:04}s" for number in range(1_500)])
     texts = {slug: " ".join(islice(words, 300)) for slug in slugs}
     await given.entry("one", fields=raws(**texts))

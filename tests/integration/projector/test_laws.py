@@ -1,12 +1,10 @@
-"""The laws, for any commands in any order: what the log comes to, what is served, what a rebuild
-makes of it and what the specification says are the same; whatever is killed, rebuilt or rolled
-back meanwhile, and in whatever batches.
+"""For any sequence of commands, the log, the responses, a rebuild and the specification agree,
+whatever is killed, rebuilt or rolled back meanwhile and however the log is split into batches.
 
-Told by hypothesis, to the service and to a naive model of the specification at once. A time of
-its own, so that entries are created in one millisecond and clocks go back; bounds so small that
-what is meant for large logs happens in small ones.
-
-CONTENTLOG_TEST_LAWS=500 tells five hundred long stories, others each time.
+Hypothesis generates the commands, which are executed in the service and in a naive model of the
+specification. The clock belongs to the test, so entries are created in the same millisecond and
+time goes back. Limits are so low that code for large logs runs on small ones.
+CONTENTLOG_TEST_LAWS=500 runs five hundred long examples, different ones each time.
 """
 
 from __future__ import annotations
@@ -49,11 +47,11 @@ from tests.integration.live_projector import (
 )
 from tests.integration.projector import command_strategies as d
 from tests.integration.projector.connection_faults import LOST, aborting
-from tests.integration.projector.paired_commands import Twice
-from tests.integration.projector.read_model_views import Looking, look_back
+from tests.integration.projector.paired_commands import PairedCommands
+from tests.integration.projector.read_model_views import ModelReader, compare_past
 from tests.integration.projector.rebuilds import rebuild, rollback, schemas, silent
 from tests.integration.projector.reference_model import Place
-from tests.integration.projector.stepwise_projector import Stepping
+from tests.integration.projector.stepwise_projector import StepwiseProjector
 from tests.store_clock import follow_clock
 from write_side import repository
 from write_side.repository import Repository
@@ -83,7 +81,7 @@ AT_LENGTH = settings(
 )
 BLOCKS = (2**62, 12, 6, 2)
 MOMENTS = 9 if MANY else 2
-"""Of the past, looked at in each story."""
+"""The number of past times that are compared in each example."""
 COUNTS = """
 SELECT workspace, environment, content_type_id, status, language, n FROM read_model.entry_count
 WHERE filters = 3 AND level = 0
@@ -124,16 +122,16 @@ def test_the_laws_hold(databases: Databases, monkeypatch: pytest.MonkeyPatch) ->
 
 
 class Laws(RuleBasedStateMachine):
-    """Tells everything twice, and looks."""
+    """Executes each command in both, and compares."""
 
     databases: ClassVar[Databases]
 
     def __init__(self) -> None:
         super().__init__()
-        self.projector: Stepping | None = None
+        self.projector: StepwiseProjector | None = None
         self.reached = 0
-        self.revisions: list[d.Deed] = []
-        self.more: list[d.Deed] = []
+        self.revisions: list[d.DrawnCommand] = []
+        self.more: list[d.DrawnCommand] = []
         self.sound = True
         self.stack = contextlib.ExitStack()
         self.url = self.stack.enter_context(self.databases.new())
@@ -142,7 +140,7 @@ class Laws(RuleBasedStateMachine):
         self.pool = self._opened(open_pool(self.url))
         self.repository = Repository(self._opened(open_recorder(self.url)), EventMapper())
         self.runner.run(follow_clock(self.url))
-        self.twice = Twice(self.repository)
+        self.paired = PairedCommands(self.repository)
 
     def _opened(self, context: contextlib.AbstractAsyncContextManager[T]) -> T:
         opened = self.runner.run(context.__aenter__())
@@ -161,29 +159,32 @@ class Laws(RuleBasedStateMachine):
             if self.sound:
                 self.run(self._at_last())
 
-    # What is told
+    # Commands
 
-    @initialize(beginnings=d.beginnings(), revisions=d.revisions(), more=d.deeds())
+    @initialize(beginnings=d.beginnings(), revisions=d.revisions(), more=d.commands())
     def begin(
-        self, beginnings: list[d.Beginning], revisions: list[d.Deed], more: list[d.Deed]
+        self,
+        beginnings: list[d.Beginning],
+        revisions: list[d.DrawnCommand],
+        more: list[d.DrawnCommand],
     ) -> None:
         self.revisions, self.more = revisions, more
-        self.run(self.twice.begin(beginnings))
+        self.run(self.paired.begin(beginnings))
 
-    @rule(deeds=d.deeds())
-    def tell(self, deeds: list[d.Deed]) -> None:
-        self.run(self.twice.tell(deeds))
+    @rule(commands=d.commands())
+    def execute(self, commands: list[d.DrawnCommand]) -> None:
+        self.run(self.paired.execute(commands))
 
-    # What becomes of it
+    # Operations
 
     @rule(batches=d.batches, renderings=d.renderings)
     def project(self, batches: list[int], renderings: int) -> None:
         self.run(self._project(batches, renderings))
 
     async def _project(self, batches: list[int], renderings: int) -> None:
-        """By a projector that continues until another one takes over."""
+        """Projects with a projector that continues until another one takes over."""
         if self.projector is None:
-            self.projector = await Stepping.begin(self.url)
+            self.projector = await StepwiseProjector.begin(self.url)
         try:
             await self.projector.project(batches, renderings)
         except CheckpointConflict:
@@ -196,18 +197,23 @@ class Laws(RuleBasedStateMachine):
             self.projector.close()
         self.projector = None
 
-    @rule(deeds=d.deeds(), batch=st.integers(1, 9), statement=d.statements, renderings=d.renderings)
+    @rule(
+        commands=d.commands(),
+        batch=st.integers(1, 9),
+        statement=d.statements,
+        renderings=d.renderings,
+    )
     def project_and_die(
-        self, deeds: list[d.Deed], batch: int, statement: int, renderings: int
+        self, commands: list[d.DrawnCommand], batch: int, statement: int, renderings: int
     ) -> None:
-        self.run(self.twice.tell(deeds))
+        self.run(self.paired.execute(commands))
         self._dying(statement, lambda: project_all(self.url, self.url, [batch], renderings))
 
     @rule(work=st.sampled_from([rebuild, rollback]), statement=st.none() | st.integers(1, 120))
     def switch(
         self, work: Callable[[str], Coroutine[Any, Any, object]], statement: int | None
     ) -> None:
-        """To another read model; or die at it."""
+        """Switches to another read model, or is killed while it does."""
         if work is rollback and PREVIOUS not in self.run(schemas(self.url)):
             work = nothing_to_go_back_to
         if statement is None:
@@ -225,7 +231,7 @@ class Laws(RuleBasedStateMachine):
         self.run(self._glance())
 
     async def _alone(self, work: Callable[[], Awaitable[object]]) -> None:
-        """After the session of the process that died has ended."""
+        """Waits until the session of the process that was killed has ended."""
 
         async def done() -> bool:
             try:
@@ -237,41 +243,41 @@ class Laws(RuleBasedStateMachine):
         await until(done, 120)
 
     async def _position(self) -> int:
-        """Of what is read, announced or not. It never goes back."""
+        """The position of what is read, whether announced or not. It never goes back."""
         async with connected(self.url) as connection:
             position = position_of((await fetch_checkpoint(connection)).latest)
         assert position >= self.reached
         self.reached = position
         return position
 
-    # What is seen of it
+    # Comparisons
 
     @rule(place=d.places, limit=st.integers(1, 4), locale=d.locales)
     def look(self, place: Place, limit: int, locale: str) -> None:
         self.run(self._look(place, limit, locale))
 
     async def _look(self, place: Place, limit: int, locale: str) -> None:
-        """However far the log is projected; but for the midst of a command that is several events,
-        of which the naive model knows nothing."""
-        then = self.twice.told.get(await self._position())
+        """Compares however much of the log is projected, except in the middle of a command with
+        several events, which the naive model does not represent."""
+        then = self.paired.models.get(await self._position())
         if then is not None:
-            await Looking(self.pool, then, place, limit, locale).everywhere()
+            await ModelReader(self.pool, then, place, limit, locale).everywhere()
 
     async def _glance(self) -> None:
-        then = self.twice.told.get(await self._position())
+        then = self.paired.models.get(await self._position())
         if then is not None:
             for place, locale in itertools.product(d.PLACES, d.LOCALES):
-                await Looking(self.pool, then, place, 9, locale).across(None)
+                await ModelReader(self.pool, then, place, 9, locale).across(None)
 
     async def _at_last(self) -> None:
-        """In the read model that was followed, and in one made anew; before and after all entries
-        are rendered anew; and in the first again, which has missed something meanwhile."""
+        """Compares the read model that was followed and a new one, before and after all entries are
+        rendered again; then the first one again, which has not been updated in the meantime."""
         await self._all_projected()
         followed = await dump(self.url)
         await self._alone(lambda: rebuild(self.url))
         assert await dump(self.url) == followed
-        await look_back(self.pool, self.repository, self.twice.naive, MOMENTS)
-        await self.twice.tell([*self.more, *self.revisions])
+        await compare_past(self.pool, self.repository, self.paired.naive, MOMENTS)
+        await self.paired.execute([*self.more, *self.revisions])
         await project_all(self.url, self.url, renderings=0)
         for place, locale in zip(d.PLACES, d.LOCALES, strict=True):
             await self._look(place, 3, locale)

@@ -1,4 +1,4 @@
-"""700 locales in both environments on a PostgreSQL with default settings: initdb, nothing else."""
+"""700 locales in both environments on a PostgreSQL with the default settings of initdb."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ LOCALES = [f"{''.join(two)}-{''.join(two).upper()}" for two in LETTERS] + [
     f"{letter}aa-AA" for letter in string.ascii_lowercase[:24]
 ]
 CONNECTIONS = 90
-"""Of the 100 that PostgreSQL accepts by default."""
+"""PostgreSQL accepts 100 by default."""
 DEFAULT_LOCKS = 64
-"""max_locks_per_transaction: PostgreSQL has room for so many locks of each connection."""
+"""max_locks_per_transaction: for each connection, PostgreSQL has room for this number of locks."""
 FAST_LOCKS = 16
-"""A connection keeps so many outside that room, and more since PostgreSQL 18."""
+"""The number of locks that a connection keeps outside that room; more since PostgreSQL 18."""
 READS: dict[str, list[Any]] = {
     "list_of_type_in_locale": [
         "acme",
@@ -88,7 +88,7 @@ _LOCKS = "SELECT count(*) FROM pg_locks WHERE pid = pg_backend_pid() AND locktyp
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    """As many locales have a partition of their own as may."""
+    """As many locales as possible have their own partition."""
     with default_server() as server, pytest.MonkeyPatch.context() as patch:
         patch.setattr(partitions, "GROWN", 1)
         patch.setattr(partitions, "CHECK_EVERY", 0.0)
@@ -114,7 +114,7 @@ async def fill(url: str) -> None:
 
 
 def translated(environment: str, type_id: str, slug: str) -> StreamEvent:
-    """The creation of an entry, translated into every locale."""
+    """The creation of an entry, translated into all locales."""
     event = EntryCreated(
         workspace="acme",
         environment=environment,
@@ -134,7 +134,7 @@ def translated(environment: str, type_id: str, slug: str) -> StreamEvent:
 
 @pytest.mark.parametrize("name", READS)
 async def test_a_read_of_a_new_connection_takes_few_locks(name: str, url: str) -> None:
-    """Planning a statement locks every partition and every index."""
+    """Planning a statement locks all partitions and indexes."""
     generic = {"plan_cache_mode": "force_generic_plan"}
     async with connected(url, **generic) as connection, connection.transaction():
         await connection.fetch(statements("read_side")[name], *READS[name])
@@ -143,7 +143,7 @@ async def test_a_read_of_a_new_connection_takes_few_locks(name: str, url: str) -
 
 @pytest.mark.parametrize("name", QUERIES)
 async def test_a_page_of_a_query_on_a_new_connection_takes_few_locks(name: str, url: str) -> None:
-    """Its statements are one transaction, which keeps the locks of all."""
+    """The statements of a query are one transaction, which keeps the locks of all."""
     pool, scope, query = Pool(url), Scope("acme", "production"), QUERIES[name]
     try:
         async with moment(pool) as connection:
@@ -159,7 +159,7 @@ async def test_a_page_of_a_query_on_a_new_connection_takes_few_locks(name: str, 
 
 
 async def test_all_connections_may_be_new_at_once(url: str) -> None:
-    """Each keeps its locks until the others have theirs."""
+    """Each connection keeps its locks until the others have theirs."""
     name = "list_of_type_in_locale"
     connections = [await asyncpg.connect(url) for _ in range(CONNECTIONS)]
     try:
@@ -178,7 +178,7 @@ async def test_a_rebuild_and_a_verify_have_enough_locks(url: str) -> None:
     assert await rows(url, "SELECT count(*) FROM locale_partition") == [(2 * MOST,)]
     assert await rows(url, "SELECT count(*) FROM entry_locale") == [(4 * len(LOCALES),)]
     for _ in range(2):
-        # Two processes, and a second rebuild beside which there are two read models.
+        # Two processes, and a second rebuild while there are two read models.
         assert (await rebuild(url, workers=2)).found == []
     result = await verify(build_settings(url), silent)
     assert (result.read_model, result.not_compared) == ([], None)

@@ -1,4 +1,4 @@
-"""Locales that have grown get partitions of their own, and readers do not notice."""
+"""Locales that have grown get partitions of their own, without any effect on readers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.integration.live_projector import (
     projecting,
     until,
 )
-from tests.integration.projector.random_log import LOCALES, Story
+from tests.integration.projector.random_log import LOCALES, RandomCommands
 from tests.integration.projector.rebuilds import build_settings, rebuild, rollback, silent
 from tests.integration.projector.sample_log import SCOPE, Given, raws, rows
 from write_side.domain.events import Translation
@@ -37,20 +37,21 @@ SETTLED = ("production", "fr-FR", "settled")
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Locales have grown with few translations, and are moved in small steps."""
+    """A few translations are enough for a partition, and rows move in small steps."""
     monkeypatch.setattr(partitions, "GROWN", 5)
     monkeypatch.setattr(partitions, "CHUNK", 2)
     monkeypatch.setattr(partitions, "CHECK_EVERY", 0.0)
 
 
 async def french(given: Given, n: int = 5) -> list[str]:
-    """Ids of entries with a translation."""
+    """Ids of entries that have a translation."""
     await given.magazine()
     return [await given.entry(f"e{i}", status="published", translations=FRENCH) for i in range(n)]
 
 
 async def grow(url: str, steps: int = 1_000) -> int:
-    """Take so many steps as a projector that has just started, or all; returns how many."""
+    """Takes this number of steps with a projector that has just started, or all steps. Returns
+    their number."""
     model = await connect_model(url)
     try:
         growth, taken = Growth(model, (await begin_epoch(model))[0]), 0
@@ -118,7 +119,7 @@ async def test_no_read_misses_or_repeats_rows_while_they_move(
     await french(given, 40)
     await project_all(database_url, database_url)
     async with open_pool(database_url) as pool:
-        await titles(pool)  # so that there is a plan from before the partition
+        await titles(pool)  # so that there is a plan made before the partition existed
         async with projecting(database_url):
             settled = asyncio.create_task(until(lambda: has_settled(database_url)))
             reads = 0
@@ -133,7 +134,7 @@ async def test_no_read_misses_or_repeats_rows_while_they_move(
 async def test_nothing_moves_before_every_reader_knows_the_partition(
     given: Given, database_url: str
 ) -> None:
-    """A statement whose plan is older could see rows leave and not where they went."""
+    """A statement with an older plan could miss the rows that moved."""
     await french(given)
     await project_all(database_url, database_url)
     async with connected(database_url) as reader:
@@ -153,10 +154,10 @@ async def test_a_projector_that_is_killed_between_any_two_steps_loses_nothing(
     model_url: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Each step is a transaction or two; between them events are projected, by a new projector."""
+    """Each step is one or two transactions. Between them a new projector projects events."""
     monkeypatch.setattr(partitions, "GROWN", 3)
-    story = Story(repository, 6)
-    await story.tell(80)
+    story = RandomCommands(repository, 6)
+    await story.execute(80)
     for _ in range(10):
         await project_all(database_url, database_url)
         await grow(database_url, 1)
@@ -172,7 +173,7 @@ async def test_a_projector_that_is_killed_between_any_two_steps_loses_nothing(
 
 
 async def without_places(url: str) -> dict[str, list[Any]]:
-    """All rows, without where they are."""
+    """All rows, without their partition."""
     found: dict[str, list[Any]] = dict(await dump(url))
     del found["locale_partition"]
     found["entry_locale"] = await rows(
@@ -199,7 +200,8 @@ async def test_an_environment_has_a_maximum_number_of_partitions(
 async def test_a_rebuild_chooses_partitions_by_its_own_counts(
     given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever the layouts, the read models agree, and a rollback goes back to the other one."""
+    """The partitions may differ, but the read models are equal. A rollback restores the other
+    partitions."""
     await french(given, 7)
     await project_all(database_url, database_url)
     assert (await rebuild(database_url)).found == []

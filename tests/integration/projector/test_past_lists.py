@@ -1,4 +1,5 @@
-"""Lists as of a moment are the fold of the log up to it, for any history, moment, list and page."""
+"""A list as of a time equals the fold of the log up to that time, for any history, time, list and
+page."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from read_side.pool import open_pool
 from read_side.queries.request import EntryQuery, Filter, SortKey
 from read_side.refusals import TooBroad, TypeNotFound
 from tests.integration.live_projector import connected, dump, project_all
-from tests.integration.projector.random_log import LANGUAGES, LOCALES, STATUSES, Story
+from tests.integration.projector.random_log import LANGUAGES, LOCALES, STATUSES, RandomCommands
 from tests.integration.projector.read_model_views import service_on
 from tests.integration.projector.rebuilds import rebuild
 from tests.store_clock import Clock, follow_clock
@@ -35,11 +36,13 @@ STEPS = [timedelta(milliseconds=n) for n in (0, 0, 0, 1, 1, 7, 1_000, 3_600_000,
 SCOPES = [Scope("acme", "production"), Scope("acme", "staging"), Scope("other", "production")]
 
 
-async def told(url: str, repository: Repository, chance: random.Random) -> list[RecordedEvent]:
+async def random_log(
+    url: str, repository: Repository, chance: random.Random
+) -> list[RecordedEvent]:
     """A random log, in which several commands often have the same time."""
     await follow_clock(url)
-    story = Story(repository, chance.randrange(1_000))
-    await story.tell(20)
+    story = RandomCommands(repository, chance.randrange(1_000))
+    await story.execute(20)
     for _ in range(60):
         Clock.time += chance.choice(STEPS)
         await story.go_on(3)
@@ -51,7 +54,7 @@ async def told(url: str, repository: Repository, chance: random.Random) -> list[
 
 
 class Folded:
-    """The log up to a moment, folded naively."""
+    """A naive fold of the log up to a time."""
 
     def __init__(self, events: list[RecordedEvent], at: datetime) -> None:
         self.entries: dict[str, Entry] = {}
@@ -181,10 +184,10 @@ async def test_a_list_at_any_moment_is_the_fold_of_the_log(
     database_url: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """``few``: so that pages are made of all versions, or of the newest ones."""
+    """``few``: so that pages are built from all versions, or from the newest ones."""
     monkeypatch.setattr(past_versions, "FEW", few)
     chance = random.Random(seed)
-    events = await told(database_url, repository, chance)
+    events = await random_log(database_url, repository, chance)
     await project_all(database_url, database_url, [chance.choice([1, 7, 100])])
     moments = sorted({one.event.at for one in events})
     async with open_pool(database_url) as pool:
@@ -218,7 +221,7 @@ async def test_a_list_at_any_moment_is_the_fold_of_the_log(
 async def test_cursors_visit_each_entry_of_the_past_list_once(
     sort: tuple[SortKey, ...], repository: Repository, database_url: str
 ) -> None:
-    events = await told(database_url, repository, random.Random(5))
+    events = await random_log(database_url, repository, random.Random(5))
     await project_all(database_url, database_url)
     middle = events[2 * len(events) // 3]
     moment = past_lists.Moment(middle.event.at, middle.position)
@@ -243,7 +246,7 @@ async def test_cursors_visit_each_entry_of_the_past_list_once(
 async def test_a_rebuilt_read_model_has_the_same_versions(
     repository: Repository, database_url: str
 ) -> None:
-    await told(database_url, repository, random.Random(9))
+    await random_log(database_url, repository, random.Random(9))
     await project_all(database_url, database_url, [3, 11])
     followed = await dump(database_url)
     assert len(followed["past_version"]) > 50
@@ -258,7 +261,7 @@ async def test_a_list_that_would_read_too_many_versions_is_refused(
 ) -> None:
     monkeypatch.setattr(past_versions, "FEW", 1)
     monkeypatch.setattr(past_lists, "CHECKED", 5)
-    events = await told(database_url, repository, random.Random(9))
+    events = await random_log(database_url, repository, random.Random(9))
     await project_all(database_url, database_url)
     middle = events[len(events) // 2]
     moment = past_lists.Moment(middle.event.at, middle.position)

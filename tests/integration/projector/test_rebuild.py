@@ -1,4 +1,4 @@
-"""A rebuild: the same tables, from the log alone, replace the live ones."""
+"""A rebuild builds the same tables from the log alone and replaces the live ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.integration.live_projector import (
     status_of,
     until,
 )
-from tests.integration.projector.random_log import Story
+from tests.integration.projector.random_log import RandomCommands
 from tests.integration.projector.rebuilds import build_settings, rebuild, schemas, silent
 from tests.integration.projector.sample_log import LEAD, Given, rows
 from write_side.repository import Repository
@@ -35,12 +35,12 @@ DELETE FROM read_model.{table} WHERE ctid = (SELECT min(ctid) FROM read_model.{t
 
 @pytest.fixture
 def small_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ranges of which even a short log has several, so that there is work for several workers."""
+    """Small ranges, so that a short log has several and several workers have work."""
     monkeypatch.setattr(log_reader, "EVENTS_IN_A_RANGE", 60)
 
 
 async def execute(url: str, sql: str, *parameters: object) -> None:
-    """Also what damages the log."""
+    """Executes a statement as the owner, who can damage the log."""
     async with connected(url, session_replication_role="replica") as connection:
         await connection.execute(sql, *parameters)
 
@@ -51,7 +51,7 @@ async def execute(url: str, sql: str, *parameters: object) -> None:
 async def test_the_tables_are_the_same_as_those_that_were_followed(
     seed: int, workers: int, repository: Repository, database_url: str, small_ranges: None
 ) -> None:
-    await Story(repository, seed).tell(150)
+    await RandomCommands(repository, seed).execute(150)
     await project_all(database_url, database_url, [BATCH, 3])
     expected = await dump(database_url)
     done = await rebuild(database_url, workers=workers)
@@ -128,7 +128,7 @@ async def test_differences_are_listed_and_stop_the_switch(
 
 
 async def test_each_table_is_compared(repository: Repository, database_url: str) -> None:
-    await Story(repository, 4).tell(250)
+    await RandomCommands(repository, 4).execute(250)
     await project_all(database_url, database_url)
     tables = await dump(database_url)
     compared = tables.keys() - {"rendering", "indexing", "locale_partition"}
@@ -141,7 +141,8 @@ async def test_each_table_is_compared(repository: Repository, database_url: str)
 
 
 async def test_renderings_are_not_compared(given: Given, database_url: str) -> None:
-    """Entries that wait to be rendered again are no difference: readers see the new rendering."""
+    """Entries that wait to be rendered again are not a difference: readers see the new
+    rendering."""
     await given.magazine()
     await given.entry("one")
     await given.revised(LEAD)
@@ -199,7 +200,7 @@ async def test_a_stream_with_a_hole_stops_it(given: Given, database_url: str) ->
 async def test_after_a_restore_of_the_log_it_must_be_accepted(
     given: Given, database_url: str
 ) -> None:
-    """Reads go back in time then: that is for a person to say."""
+    """Reads would go back in time, so an operator must decide."""
     await given.magazine()
     for slug in ("one", "two"):
         await given.entry(slug)
@@ -240,7 +241,7 @@ async def test_status_shows_it_while_it_runs(database_url: str) -> None:
         work.begin("replay", 10)
         work.advance(4)
 
-        async def told() -> bool:
+        async def notified() -> bool:
             status = (await status_of(database_url)).work
             expected = ("rebuild", "replay", 4, 10)
             return status is not None and expected == (
@@ -250,7 +251,7 @@ async def test_status_shows_it_while_it_runs(database_url: str) -> None:
                 status.total,
             )
 
-        await until(told)
+        await until(notified)
     assert (await status_of(database_url)).work is None
 
 

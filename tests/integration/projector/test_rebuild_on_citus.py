@@ -1,5 +1,5 @@
-"""Rebuild, switch, rollback and verify of a distributed read model: what its nodes might do
-differently. The tests beside these run on Citus too."""
+"""Rebuild, switch, rollback and verify of a distributed read model, where its nodes could behave
+differently. The other tests of this folder also run on Citus."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.integration.projector.marked_read_models import (
     mark,
     project_with_marks,
 )
-from tests.integration.projector.random_log import WORKSPACES, Story
+from tests.integration.projector.random_log import WORKSPACES, RandomCommands
 from tests.integration.projector.rebuilds import build_settings, rollback, schemas, silent
 from tests.integration.projector.sample_log import Given
 from write_side.domain.identity import Scope
@@ -49,7 +49,7 @@ async def marked(repository: Repository, database_url: str) -> str:
 
 @asynccontextmanager
 async def meanwhile(*work: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
-    """Does each over and over; what it raises is raised."""
+    """Repeats each of them. An error in one is raised."""
 
     async def repeat(once: Callable[[], Awaitable[None]]) -> None:
         while True:
@@ -63,7 +63,7 @@ async def meanwhile(*work: Callable[[], Awaitable[None]]) -> AsyncIterator[None]
 
 
 async def test_no_read_mixes_two_read_models_or_goes_back(marked: str) -> None:
-    """On one worker or on several, while read models are switched back and forth."""
+    """Read models are switched back and forth, on one worker and on several."""
     async with connected(marked) as one, connected(marked) as several:
         readers = [
             Reader(one, ONE_WORKSPACE, ENTRIES),
@@ -159,7 +159,7 @@ CHANGES: dict[str, tuple[str, str]] = {
     "webhook": ("url = 'other'", "name = name || 'x'"),
     "workspace": ("name = 'other'", "slug = 'third'"),
 }
-"""Of each table: a value to change, and a part of the key to change in a row that is added."""
+"""For each table: a value to change, and the part of the key to change in an added row."""
 WRONG: dict[str, tuple[str, ...]] = {
     "missing": ("DELETE FROM {shard}",),
     "different": ("UPDATE {shard} SET {value}",),
@@ -182,7 +182,7 @@ DIRECTLY = {"citus.enable_manual_changes_to_shards": "on"}
 async def test_what_is_wrong_on_one_worker_is_found_in_each_table(
     kind: str, repository: Repository, database_url: str
 ) -> None:
-    await Story(repository, 5).tell(250)
+    await RandomCommands(repository, 5).execute(250)
     await project_all(database_url, database_url)
     async with connected(database_url) as coordinator:
         tables = {row["relation"] for row in await coordinator.fetch(DIGESTED)}

@@ -1,4 +1,4 @@
-"""The moment of the switch: readers, writers and projectors, and the one that is fenced off."""
+"""The moment of the switch: readers, writers, projectors, and the projector that is fenced off."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ POSITION = "SELECT position FROM read_model.checkpoint"
 
 
 @contextlib.asynccontextmanager
-async def doing(*deeds: object) -> AsyncIterator[None]:
-    """Coroutines that go on meanwhile; what they raise is raised."""
-    tasks = [asyncio.ensure_future(deed) for deed in deeds]  # type: ignore[call-overload]
+async def in_background(*coroutines: object) -> AsyncIterator[None]:
+    """Runs coroutines in the background. An error in one is raised."""
+    tasks = [asyncio.ensure_future(one) for one in coroutines]  # type: ignore[call-overload]
     try:
         yield
         for task in tasks:
@@ -72,8 +72,8 @@ async def doing(*deeds: object) -> AsyncIterator[None]:
 async def test_a_read_of_several_statements_is_of_one_read_model(
     given: Given, database_url: str, is_refused: bool
 ) -> None:
-    """Each statement looks up its tables, so the later ones read the new read model, in which the
-    transaction's snapshot has no rows."""
+    """Each statement looks up its tables, so the later ones would read the new tables, in which the
+    snapshot of the transaction has no rows."""
     await given.magazine()
     await given.entry("first")
     await project_all(database_url, database_url)
@@ -131,7 +131,8 @@ async def test_a_rebuild_whose_connection_is_lost_after_the_switch_is_done(
 
 @pytest.mark.slow
 async def test_readers_and_writers_notice_nothing(given: Given, database_url: str) -> None:
-    """No read is empty, fails or shrinks; each create is to be read soon, across three switches."""
+    """No read is empty, fails or returns fewer entries, and each create becomes visible soon,
+    across three switches."""
     await given.magazine()
     await given.entry("first")
     written, seen, numbers = [1], [0, 0], itertools.count()
@@ -152,7 +153,7 @@ async def test_readers_and_writers_notice_nothing(given: Given, database_url: st
 
     async with projecting(database_url):
         await caught_up(database_url)
-        async with doing(write(), write(), read(0), read(1)):
+        async with in_background(write(), write(), read(0), read(1)):
             for _ in range(ROUNDS):
                 before = written[0]
                 done = await rebuild(database_url)
@@ -163,7 +164,7 @@ async def test_readers_and_writers_notice_nothing(given: Given, database_url: st
 
                 await until(went_on)
         await caught_up(database_url)
-    # One of each writer may have been appended when it was stopped.
+    # The last append of each writer may have been committed when the writer was stopped.
     [(count,)] = await rows(database_url, "SELECT count(*) FROM entry")
     assert written[0] <= count <= written[0] + 2
     live = await dump(database_url)
@@ -171,8 +172,8 @@ async def test_readers_and_writers_notice_nothing(given: Given, database_url: st
     assert await dump(database_url) == live
 
 
-class HeldUp(Log):
-    """Asked for the head in the midst of a switch, it answers when the live projector waits."""
+class SlowHead(Log):
+    """In the middle of a switch, the head is returned only when the live projector waits."""
 
     def __init__(self, store: Connection, watching: Connection) -> None:
         super().__init__(store)
@@ -192,14 +193,14 @@ async def test_a_batch_that_waits_for_the_switch_is_fenced_off_and_not_notified(
     await given.magazine()
     await project_all(database_url, database_url)
     settings = build_settings(database_url)
-    told: list[str] = []
+    notices: list[str] = []
     async with (
         module.connections(settings, NEXT) as (store, model),
         module.connections(settings, LIVE) as (other_store, live),
         connected(database_url) as watching,
     ):
-        await watching.add_listener(CHANNEL, lambda *said: told.append(said[-1]))
-        log = HeldUp(store, watching)
+        await watching.add_listener(CHANNEL, lambda *said: notices.append(said[-1]))
+        log = SlowHead(store, watching)
         epoch, checkpoint = await begin_epoch(live)
         made = await Build(settings, NEXT, store, model, Operation(silent)).make(
             checkpoint.position
@@ -216,14 +217,14 @@ async def test_a_batch_that_waits_for_the_switch_is_fenced_off_and_not_notified(
         await watching.execute("SELECT 1")
     position = checkpoint.position
     begun = Notice(epoch=epoch, after=position, position=position)
-    assert [decode_notice(one) for one in told] == [begun, replace(begun, epoch=epoch + 2)]
+    assert [decode_notice(one) for one in notices] == [begun, replace(begun, epoch=epoch + 2)]
     assert await checkpoint_of(database_url) == checkpoint.position
     assert await rows(database_url, "SELECT FROM entry") == []
     assert await rows(database_url, "SELECT FROM read_model_previous.entry") == []
 
 
-class Silent(Log):
-    """Asked for the head in the midst of a switch, it does not answer any more."""
+class UnresponsiveHead(Log):
+    """In the middle of a switch, the head is never returned."""
 
     async def head(self) -> int:
         return int(await self._connection.fetchval("SELECT pg_sleep(600)::text"))
@@ -237,7 +238,7 @@ async def test_a_switch_that_waits_for_a_silent_store_is_aborted_and_blocks_no_o
     settings = build_settings(database_url)
     async with module.connections(settings, NEXT) as (store, model):
         made = await Build(settings, NEXT, store, model, Operation(silent)).make(2)
-        made.log = Silent(store)
+        made.log = UnresponsiveHead(store)
         with pytest.raises(LOST), terminated_after(0.2, model, store):
             await made.switch(TO_NEXT)
     await given.entry("one")
@@ -249,7 +250,7 @@ async def test_a_switch_that_waits_for_a_silent_store_is_aborted_and_blocks_no_o
 async def test_the_projector_continues_in_the_new_model_at_once(
     given: Given, database_url: str
 ) -> None:
-    """On the connections it has: those who wrote are waiting."""
+    """It keeps its connections, because writers are waiting."""
     await given.magazine()
     async with projecting(database_url):
         await caught_up(database_url)
@@ -288,7 +289,7 @@ async def test_rollback_catches_up_and_can_be_repeated(given: Given, database_ur
 
 
 async def mark(url: str, name: str) -> None:
-    """Tell a read model from one that is equal."""
+    """Makes a read model distinguishable from an equal one."""
     async with connected(url) as connection:
         await connection.execute(f"COMMENT ON TABLE read_model.entry IS '{name}'")
 
@@ -331,7 +332,7 @@ async def test_rollback_of_a_projector_that_follows(given: Given, database_url: 
 
 
 async def test_writes_of_an_earlier_build_are_refused(given: Given, database_url: str) -> None:
-    """Its worker may outlive a build that was killed, and finds the tables of the next one."""
+    """Its worker may outlive a build that was killed, and would find the tables of the next one."""
     await given.magazine()
     await given.entry("one")
     await project_all(database_url, database_url)
@@ -362,7 +363,7 @@ async def test_leftovers_of_a_switch_are_removed(given: Given, database_url: str
 async def test_an_append_that_is_not_yet_committed_is_never_skipped(
     given: Given, database_url: str
 ) -> None:
-    """It holds the head: what others append waits for it, so no position is passed over."""
+    """It holds the head, so other appends wait for it and no position is skipped."""
     await given.magazine()
     await project_all(database_url, database_url)
     async with connected(database_url) as slow:

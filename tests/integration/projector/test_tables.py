@@ -1,4 +1,4 @@
-"""The rows that each event leads to, through every command."""
+"""The rows that result from each event, for every command."""
 
 from __future__ import annotations
 
@@ -221,7 +221,7 @@ FROM past_version WHERE id = $1::uuid ORDER BY until"""
 
 @pytest.mark.parametrize("limits", [[100], [1]])
 async def test_versions_that_ended(limits: list[int], given: Given, database_url: str) -> None:
-    """One that began and ended at the same time has no row, nor has that in ``entry``."""
+    """A version that began and ended at the same time has no row."""
     await follow_clock(database_url)
     await given.workspace()
     await given.content_type(stages=STAGES)

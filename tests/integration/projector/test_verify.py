@@ -1,4 +1,4 @@
-"""Verify: every difference from the log is found, named, and repaired only on request."""
+"""Verify finds and names every difference from the log, and repairs it only on request."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.integration.live_projector import (
     project_all,
     projecting,
 )
-from tests.integration.projector.random_log import Story
+from tests.integration.projector.random_log import RandomCommands
 from tests.integration.projector.rebuilds import build_settings, schemas, silent
 from tests.integration.projector.sample_log import SCOPE, Given
 from tests.integration.write_side.sample_commands import check_store
@@ -52,7 +52,7 @@ def small_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_log_claims_and_read_model_agree_after_any_commands(
     seed: int, repository: Repository, database_url: str
 ) -> None:
-    await Story(repository, seed).tell(150)
+    await RandomCommands(repository, seed).execute(150)
     await project_all(database_url, database_url)
     before = await dump(database_url)
     seen = await verify(database_url)

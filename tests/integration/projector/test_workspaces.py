@@ -1,5 +1,4 @@
-"""A read model that holds some workspaces: what it contains, and that it contains no others by
-mistake."""
+"""A read model of some workspaces: it contains their rows, and no others by mistake."""
 
 from __future__ import annotations
 
@@ -26,7 +25,7 @@ from tests.integration.live_projector import (
     projecting,
     until_halted,
 )
-from tests.integration.projector.random_log import WORKSPACES, Story
+from tests.integration.projector.random_log import WORKSPACES, RandomCommands
 from tests.integration.projector.rebuilds import build_settings, silent
 from tests.integration.projector.sample_log import Given
 from write_side.domain.identity import Scope
@@ -38,7 +37,7 @@ ACME, OTHER = ("acme",), ("other",)
 BOTH = (*ACME, *OTHER)
 OF_ALL_WORKSPACES = {"locale_partition"}
 NEWER = "UPDATE write_side.event SET topic = 'newer' WHERE notification_id IN (4, 8)"
-# As after an operator has replaced content, who need not keep the order of members.
+# As if an operator had replaced content, without keeping the order of members.
 REORDER = """
 UPDATE write_side.event SET state = '{"actor":{"kind":"operator","id":"x"},' || substr(
     regexp_replace(state, ',"actor":[{][^}]*[}]', ''), 2)
@@ -66,7 +65,7 @@ async def created(url: str, workspaces: Workspaces) -> str:
 
 @pytest.fixture
 async def two(repository: Repository) -> list[Given]:
-    """Two workspaces, each with two entries, which alternate in the log: 5 to 8."""
+    """Two workspaces with two entries each, alternating in the log at positions 5 to 8."""
     both = [Given(repository, Scope(workspace, "production")) for workspace in WORKSPACES]
     for given in both:
         await given.magazine()
@@ -88,7 +87,7 @@ async def rebuild(
 async def test_the_models_of_each_workspace_have_together_what_the_model_of_all_has(
     seed: int, repository: Repository, database_url: str, acme: str, empty_urls: list[str]
 ) -> None:
-    await Story(repository, seed).tell(200)
+    await RandomCommands(repository, seed).execute(200)
     await project_all(database_url, database_url, [BATCH, 3])
     expected = await dump(database_url)
     other = await created(empty_urls[1], OTHER)
@@ -112,7 +111,7 @@ async def test_a_rebuild_holds_the_same_workspaces(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(log_reader, "EVENTS_IN_A_RANGE", 60)
-    await Story(repository, 4).tell(150)
+    await RandomCommands(repository, 4).execute(150)
     await project_all(database_url, acme, workspaces=ACME)
     expected = await dump(acme)
     done = await rebuild(database_url, acme, ACME, workers=workers)
@@ -136,7 +135,7 @@ async def test_a_workspace_is_added_by_a_rebuild_and_taken_away_by_a_rollback(
         assert await dump(acme) == alone
         done = await rebuild(database_url, acme, BOTH, workers=1, accept=True)
         assert "the new one the workspaces 'acme, other'" in str(done.not_compared)
-        # The projector with the old settings must not go on as if it held only one.
+        # The projector with the old settings must not continue as if it held only one.
         await until_halted(acme, "holds the workspaces 'acme, other', but its settings say")
     async with projecting(database_url, acme, BOTH):
         await two[1].entry("three")
@@ -166,7 +165,7 @@ async def test_what_other_workspaces_wrote_is_not_even_sent(
         rows = await batch(store, 0, BATCH, 1_000_000, workspaces=ACME)
         held = [row["state"] is not None for row in rows]
         assert held == [True, True, False, False, True, False, True, False]
-        # Nor does it take room in a batch.
+        # It also takes no room in a batch.
         assert len(await batch(store, 0, BATCH, 1, workspaces=("none",))) == 8
         read = await Log(store, ACME).read(0)
         assert [not isinstance(one.event, Skipped) for one in read] == held

@@ -1,4 +1,4 @@
-"""What a batch sends to the read model."""
+"""The statements that a batch sends to the read model."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from write_side.postgres.connection import Connection
 
 FRENCH = {"fr-FR": Translation("Un", raws(body="Texte"))}
 LONGEST_KEPT = 15 * 1024
-"""asyncpg keeps no longer statement prepared."""
+"""asyncpg does not cache longer prepared statements."""
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ async def model(database_url: str) -> AsyncIterator[Connection]:
 
 
 class Sending:
-    """A writer, and the first words of what it sends."""
+    """A writer, and the first words of each statement that it sends."""
 
     def __init__(self, url: str, model: Connection) -> None:
         self._url = url
@@ -46,7 +46,7 @@ class Sending:
         await self.write()
 
     async def write(self) -> list[str]:
-        """What the rest of the log makes it send."""
+        """Writes the rest of the log."""
         async with connected(self._url) as store:
             batch = await Log(store).read(self._checkpoint.position)
         sent: list[str] = []
@@ -67,7 +67,7 @@ class Sending:
 
 @pytest.fixture
 async def sending(given: Given, database_url: str, model: Connection) -> Sending:
-    """It knows the type, and the words of titles."""
+    """The writer has read the content type and the known words."""
     await given.magazine()
     await given.entry("one", title="One two three", translations=FRENCH)
     sending = Sending(database_url, model)
@@ -134,7 +134,7 @@ async def test_a_moved_checkpoint_undoes_the_statement(
 async def test_a_checkpoint_that_moves_while_the_statement_waits_undoes_it(
     given: Given, database_url: str, model: Connection
 ) -> None:
-    """PostgreSQL then looks at the newest row again."""
+    """PostgreSQL then evaluates the condition again with the newest row."""
     await given.magazine()
     await project_all(database_url, database_url)
     epoch, checkpoint = await begin_epoch(model)

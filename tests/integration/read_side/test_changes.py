@@ -25,7 +25,7 @@ from read_side.notices import CHANNEL, Notice, decode_notice
 from read_side.pool import Pool, open_pool
 from tests.databases import Databases
 from tests.integration.live_projector import connected, project_all
-from tests.integration.projector.random_log import Story
+from tests.integration.projector.random_log import RandomCommands
 from tests.integration.projector.rebuilds import rebuild
 from write_side.domain.identity import Scope
 from write_side.repository import Repository
@@ -155,7 +155,7 @@ def test_any_selection_of_the_feed_is_a_naive_fold_of_the_log(
 
 async def told(url: str, seed: int, steps: int) -> dict[Scope, list[dict[str, Any]]]:
     async with open_recorder(url) as recorder:
-        await Story(Repository(recorder, EventMapper()), seed).tell(steps)
+        await RandomCommands(Repository(recorder, EventMapper()), seed).execute(steps)
     await project_all(url, url, [7, 1, 40])
     feed = await naive_feed(url)
     kinds = {change["kind"] for changes in feed.values() for change in changes}
@@ -173,7 +173,7 @@ def shown(change: Any, expected: list[dict[str, Any]]) -> dict[str, Any]:
 
 async def test_notices_have_the_changes_as_they_are_read(database_url: str) -> None:
     async with open_recorder(database_url) as recorder:
-        await Story(Repository(recorder, EventMapper()), 3).tell(150)
+        await RandomCommands(Repository(recorder, EventMapper()), 3).execute(150)
     notices: list[Notice] = []
     async with connected(database_url) as listener, open_pool(database_url) as pool:
         await listener.add_listener(CHANNEL, lambda *one: notices.append(decode_notice(one[-1])))

@@ -17,7 +17,7 @@ from read_side.paging import Filters, list_ids, list_of_type
 from read_side.pool import Pool, open_pool
 from read_side.schema import LIVE
 from tests.integration.live_projector import connected, dump, project_all
-from tests.integration.projector.random_log import Story
+from tests.integration.projector.random_log import RandomCommands
 from tests.integration.projector.rebuilds import build_settings, rebuild, rollback, silent
 from tests.integration.projector.sample_log import SCOPE, Given
 from write_side.domain.identity import Scope
@@ -126,7 +126,7 @@ def offsets(whole: list[str]) -> Iterator[int]:
 async def test_every_page_after_random_commands(
     repository: Repository, database_url: str, pool: Pool
 ) -> None:
-    await Story(repository, 3).tell(150)
+    await RandomCommands(repository, 3).execute(150)
     await project_all(database_url, database_url, [7])
     found = [
         await Lists(database_url, pool, Scope(*place)).check()
