@@ -1,7 +1,8 @@
 """The inputs of mutations, and the commands that they become.
 
-An absent value changes nothing. An explicit null empties a field, removes a translated text, or
-moves an entry to its first stage; a title, slug or status cannot be null.
+An absent value changes nothing; an empty slug counts as absent. An explicit null empties a field,
+removes a translated text, or moves an entry to its first stage; a title, slug or status cannot be
+null.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ def update_command(given: UpdateContentEntryInput, **command: Any) -> UpdateEntr
             raise BadRequest(f"{name} cannot be null: leave it out to keep it unchanged")
     return UpdateEntry(
         title=_or_unset(given.title),
-        slug=_or_unset(given.slug),
+        slug=given.slug or UNSET,
         status=given.status.value if given.status else UNSET,
         stage_id=_or_unset(given.stage_id),
         fields=_values(given.fields),

@@ -112,7 +112,7 @@ async def test_an_unchanged_entry_appends_no_event(
     entry = await created(client, fields={"body": "Text"})
     head = await server.repository.recorder.head()
     payload = await update(
-        client, entry["id"], title="Hello", fields={"body": "Text", "lead": None}
+        client, entry["id"], title="Hello", slug="", fields={"body": "Text", "lead": None}
     )
     assert payload["success"]
     assert payload["entry"] == entry

@@ -110,7 +110,6 @@ def of_updates(client: Client, viewer: Client, entry: str, foreign: str) -> Iter
         yield changed(f"of an {name} id", ENTRY_NOT_FOUND, id=entry_id, title="New")
     yield changed("to a taken slug", TAKEN, slug="taken")
     yield changed("to no title", "The title is blank; enter one", title=" ")
-    yield changed("to no slug", "The slug is empty; choose one", slug="")
     yield changed("of title to null", "title cannot be null: leave it out", title=None)
     yield changed("of slug to null", "slug cannot be null: leave it out", slug=None)
     yield changed("of status to null", "status cannot be null: leave it out", status=None)
