@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
 
-from write_side.domain.api_key import expiry
 from write_side.domain.definition import Field, check_definition, check_name, check_slug
 from write_side.domain.identity import ENVIRONMENTS, STAGING
 from write_side.domain.refusals import InvalidDefinition
@@ -41,8 +40,7 @@ def _check_keys(manifest: Manifest, source: Source) -> None:
             check_permissions(key.permissions)
         with source.at("keys", index, "expires"):
             # A duration would end later each time the manifest is applied.
-            if key.expires is not None:
-                expiry(key.expires)
+            key.desired_expiry(None)
         with source.at("keys", index, "secret"):
             if key.secret is not None:
                 check_secret(key.secret)
@@ -82,7 +80,7 @@ def _check_webhooks(manifest: Manifest, source: Source) -> None:
         with source.at(*path, "url"):
             check_url(webhook.url)
         with source.at(*path, "types"):
-            check_selection(webhook.types, ())
+            check_selection(webhook.types or (), ())
         with source.at(*path, "secret"):
             if webhook.secret is not None:
                 secret_bytes(webhook.secret)
@@ -132,7 +130,7 @@ def _note_targets(manifest: Manifest, source: Source) -> None:
         for path, target in targets(content_type.desired_fields()):
             check(("contentTypes", index, *path), target, "apply expects it in the workspace")
     for index, webhook in enumerate(manifest.webhooks):
-        for number, slug in enumerate(webhook.types):
+        for number, slug in enumerate(webhook.types or ()):
             where = ("webhooks", index, "types", number)
             check(where, slug, "nothing is delivered unless the workspace has it")
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from write_side.commands import (
     AddEnvironment,
     ChangePlan,
@@ -15,7 +13,7 @@ from write_side.commands import (
     RenameWorkspace,
     RevokeKey,
 )
-from write_side.domain.api_key import check_expiry, expiry, shown_time
+from write_side.domain.api_key import check_expiry, shown_time
 from write_side.domain.events import Plan
 from write_side.domain.identity import PRODUCTION, STAGING, Actor, Scope
 from write_side.domain.refusals import KeyTaken
@@ -145,8 +143,8 @@ async def _check_expiry(
     desired: DesiredState, index: int, declared: ManifestKey, live: Key | None
 ) -> None:
     """A key that has expired since the last time may stay in the manifest."""
-    expires_at = _expiry(declared)
-    if live is None or expires_at != live.expires_at:
+    expires_at = declared.desired_expiry(live)
+    if live is None or expires_at != live.expires_at or _has_new_secret(declared, live):
         with desired.source.at("keys", index, "expires"):
             check_expiry(expires_at, await desired.repository.recorder.time())
 
@@ -154,12 +152,12 @@ async def _check_expiry(
 async def _key(desired: DesiredState, declared: ManifestKey, live: Key | None) -> list[Step]:
     """Raises KeyTaken."""
     if live is None:
-        return [await _issue(desired, declared, "issued")]
-    if declared.secret is not None and secret_hash(declared.secret) != live.secret_hash:
-        issue = await _issue(desired, declared, "issued with its new secret")
+        return [await _issue(desired, declared, live, "issued")]
+    if _has_new_secret(declared, live):
+        issue = await _issue(desired, declared, live, "issued with its new secret")
         return [_revoke(desired, declared.name, "revoked: its secret has changed"), issue]
-    expires_at = _expiry(declared)
-    is_same = (declared.environment, expires_at) == (live.environment, live.expires_at)
+    environment, expires_at = declared.desired_environment(live), declared.desired_expiry(live)
+    is_same = (environment, expires_at) == (live.environment, live.expires_at)
     if is_same and set(declared.permissions) == set(live.permissions):
         return []
     permit = PermitKey(
@@ -167,10 +165,14 @@ async def _key(desired: DesiredState, declared: ManifestKey, live: Key | None) -
         workspace=live.workspace,
         name=live.name,
         permissions=declared.permissions,
-        environment=declared.environment,
+        environment=environment,
         expires_at=expires_at,
     )
     return [Step(f"key {live.name}", f"permitted {_permitted(permit)}", permit)]
+
+
+def _has_new_secret(declared: ManifestKey, live: Key) -> bool:
+    return declared.secret is not None and secret_hash(declared.secret) != live.secret_hash
 
 
 def _permitted(permit: PermitKey) -> str:
@@ -179,11 +181,9 @@ def _permitted(permit: PermitKey) -> str:
     return f"{', '.join(permit.permissions)}{where}{until}"
 
 
-def _expiry(declared: ManifestKey) -> datetime | None:
-    return None if declared.expires is None else expiry(declared.expires)
-
-
-async def _issue(desired: DesiredState, declared: ManifestKey, change: str) -> Step:
+async def _issue(
+    desired: DesiredState, declared: ManifestKey, live: Key | None, change: str
+) -> Step:
     workspace = desired.manifest.workspace
     secret = declared.secret or new_secret()
     # Refuse a secret in use before a key is revoked for it.
@@ -196,8 +196,8 @@ async def _issue(desired: DesiredState, declared: ManifestKey, change: str) -> S
         name=declared.name,
         permissions=declared.permissions,
         secret_hash=secret_hash(secret),
-        environment=declared.environment,
-        expires_at=_expiry(declared),
+        environment=declared.desired_environment(live),
+        expires_at=declared.desired_expiry(live),
     )
     generated = f"secret of key {declared.name}, shown only once: {secret}"
     return Step(f"key {declared.name}", change, issue, "" if declared.secret else generated)

@@ -1,21 +1,27 @@
 """The manifest document: the desired state of a workspace, in YAML or JSON.
 
 These Structs are the only description of manifests: the checks and the JSON Schema follow from
-them.
+them. What is absent (UNSET) keeps its current value, and null restores the default.
 """
 
 from __future__ import annotations
 
-from typing import Annotated
+from datetime import datetime
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from write_side.domain.api_key import expiry
 from write_side.domain.change_kinds import KINDS
 from write_side.domain.definition import Field, Stage
 from write_side.domain.events import Plan
 from write_side.domain.identity import ENVIRONMENTS, PRODUCTION
-from write_side.domain.workspace import PERMISSIONS
+from write_side.domain.webhook import Webhook
+from write_side.domain.workspace import PERMISSIONS, Key
+
+T = TypeVar("T")
+D = TypeVar("D")
 
 Limit = Annotated[int, Meta(ge=0, lt=2**53)]
 Permission = Annotated[str, Meta(extra_json_schema={"enum": PERMISSIONS})]
@@ -28,34 +34,50 @@ class _Part(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omi
     """An unknown key is an error."""
 
 
+def _desired(given: T | UnsetType | None, current: T | D, default: D) -> T | D:
+    if isinstance(given, UnsetType):
+        return current
+    return default if given is None else given
+
+
 class ManifestPlan(_Part, frozen=True):
     """None means unlimited, or 600 for requests per minute (§8)."""
 
-    entries: Limit | None = None
-    content_types: Limit | None = None
-    requests_per_minute: Limit | None = None
-    staging: bool | None = None
+    entries: Limit | UnsetType | None = UNSET
+    content_types: Limit | UnsetType | None = UNSET
+    requests_per_minute: Limit | UnsetType | None = UNSET
+    staging: bool | UnsetType | None = UNSET
 
-    def plan(self) -> Plan:
+    def desired(self, current: Plan) -> Plan:
         return Plan(
-            entries=self.entries,
-            content_types=self.content_types,
-            requests_per_minute=self.requests_per_minute,
-            staging=bool(self.staging),
+            entries=_desired(self.entries, current.entries, None),
+            content_types=_desired(self.content_types, current.content_types, None),
+            requests_per_minute=_desired(
+                self.requests_per_minute, current.requests_per_minute, None
+            ),
+            staging=_desired(self.staging, current.staging, False),
         )
 
 
 class ManifestKey(_Part, frozen=True):
     """Without ``secret``, a new key gets a generated one and an existing key keeps its own.
 
-    Without ``environment`` it works in all of them; without ``expires`` it never expires.
+    ``environment`` None: it works in all of them. ``expires`` None: never.
     """
 
     name: str
     permissions: tuple[Permission, ...]
     secret: str | None = None
-    environment: Environment | None = None
-    expires: str | None = None
+    environment: Environment | UnsetType | None = UNSET
+    expires: str | UnsetType | None = UNSET
+
+    def desired_environment(self, current: Key | None) -> str | None:
+        return _desired(self.environment, current.environment if current else None, None)
+
+    def desired_expiry(self, current: Key | None) -> datetime | None:
+        """Raises InvalidDefinition."""
+        given = expiry(self.expires) if isinstance(self.expires, str) else self.expires
+        return _desired(given, current.expires_at if current else None, None)
 
 
 class ManifestMedia(_Part, frozen=True):
@@ -66,29 +88,43 @@ class ManifestMedia(_Part, frozen=True):
 
 
 class ManifestWebhook(_Part, frozen=True):
-    """Without ``types`` or ``events``, all changes of the environment are delivered.
+    """``types`` or ``events`` empty: all changes of the environment are delivered.
 
     Without ``secret``, a new endpoint gets a generated one and an existing endpoint keeps its own.
     """
 
     name: str
     url: str
-    environment: Environment = PRODUCTION
-    types: tuple[str, ...] = ()
-    events: tuple[ChangeEvent, ...] = ()
-    include: Included | None = None
+    environment: Environment | UnsetType | None = UNSET
+    types: tuple[str, ...] | UnsetType | None = UNSET
+    events: tuple[ChangeEvent, ...] | UnsetType | None = UNSET
+    include: Included | UnsetType | None = UNSET
     secret: str | None = None
+
+    def definition(self, current: Webhook | None) -> dict[str, Any]:
+        """The arguments of the command that brings the endpoint to its desired state."""
+        include_entry = current is not None and current.include_entry
+        if not isinstance(self.include, UnsetType):
+            include_entry = self.include == "entry"
+        return {
+            "name": self.name,
+            "url": self.url,
+            "environment": _desired(
+                self.environment, current.environment if current else PRODUCTION, PRODUCTION
+            ),
+            "types": _desired(self.types, current.types if current else (), ()),
+            "events": _desired(self.events, current.events if current else (), ()),
+            "include_entry": include_entry,
+        }
 
 
 class ManifestWorkflow(_Part, frozen=True):
-    stages: tuple[Stage, ...] = ()
+    stages: tuple[Stage, ...] | UnsetType | None = UNSET
 
 
 class ManifestContentType(_Part, frozen=True):
-    """``fields`` or ``workflow`` absent: unchanged; a new content type then has none.
-
-    ``environments`` empty: every environment of the workspace.
-    """
+    """``environments`` says where this definition applies; empty: in every environment of the
+    workspace."""
 
     slug: str
     name: str
@@ -97,20 +133,18 @@ class ManifestContentType(_Part, frozen=True):
     environments: tuple[Environment, ...] = ()
 
     def desired_fields(self, current: tuple[Field, ...] = ()) -> tuple[Field, ...]:
-        return current if isinstance(self.fields, UnsetType) else self.fields
+        return _desired(self.fields, current, ())
 
     def desired_stages(self, current: tuple[Stage, ...] = ()) -> tuple[Stage, ...]:
         if isinstance(self.workflow, UnsetType):
             return current
-        return self.workflow.stages if self.workflow else ()
+        return _desired(self.workflow.stages, current, ()) if self.workflow else ()
 
     def applies(self, environment: str) -> bool:
         return not self.environments or environment in self.environments
 
 
 class Manifest(_Part, frozen=True):
-    """``plan`` absent: unchanged; a new workspace then has no limits."""
-
     workspace: str
     name: str
     plan: ManifestPlan | UnsetType | None = UNSET
@@ -123,7 +157,7 @@ class Manifest(_Part, frozen=True):
     def desired_plan(self, current: Plan) -> Plan:
         if isinstance(self.plan, UnsetType):
             return current
-        return self.plan.plan() if self.plan else Plan()
+        return self.plan.desired(current) if self.plan else Plan()
 
 
 def json_schema() -> bytes:

@@ -95,7 +95,7 @@ def _plan(plan: Plan) -> ManifestPlan | None:
         entries=plan.entries,
         content_types=plan.content_types,
         requests_per_minute=plan.requests_per_minute,
-        staging=plan.staging or None,
+        staging=plan.staging,
     )
 
 
@@ -109,8 +109,8 @@ def _webhook(webhook: Webhook) -> ManifestWebhook:
         name=webhook.name,
         url=webhook.url,
         environment=webhook.environment,
-        types=webhook.types,
-        events=webhook.events,
+        types=webhook.types or None,
+        events=webhook.events or None,
         include="entry" if webhook.include_entry else None,
     )
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from write_side.commands import (
     ChangeWebhook,
     CreateWebhook,
@@ -54,7 +52,7 @@ async def _steps(
     if there is None:
         return [_creation(desired, declared)]
     steps = []
-    definition = _definition(declared)
+    definition = declared.definition(there)
     changed = [what for what, wanted in definition.items() if getattr(there, what) != wanted]
     if changed:
         change = ChangeWebhook(
@@ -86,7 +84,7 @@ def _creation(desired: DesiredState, declared: ManifestWebhook) -> Step:
         actor=desired.actor,
         workspace=desired.manifest.workspace,
         secret=secret,
-        **_definition(declared),
+        **declared.definition(None),
     )
     generated = f"secret of webhook {declared.name}, shown only once: {secret}"
     result = "" if declared.secret else generated
@@ -96,17 +94,6 @@ def _creation(desired: DesiredState, declared: ManifestWebhook) -> Step:
 def _removal(desired: DesiredState, name: str) -> Step:
     removal = RemoveWebhook(actor=desired.actor, workspace=desired.manifest.workspace, name=name)
     return Step(f"webhook {name}", f"removed: {UNMENTIONED}", removal)
-
-
-def _definition(declared: ManifestWebhook) -> dict[str, Any]:
-    return {
-        "name": declared.name,
-        "url": declared.url,
-        "environment": declared.environment,
-        "types": declared.types,
-        "events": declared.events,
-        "include_entry": declared.include == "entry",
-    }
 
 
 async def _secret(desired: DesiredState, name: str) -> str | None:

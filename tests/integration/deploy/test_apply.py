@@ -140,6 +140,7 @@ async def test_a_content_type_keeps_the_fields_and_workflow_that_are_not_mention
     assert await revised("name: Writers") == ["renamed to 'Writers'"]
     assert await revised(f"name: Authors, fields: [{BIO}]") == ["field removed: age"]
     assert await revised("name: Authors, fields: []") == ["fields removed: bio, age"]
+    assert await revised("name: Authors, workflow: {}") == []
     assert await revised("name: Authors, workflow: null") == ["stage removed: one"]
     assert await revised("name: Authors, workflow: {stages: []}") == ["stage removed: one"]
     await apply(repository, f"{HEAD}, contentTypes: [{{slug: authors, name: Writers}}]}}")
@@ -233,7 +234,38 @@ async def test_environment_and_expiry_of_a_key_follow_the_manifest(repository: R
     key = await repository.find_key("acme", "ci")
     assert key is not None
     assert (key.environment, key.expires_at) == ("production", datetime(2100, 1, 31, tzinfo=UTC))
-    assert await apply(repository, f"{HEAD}, {KEY}}}") == ["key ci permitted content.view"]
+    assert await apply(repository, f"{HEAD}, {KEY}}}") == []
+    everywhere = KEY.replace("}]", ", environment: null}]")
+    assert await apply(repository, f"{HEAD}, {everywhere}}}") == [
+        "key ci permitted content.view until 2100-01-31T00:00:00Z"
+    ]
+    lasting = KEY.replace("}]", ", expires: null}]")
+    assert await apply(repository, f"{HEAD}, {lasting}}}") == ["key ci permitted content.view"]
+
+
+async def test_a_key_with_a_new_secret_keeps_its_environment_and_expiry(
+    repository: Repository,
+) -> None:
+    limited = KEY.replace("}]", ", environment: production, expires: 2100-01-31}]")
+    await apply(repository, f"{HEAD}, {limited}}}")
+    await apply(repository, f"{HEAD}, {KEY.replace(SECRET, f'another-{SECRET}')}}}")
+    key = await repository.find_key("acme", "ci")
+    assert key is not None
+    assert key.secret_hash == secret_hash(f"another-{SECRET}")
+    assert (key.environment, key.expires_at) == ("production", datetime(2100, 1, 31, tzinfo=UTC))
+
+
+async def test_a_key_that_has_expired_gets_no_new_secret(
+    repository: Repository, database_url: str
+) -> None:
+    await follow_clock(database_url)
+    Clock.time = datetime(2090, 1, 1, tzinfo=UTC)
+    await apply(repository, f"{HEAD}, {KEY.replace('}]', ', expires: 2090-01-02}]')}}}")
+    Clock.time = datetime(2090, 1, 3, tzinfo=UTC)
+    assert await apply(repository, f"{HEAD}, {KEY}}}") == []
+    other = KEY.replace(SECRET, f"another-{SECRET}")
+    with pytest.raises(ManifestError, match=r"keys\[0\].expires: an expiry of 2090-01-02"):
+        await told(repository, f"{HEAD}, {other}}}")
 
 
 async def test_an_expiry_that_has_passed_is_refused_before_anything_is_done(
@@ -338,6 +370,18 @@ async def test_staging_needs_the_plan(repository: Repository) -> None:
         "600 (default) requests per minute, staging: no",
         "content type authors in production created",
     ]
+
+
+async def test_a_limit_that_the_plan_does_not_mention_is_kept(repository: Repository) -> None:
+    whole = "plan: {entries: 5, contentTypes: 2, requestsPerMinute: 9, staging: true}"
+    await apply(repository, f"{HEAD}, {whole}}}")
+    said = await apply(repository, f"{HEAD}, plan: {{entries: 6, requestsPerMinute: null}}}}")
+    assert said == [
+        "plan changed to 6 entries, 2 content types, 600 (default) requests per minute, "
+        "staging: yes"
+    ]
+    assert await told(repository, f"{HEAD}, plan: {{}}}}") == []
+    assert await told(repository, f"{HEAD}, plan: {{staging: null}}}}") != []
 
 
 async def test_a_workspace_is_renamed(repository: Repository) -> None:

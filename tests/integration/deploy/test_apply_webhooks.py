@@ -55,6 +55,21 @@ async def test_what_has_changed_is_named(repository: Repository) -> None:
     assert (webhook.types, webhook.include, webhook.secret) == (("posts",), "entry", None)
 
 
+async def test_only_null_restores_a_default(repository: Repository) -> None:
+    staging = "plan: {staging: true}, environments: [staging], webhooks: ["
+    head = HEAD.replace("webhooks: [", staging)
+    selected = "environment: staging, types: [posts], events: [entry.published], include: entry"
+    await apply(repository, f"{head}{SEARCH}, {selected}}}]}}")
+    assert await told(repository, f"{HEAD}{SEARCH}}}]}}") == []
+    assert await told(repository, f"{HEAD}{SEARCH}, types: []}}]}}") == [
+        "webhook search changed: types"
+    ]
+    for what in ("environment", "types", "events", "include"):
+        assert await told(repository, f"{HEAD}{SEARCH}, {what}: null}}]}}") == [
+            f"webhook search changed: {what}"
+        ]
+
+
 async def test_apply_says_that_a_changed_endpoint_is_switched_off(repository: Repository) -> None:
     await apply(repository, f"{HEAD}{SEARCH}}}]}}")
     off = SwitchWebhookOff(actor=OPERATOR, workspace="acme", name="search", reason="it is gone")

@@ -92,6 +92,20 @@ async def test_the_shown_manifest_removes_fields_and_stages_added_since(
     assert yaml_text(await snapshot(repository, "acme")) == shown
 
 
+async def test_the_shown_manifest_removes_limits_added_since(repository: Repository) -> None:
+    bare = """{workspace: acme, name: Acme, plan: {entries: 5},
+        keys: [{name: web, permissions: [content.view]}],
+        webhooks: [{name: search, url: "https://search.example.com/"}]}"""
+    await apply(repository, bare)
+    shown = yaml_text(await snapshot(repository, "acme"))
+    more = bare.replace("entries: 5", "entries: 5, contentTypes: 2, requestsPerMinute: 9")
+    more = more.replace("view]", "view], environment: production, expires: 2100-01-31")
+    more = more.replace('com/"', 'com/", types: [posts], events: [entry.created], include: entry')
+    assert len(await apply(repository, more)) == 3
+    assert len(await apply(repository, shown)) == 3
+    assert yaml_text(await snapshot(repository, "acme")) == shown
+
+
 async def test_staging_is_listed_even_if_the_plan_lost_it(repository: Repository) -> None:
     await apply(repository, WHOLE)
     await execute(ChangePlan(actor=OPERATOR, workspace="acme", plan=Plan()), repository)
