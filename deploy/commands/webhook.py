@@ -153,12 +153,13 @@ def enable(name: str, workspace: str, as_json: bool) -> None:
 @webhook_command.command(epilog="\b\nExample:\n  contentlog webhook rotate search --workspace acme")
 @_name
 @workspace_option
-@click.option("--at-once", is_flag=True, help="Stop signing with the old secret immediately.")
+@click.option("--at-once", is_flag=True, help="Stop signing with earlier secrets immediately.")
 @json_option
 def rotate(name: str, workspace: str, at_once: bool, as_json: bool) -> None:
     """Make a new signing secret and print it, alone on standard output.
 
-    For 24 hours, deliveries are signed with both secrets.
+    For 24 hours, deliveries are signed with the old secret too; after several rotations, with the
+    last two before the new one.
     """
     secret = _run(
         workspace, lambda operations, *_: operations.rotate(name, operator(), at_once=at_once)

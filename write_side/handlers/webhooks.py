@@ -41,7 +41,8 @@ from write_side.repository import Repository
 from write_side.store.mapper import StreamEvent
 
 OVERLAP = "24 hours"
-"""How long the previous secret signs too after a rotation."""
+"""How long a secret signs after its rotation. Three sign at most: the second rotation within this
+time keeps both secrets before it, the third ends the oldest."""
 _DEFINED = ("url", "environment", "types", "events", "include_entry")
 
 

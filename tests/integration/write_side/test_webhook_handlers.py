@@ -80,40 +80,48 @@ async def test_a_secret_is_nowhere_in_the_log(world: World, database_url: str) -
         assert await connection.fetchval("SELECT count(*) FROM write_side.webhook_secret") == 2
 
 
-async def test_two_secrets_sign_for_a_day_after_a_rotation(
+async def test_the_last_three_secrets_sign_each_for_a_day_after_its_rotation(
     world: World, cursors: Cursors, database_url: str
 ) -> None:
     await create(world)
-    third = new_webhook_secret()
-    for secret, signing in (
-        (OTHER_SECRET, [OTHER_SECRET, SECRET]),
-        (third, [third, OTHER_SECRET]),
-    ):
-        await world.do(c.RotateWebhookSecret, workspace="acme", name="search", secret=secret)
-        assert await cursors.secrets("acme", "search") == signing
+    third, fourth = new_webhook_secret(), new_webhook_secret()
+    an_hour_later = (
+        "UPDATE write_side.webhook_secret SET expires_at = expires_at - interval '1 hour', "
+        "made_at = made_at - interval '1 hour'"
+    )
     async with connected(database_url) as owner:
-        [left] = await owner.fetchrow(  # type: ignore[misc]
-            "SELECT expires_at - now() FROM write_side.webhook_secret WHERE expires_at IS NOT NULL"
+        for secret, signing in (
+            (OTHER_SECRET, [OTHER_SECRET, SECRET]),
+            (third, [third, OTHER_SECRET, SECRET]),
+            (fourth, [fourth, third, OTHER_SECRET]),
+        ):
+            await world.do(c.RotateWebhookSecret, workspace="acme", name="search", secret=secret)
+            assert await cursors.secrets("acme", "search") == signing
+            await owner.execute(an_hour_later)
+        rows = await owner.fetch(
+            "SELECT secret, expires_at - clock_timestamp() AS remaining "
+            "FROM write_side.webhook_secret WHERE expires_at IS NOT NULL"
         )
-        assert 23.9 < left.total_seconds() / 3600 <= 24
+        hours = {row["secret"]: row["remaining"].total_seconds() / 3600 for row in rows}
+        assert hours == {
+            third: pytest.approx(23, abs=0.1),
+            OTHER_SECRET: pytest.approx(22, abs=0.1),
+        }
         await owner.execute(
             "UPDATE write_side.webhook_secret SET expires_at = now() WHERE expires_at IS NOT NULL"
         )
-        assert await cursors.secrets("acme", "search") == [third]
+        assert await cursors.secrets("acme", "search") == [fourth]
         await delete_leftovers(world.repository.recorder)
         assert await owner.fetchval("SELECT count(*) FROM write_side.webhook_secret") == 1
 
 
-async def test_a_leaked_secret_expires_at_once(world: World, cursors: Cursors) -> None:
+async def test_leaked_secrets_expire_at_once(world: World, cursors: Cursors) -> None:
     await create(world)
-    await world.do(
-        c.RotateWebhookSecret,
-        workspace="acme",
-        name="search",
-        secret=OTHER_SECRET,
-        expires=True,
-    )
-    assert await cursors.secrets("acme", "search") == [OTHER_SECRET]
+    third = new_webhook_secret()
+    where = {"workspace": "acme", "name": "search"}
+    await world.do(c.RotateWebhookSecret, **where, secret=OTHER_SECRET)
+    await world.do(c.RotateWebhookSecret, **where, secret=third, expires=True)
+    assert await cursors.secrets("acme", "search") == [third]
 
 
 async def test_an_invalid_endpoint_is_refused(world: World) -> None:

@@ -121,13 +121,16 @@ BEGIN
     FOR change IN
         SELECT value FROM jsonb_array_elements(changes -> 'webhook_secrets')
     LOOP
-        -- On rotation the current secret stays for the overlap, older ones go. A new endpoint, or one
-        -- that is removed, has no deliveries.
-        DELETE FROM write_side.webhook_secret
+        -- On rotation the current secret stays for the overlap. Of those before it, the newest stays until
+        -- its own end, or that of the overlap. A new endpoint, or one that is removed, has no deliveries.
+        DELETE FROM write_side.webhook_secret AS old
         WHERE workspace = change ->> 'workspace' AND name = change ->> 'name'
-          AND (change ->> 'op' <> 'rotate' OR expires_at IS NOT NULL);
+          AND (change ->> 'op' <> 'rotate' OR expires_at < (
+              SELECT max(expires_at) FROM write_side.webhook_secret AS other
+              WHERE (other.workspace, other.name) = (old.workspace, old.name)
+          ));
         UPDATE write_side.webhook_secret
-        SET expires_at = clock_timestamp() + (change ->> 'overlap')::interval
+        SET expires_at = least(expires_at, clock_timestamp() + (change ->> 'overlap')::interval)
         WHERE workspace = change ->> 'workspace' AND name = change ->> 'name';
         IF change ->> 'op' <> 'rotate' THEN
             DELETE FROM write_side.webhook_cursor

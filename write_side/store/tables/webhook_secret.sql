@@ -1,5 +1,5 @@
 -- The secrets that sign the deliveries of webhooks (ADR 49). They are not in the log: they can be replaced
--- and erased. An endpoint has one without expires_at, and after a rotation also the previous one.
+-- and erased. An endpoint has one without expires_at, and after rotations up to two previous ones.
 
 CREATE TABLE write_side.webhook_secret (
     workspace  text        NOT NULL,
