@@ -7,7 +7,6 @@ from collections.abc import Hashable, Iterable, Iterator
 from write_side.domain.definition import Field, check_definition, check_name, check_slug
 from write_side.domain.identity import ENVIRONMENTS, STAGING
 from write_side.domain.refusals import InvalidDefinition
-from write_side.domain.suggestion import nearest
 from write_side.domain.text import check_text
 from write_side.domain.webhook import check_selection, check_url, secret_bytes
 from write_side.domain.workspace import check_permissions
@@ -119,12 +118,13 @@ def _check_unique(value: Hashable, seen: set[Hashable], message: str) -> None:
 
 def _note_targets(manifest: Manifest, source: Source) -> None:
     """Notes content types that only the workspace may have: those of references and webhooks."""
-    declared = {one.slug for one in manifest.content_types}
+    declared = dict.fromkeys(sorted(one.slug for one in manifest.content_types))
 
     def check(where: Path, slug: str, consequence: str) -> None:
         if slug not in declared:
             text = f"no content type {slug!r} in the manifest; {consequence}"
-            source.add(where, text, is_note=True, suggestion=nearest(slug, sorted(declared)))
+            suggestion = source.suggestion(slug, declared)
+            source.add(where, text, is_note=True, suggestion=suggestion)
 
     for index, content_type in enumerate(manifest.content_types):
         for path, target in targets(content_type.desired_fields()):

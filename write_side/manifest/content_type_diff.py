@@ -17,7 +17,6 @@ from write_side.domain.content_type import ContentType
 from write_side.domain.definition import check_unchanged_kinds
 from write_side.domain.identity import Scope
 from write_side.domain.refusals import ContentTypeInUse, PlanLimitReached
-from write_side.domain.suggestion import nearest
 from write_side.manifest.consistency import targets
 from write_side.manifest.document import ManifestContentType
 from write_side.manifest.steps import UNMENTIONED, DesiredState, Step
@@ -140,10 +139,10 @@ def _check_targets(
     after: Iterable[str],
     environment: str,
 ) -> None:
-    known = set(after)
+    known = dict.fromkeys(sorted(after))
     for index, one in declared.items():
         for path, target in targets(one.fields):
             if target not in known:
                 message = f"{environment} has no content type {target!r}"
-                suggestion = nearest(target, sorted(known))
+                suggestion = desired.source.suggestion(target, known)
                 desired.source.add(("contentTypes", index, *path), message, suggestion=suggestion)

@@ -14,7 +14,6 @@ from msgspec import inspect
 from msgspec.inspect import Type
 
 from write_side.domain.refusals import shortened
-from write_side.domain.suggestion import nearest
 from write_side.manifest.readers import UNREADABLE
 from write_side.manifest.source import SECRET, Path, Source
 
@@ -68,7 +67,7 @@ class Shape:
         if value in allowed:
             return value
         is_text = isinstance(value, str)
-        suggestion = nearest(value, allowed) if is_text else None
+        suggestion = self._source.suggestion(value, allowed) if is_text else None
         shown = f"{shortened(value)!r} is not allowed" if is_text else self._shown(value, path)
         message = f"{shown}; expected {_listed(allowed)}"
         self._source.add(path, message, allowed=allowed, suggestion=suggestion)
@@ -91,7 +90,7 @@ class Shape:
     def _refuse_unknown_keys(self, value: dict[str, Any], known: Sequence[str], path: Path) -> None:
         for key in (key for key in value if key not in known):
             message = f"unknown key {shortened(key)!r}; expected {_listed(known)}"
-            meant = nearest(key, known)
+            meant = self._source.suggestion(key, known)
             self._source.add((*path, key), message, is_key=True, allowed=known, suggestion=meant)
 
     def _replace(self, found: dict[str, Any], field: inspect.Field, path: Path) -> None:

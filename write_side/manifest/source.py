@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 
 from msgspec import Struct
 
 from write_side.domain.refusals import Refused, shortened
+from write_side.domain.suggestion import nearest
 
 Path = tuple[str | int, ...]
 """The keys and indexes that lead to a value: ``("keys", 0, "name")``."""
 
 SECRET = "secret"  # noqa: S105 - the name of a key
 """The key whose value is never shown in messages."""
+COMPARISONS = 100_000
+"""Words that are compared for the suggestions of one manifest, which takes about a second."""
 SHOWN = 100
 """Problems that the text of an error lists; ``problems`` has all of them."""
 
@@ -74,6 +77,12 @@ class Source:
         """Paths of values from which an invalid part was omitted."""
         self.notes: list[Problem] = []
         self._problems: list[Problem] = []
+        self._comparisons = 0
+
+    def suggestion(self, word: str, known: Collection[str]) -> str | None:
+        """The known word that was probably meant, within COMPARISONS."""
+        self._comparisons += len(known)
+        return nearest(word, known) if self._comparisons <= COMPARISONS else None
 
     def add(
         self,

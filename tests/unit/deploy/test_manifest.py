@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Collection
 from pathlib import Path
 
 import msgspec
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from write_side.domain.definition import Field, Option, Stage
 from write_side.domain.events import Plan
 from write_side.domain.field_types import FIELD_TYPES
-from write_side.manifest import readers
+from write_side.manifest import readers, source
 from write_side.manifest.document import Manifest, ManifestContentType
 from write_side.manifest.loader import load_manifest, read_manifest
 from write_side.manifest.snapshot import json_text, yaml_text
@@ -284,6 +285,26 @@ def test_problems_have_the_value_and_what_is_allowed() -> None:
         "allowed": ("production", "staging"),
         "suggestion": "staging",
     }
+
+
+def test_suggestions_take_a_bounded_number_of_comparisons(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compared = 0
+
+    def counted(word: str, known: Collection[str]) -> str:
+        nonlocal compared
+        compared += len(known)
+        return next(iter(known))
+
+    monkeypatch.setattr(source, "nearest", counted)
+    fields = "[{slug: r, name: R, type: reference, to: [tpye-%d]}]"
+    types = [f"{{slug: type-{n}, name: T, fields: {fields % n}}}" for n in range(1000)]
+    text = f"{{workspace: a, name: A, contentTypes: [{', '.join(types)}]}}"
+    notes = read_manifest(text.encode(), "acme.yaml").source.notes
+    assert len(notes) == 1000
+    assert (notes[0].suggestion, notes[-1].suggestion) == ("type-0", None)
+    assert compared == source.COMPARISONS
 
 
 @pytest.mark.parametrize(
