@@ -50,6 +50,8 @@ async def _apply(
                 if done.step.result:
                     click.echo(done.step.result)
                 position = max(position, done.position)
+    for problem in document.source.notes:
+        note(problem.text(str(file)))
     if not steps:
         click.echo("no changes")
     elif dry_run:

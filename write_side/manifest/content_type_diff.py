@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 
 from msgspec import Struct
@@ -26,8 +26,11 @@ _TYPES_IN_USE = statement("write_side", "content_types_in_use")
 
 
 class ContentTypeDiff(Struct, frozen=True):
+    """``after``: the slugs of all content types by environment, once the steps are applied."""
+
     removals: list[Step]
     changes: list[Step]
+    after: dict[str, Collection[str]]
 
 
 async def diff_content_types(desired: DesiredState) -> ContentTypeDiff:
@@ -35,6 +38,7 @@ async def diff_content_types(desired: DesiredState) -> ContentTypeDiff:
     return ContentTypeDiff(
         [step for one in every for step in one.removals],
         [step for one in every for step in one.changes],
+        {environment: slugs for one in every for environment, slugs in one.after.items()},
     )
 
 
@@ -50,7 +54,7 @@ async def _diff_environment(desired: DesiredState, environment: str) -> ContentT
     mentioned = {one.slug for one in declared.values()}
     gone = [slug for slug in there if desired.prune and slug not in mentioned]
     await _check_unused(desired, scope, gone)
-    after = (there.keys() - set(gone)) | mentioned
+    after = dict.fromkeys(sorted((there.keys() - set(gone)) | mentioned))
     _check_targets(desired, declared, after, environment)
     limit = desired.plan.content_types
     with desired.source.at("contentTypes"):
@@ -62,7 +66,9 @@ async def _diff_environment(desired: DesiredState, environment: str) -> ContentT
             check_unchanged_kinds(current.known, one.fields, at=at)
     changes = [_change(one, there.get(one.slug)) for one in declared.values()]
     return ContentTypeDiff(
-        [_removal(desired, scope, slug) for slug in gone], [step for step in changes if step]
+        [_removal(desired, scope, slug) for slug in gone],
+        [step for step in changes if step],
+        {environment: after},
     )
 
 
@@ -136,10 +142,9 @@ async def _check_unused(desired: DesiredState, scope: Scope, gone: Sequence[str]
 def _check_targets(
     desired: DesiredState,
     declared: Mapping[int, DefineContentType],
-    after: Iterable[str],
+    known: Collection[str],
     environment: str,
 ) -> None:
-    known = dict.fromkeys(sorted(after))
     for index, one in declared.items():
         for path, target in targets(one.fields):
             if target not in known:

@@ -42,9 +42,11 @@ async def diff(
 
     Everything is checked before the first step: raises ManifestError with every problem, or
     Refused. Removals come first, to make room under the plan's limits. ``networks``: where webhooks
-    may be delivered although it is not public.
+    may be delivered although it is not public. The notes of the source become those that depend on
+    the workspace.
     """
     manifest = document.manifest
+    document.source.notes.clear()
     current = await repository.find_workspace(manifest.workspace)
     desired = DesiredState(manifest, document.source, repository, actor, prune, current, networks)
     types = await diff_content_types(desired)
@@ -54,7 +56,7 @@ async def diff(
         *await _media(desired),
         *types.changes,
         *await _keys(desired),
-        *await diff_webhooks(desired),
+        *await diff_webhooks(desired, types.after),
     ]
     document.source.raise_problems()
     return steps

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+from typing import Any
+
 from write_side.commands import (
     ChangeWebhook,
     CreateWebhook,
@@ -17,21 +20,42 @@ from write_side.domain.webhook import (
     new_webhook_secret,
 )
 from write_side.manifest.document import ManifestWebhook
+from write_side.manifest.source import Source
 from write_side.manifest.steps import UNMENTIONED, DesiredState, Step
 from write_side.store.webhook_cursors import Cursors
 
 
-async def diff_webhooks(desired: DesiredState) -> list[Step]:
-    """Removals come first. Notes problems in the source."""
+async def diff_webhooks(desired: DesiredState, types: Mapping[str, Collection[str]]) -> list[Step]:
+    """Removals come first. Notes problems in the source. ``types``: the slugs of content types by
+    environment."""
     workspace = desired.manifest.workspace
     there = (await desired.repository.webhooks(workspace)).by_name
     mentioned = {webhook.name for webhook in desired.manifest.webhooks}
     gone = [name for name in there if desired.prune and name not in mentioned]
     _check(desired, len((there.keys() | mentioned) - set(gone)))
     steps = [_removal(desired, name) for name in gone]
-    for declared in desired.manifest.webhooks:
-        steps.extend(await _steps(desired, declared, there.get(declared.name)))
+    for index, declared in enumerate(desired.manifest.webhooks):
+        current = there.get(declared.name)
+        _note_types(desired.source, index, declared.definition(current), types)
+        steps.extend(await _steps(desired, declared, current))
     return steps
+
+
+def _note_types(
+    source: Source,
+    index: int,
+    definition: Mapping[str, Any],
+    types: Mapping[str, Collection[str]],
+) -> None:
+    """Notes content types that do not exist: they may be created later."""
+    environment = definition["environment"]
+    known = types.get(environment, ())
+    for number, slug in enumerate(definition["types"]):
+        if slug not in known:
+            text = f"{environment} has no content type {slug!r}; nothing is delivered until it has"
+            suggestion = source.suggestion(slug, known)
+            path = ("webhooks", index, "types", number)
+            source.add(path, text, is_note=True, suggestion=suggestion)
 
 
 def _check(desired: DesiredState, count: int) -> None:

@@ -126,6 +126,29 @@ async def test_an_address_that_is_not_public_is_refused_unless_it_is_named(
     assert await diff(document, repository, OPERATOR, networks=networks)
 
 
+async def test_a_content_type_that_the_workspace_does_not_have_is_noted(
+    repository: Repository,
+) -> None:
+    """The types of the manifest and of the workspace are known, also where the webhook keeps its
+    selection."""
+    authors = "contentTypes: [{slug: authors, name: Authors}]"
+    await apply(repository, f"{{workspace: acme, name: Acme, {authors}}}")
+    text = f"{HEAD}{SEARCH}, types: [posts, pots, authors]}}], contentTypes: ["
+
+    async def noted(text: str) -> list[str]:
+        document = read_manifest(text.encode(), "acme.yaml")
+        await diff(document, repository, OPERATOR)
+        return [problem.text("acme.yaml") for problem in document.source.notes]
+
+    said = "webhooks[0].types[1]: production has no content type 'pots'; nothing is delivered until"
+    with_posts = f"{text}{{slug: posts, name: Posts}}]}}"
+    [note] = await noted(with_posts)
+    assert note == f"acme.yaml:1:112: {said} it has; did you mean 'posts'?"
+    await apply(repository, with_posts)
+    [note] = await noted(f"{HEAD}{SEARCH}}}]}}")
+    assert note == f"acme.yaml:1:42: {said} it has; did you mean 'posts'?"
+
+
 async def test_an_endpoint_of_staging_needs_staging(repository: Repository) -> None:
     with pytest.raises(ManifestError, match="no staging environment"):
         await told(repository, f"{HEAD}{SEARCH}, environment: staging}}]}}")

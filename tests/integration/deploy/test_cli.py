@@ -291,6 +291,18 @@ def test_a_manifest_without_fields_and_workflow_keeps_those_of_the_content_type(
     ]
 
 
+@pytest.mark.parametrize("options", [("--dry-run",), ()])
+def test_a_webhook_for_a_content_type_that_is_not_there_is_noted(
+    run: Run, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    webhook = "{name: a, url: 'https://a.example/', types: [posts]}"
+    (tmp_path / "a.yaml").write_text(f"workspace: acme\nname: Acme\nwebhooks: [{webhook}]\n")
+    assert run("apply", "a.yaml", *options).stderr.splitlines()[0] == (
+        "note: a.yaml:3:57: webhooks[0].types[0]: production has no content type 'posts'; nothing "
+        "is delivered until it has"
+    )
+
+
 def test_every_error_of_a_manifest_is_printed(run: Run, tmp_path: Path) -> None:
     (tmp_path / "acme.yaml").write_text("workspace: acme\nnmae: Acme\nkeys: 7\n")
     done = run("apply", "acme.yaml")
