@@ -85,7 +85,9 @@ async def _look_at_store(found: Databases, settings: Settings) -> list[Finding]:
         pooled = found.event_store_pool_url is not None
         return [
             *server.check_server("event store", facts, settings.workers, pooled=pooled),
-            *server.check_durability("event store", facts),
+            *server.check_durability(
+                "event store", facts, is_embedded=not settings.event_store_url
+            ),
             *await installation.check_store(connection),
         ]
 

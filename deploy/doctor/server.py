@@ -87,8 +87,11 @@ def check_server(
     yield from _settings(name, facts)
 
 
-def check_durability(name: str, facts: ServerFacts) -> Iterator[Finding]:
-    """What only the event store needs, because the read model can be rebuilt."""
+def check_durability(
+    name: str, facts: ServerFacts, *, is_embedded: bool = False
+) -> Iterator[Finding]:
+    """What only the event store needs, because the read model can be rebuilt. The embedded server
+    has neither standbys nor an archive; ``installation.embedded`` says so."""
     for setting, value, consequence in (
         ("fsync", facts.fsync, "a power failure can lose or damage events"),
         ("full_page_writes", facts.full_page_writes, "a power failure can damage events"),
@@ -105,8 +108,9 @@ def check_durability(name: str, facts: ServerFacts) -> Iterator[Finding]:
             "data checksums are off: damaged pages are not noticed",
             "stop PostgreSQL, run pg_checksums --enable, start it",
         )
-    yield _replication(name, facts)
-    yield _backups(name, facts)
+    if not is_embedded:
+        yield _replication(name, facts)
+        yield _backups(name, facts)
 
 
 def _version(name: str, facts: ServerFacts) -> Finding:

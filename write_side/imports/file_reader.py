@@ -63,9 +63,10 @@ async def read_file(
 ) -> Table:
     """The table in a CSV or .xlsx file with this name. A path is read directly.
 
-    Raises FileRefused; its text begins with the name and says what to do.
+    Raises FileRefused; its text begins with the name, or the path if it cannot be opened, and says
+    what to do.
     """
-    name = "".join(char if char.isprintable() else "\ufffd" for char in name)[-_NAME:]
+    name = _printable(name)[-_NAME:]
     task = Task(name, choice, limits)
     async with _turns.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(AT_ONCE)):
         with _opened(document, task) as file:
@@ -85,6 +86,10 @@ async def read_file(
     raise FileRefused(f"{name} {answer.refusal or _UNREADABLE}")
 
 
+def _printable(text: str) -> str:
+    return "".join(char if char.isprintable() else "\ufffd" for char in text)
+
+
 def _opened(document: bytes | Path, task: Task) -> BinaryIO:
     """A seekable file for the worker; empty if the document is in memory."""
     if isinstance(document, bytes):
@@ -92,13 +97,14 @@ def _opened(document: bytes | Path, task: Task) -> BinaryIO:
         if size > limit:
             raise FileRefused(f"{task.name} has {size:,} bytes; at most {limit:,} are imported")
         return tempfile.TemporaryFile()
+    path = _printable(str(document))
     try:
         if not document.is_file():
             kind = "not a file" if document.exists() else "no such file"
-            raise FileRefused(f"{task.name}: {kind}")
+            raise FileRefused(f"{path}: {kind}")
         return document.open("rb")
     except OSError as error:
-        raise FileRefused(f"{task.name} cannot be read: {error.strerror}") from None
+        raise FileRefused(f"{path} cannot be read: {error.strerror}") from None
 
 
 def _fill(file: BinaryIO, document: bytes) -> None:

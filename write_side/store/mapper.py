@@ -32,8 +32,8 @@ class UnknownTopic(Exception):
 
     def __init__(self, topic: str) -> None:
         super().__init__(
-            f"The log has an event of topic {topic!r}, which this version of contentlog does not "
-            "know: it was written by a newer one. Upgrade, then start again."
+            f"the log has an event of topic {topic!r}, which this version of contentlog does not "
+            "know, because a newer one wrote it: upgrade, then start again"
         )
 
 
@@ -42,8 +42,8 @@ class UndecodableEvent(Exception):
 
     def __init__(self, topic: str, error: Exception) -> None:
         super().__init__(
-            f"An event of topic {topic} does not decode: {error}. The log is damaged: restore it "
-            "from a backup"
+            f"an event of topic {topic} does not decode ({error}), because the log is damaged: "
+            "restore it from a backup"
         )
 
 

@@ -107,6 +107,11 @@ def test_each_fault_of_a_server_is_found_alone_with_its_fix(fault: Fault) -> Non
     assert fault.fix in found.fix
 
 
+def test_the_embedded_server_is_not_told_to_archive_or_to_add_a_standby() -> None:
+    bare = replace(GOOD, archive_mode="off", standbys=0)
+    assert faults(list(check_durability("store", bare, is_embedded=True))) == []
+
+
 def test_an_archive_without_anything_new_to_take_is_good() -> None:
     quiet = replace(GOOD, last_archived=NOW - timedelta(days=3))
     busy = replace(GOOD, waiting_segments=5)

@@ -220,8 +220,8 @@ def test_an_unknown_topic_is_named_with_what_to_do() -> None:
     with pytest.raises(UnknownTopic) as unknown:
         MAPPER.decode("entry.created.v9", b"{}", AT)
     assert str(unknown.value) == (
-        "The log has an event of topic 'entry.created.v9', which this version of contentlog does "
-        "not know: it was written by a newer one. Upgrade, then start again."
+        "the log has an event of topic 'entry.created.v9', which this version of contentlog does "
+        "not know, because a newer one wrote it: upgrade, then start again"
     )
 
 
@@ -245,7 +245,7 @@ GOLDEN = bytes(fixture("entry.deleted.v1").state)
     ],
 )
 def test_a_state_that_does_not_match_its_topic_is_undecodable(state: bytes) -> None:
-    with pytest.raises(UndecodableEvent, match=r"^An event of topic entry\.deleted\.v1 does not "):
+    with pytest.raises(UndecodableEvent, match=r"^an event of topic entry\.deleted\.v1 does not "):
         MAPPER.decode("entry.deleted.v1", state, AT)
 
 
@@ -293,5 +293,5 @@ def test_an_upcast_event_is_stored_in_its_current_shape() -> None:
 
 @pytest.mark.parametrize("state", [b"[]", b"{", b"\xff", OLD + b'"other":1}', OLD + b'"title":1}'])
 def test_an_old_event_that_cannot_be_upcast_is_undecodable(state: bytes) -> None:
-    with pytest.raises(UndecodableEvent, match=r"topic thing\.renamed\.v\d does not decode"):
+    with pytest.raises(UndecodableEvent, match=r"topic thing\.renamed\.v\d does not decode \(.+\)"):
         CHAIN.decode("thing.renamed.v1", state, NOON)
