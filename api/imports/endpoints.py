@@ -16,9 +16,9 @@ from api.http.file_turns import RECEIVING
 from api.imports.form import import_options
 from api.imports.multipart_form import FileForm, FormReader
 from api.imports.result import ImportResult, StoredResult, result_of_report, without_positions
+from api.rest.content import wait_until_readable
 from api.rest.idempotency import HEADER, command_key, digest
 from api.rest.kept_response import json_response
-from api.rest.positions import HEADER as POSITION
 from api.rest.request_checks import check_edit, with_checks
 from write_side.domain.identity import PRODUCTION, new_id
 from write_side.domain.refusals import UnknownImport
@@ -187,17 +187,8 @@ async def _shown(call: Call, import_id: str, status: int = 200) -> web.Response:
     response = json_response(call, ImportStatusBody(True, shown), status)
     if report is not None:
         position = report.reverted.position if report.reverted else report.position
-        await _wait_until_readable(call, response, position)
+        await wait_until_readable(call, response, position)
     return response
-
-
-async def _wait_until_readable(call: Call, response: web.Response, position: int) -> None:
-    """Waits until the entries can be read, as a create does. If that takes too long, the response
-    says so."""
-    service = call.service
-    visible = await service.checkpoint.wait(position, service.settings.read_your_writes)
-    response.headers[POSITION] = service.positions.token(call.scope.workspace, position)
-    response.headers["X-Content-Visible"] = "true" if visible else "false"
 
 
 async def _report(call: Call, import_id: str) -> Report | None:

@@ -218,15 +218,18 @@ async def _created(call: Call, command: CreateEntry) -> web.Response:
     response = json_response(
         call, wire.CreatedBody(entry, f"Content entry '{entry.slug}' was created")
     )
-    response.headers[POSITION] = call.service.positions.token(
-        call.scope.workspace, executed.position
-    )
     response.headers.update(ignored_header(ignored_names(command, executed)))
-    visible = await call.service.checkpoint.wait(
-        executed.position, call.service.settings.read_your_writes
-    )
-    response.headers["X-Content-Visible"] = "true" if visible else "false"
+    await wait_until_readable(call, response, executed.position)
     return response
+
+
+async def wait_until_readable(call: Call, response: web.Response, position: int) -> None:
+    """Waits until what was written can be read, up to ``read_your_writes`` seconds. The headers of
+    the response say where it is, and whether it can."""
+    service = call.service
+    response.headers[POSITION] = service.positions.token(call.scope.workspace, position)
+    visible = await service.checkpoint.wait(position, service.settings.read_your_writes)
+    response.headers["X-Content-Visible"] = "true" if visible else "false"
 
 
 async def list_content_types(call: Call) -> web.Response:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 
 from api.errors import BadRequest
 from api.rest.wire import MAX_LIMIT, MAX_OFFSET, timestamp
@@ -13,7 +13,7 @@ from write_side.domain.identity import BASE_LANGUAGE, PRODUCTION
 from write_side.domain.locales import check_locale
 from write_side.domain.refusals import shortened
 from write_side.domain.text import unstorable
-from write_side.domain.values import moment_of, with_plus
+from write_side.domain.values import utc_of, with_plus
 from write_side.domain.workspace import check_environment_name
 
 _NUMBER = re.compile(r"([+-]?)([0-9]+)(?:\.[0-9]*)?", re.ASCII)
@@ -87,13 +87,10 @@ def as_of(query: Query) -> datetime | None:
 def parse_time(text: str) -> datetime:
     """An ISO 8601 date or date-time, converted to UTC; without an offset it is UTC. Raises
     BadRequest."""
-    time = moment_of(text)
+    time = utc_of(text)
     if time is None:
         raise BadRequest(f"Unknown time '{shortened(text)}' in asOf: {_TIME}")
-    try:
-        return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
-    except OverflowError:  # the first and last day of the calendar, in some time zones
-        raise BadRequest(f"Unknown time '{shortened(text)}' in asOf: {_TIME}") from None
+    return time
 
 
 def future_time(time: datetime) -> BadRequest:

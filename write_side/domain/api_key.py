@@ -6,7 +6,7 @@ import re
 from datetime import UTC, datetime, timedelta
 
 from write_side.domain.refusals import InvalidDefinition
-from write_side.domain.values import is_iso_datetime
+from write_side.domain.values import utc_of
 
 EXPIRY = "an ISO 8601 date or time, such as 2027-01-31 or 2027-01-31T09:30:00Z"
 _DURATION = re.compile(r"([1-9][0-9]{0,4})([mhdw])", re.ASCII)
@@ -16,13 +16,9 @@ _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 def expiry(text: str) -> datetime:
     """The time in UTC, cut to milliseconds as in events. A date is its beginning, and a time
     without an offset is UTC. Raises InvalidDefinition."""
-    if not is_iso_datetime(text):
+    time = utc_of(text)
+    if time is None:
         raise InvalidDefinition(f"'{text[:100]}' is not a time: use {EXPIRY}")
-    try:
-        time = datetime.fromisoformat(text.upper().replace(",", "."))
-        time = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
-    except (ValueError, OverflowError):
-        raise InvalidDefinition(f"'{text[:100]}' is not a time: use {EXPIRY}") from None
     return time.replace(microsecond=time.microsecond // 1000 * 1000)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
@@ -147,6 +147,17 @@ def moment_of(text: str) -> datetime | None:
     try:
         return datetime.fromisoformat(text.upper().replace(",", "."))
     except ValueError:
+        return None
+
+
+def utc_of(text: str) -> datetime | None:
+    """Like ``moment_of``, in UTC; a time without an offset is UTC."""
+    time = moment_of(text)
+    if time is None:
+        return None
+    try:
+        return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
+    except OverflowError:  # the first and last day of the calendar, in some time zones
         return None
 
 
