@@ -22,8 +22,7 @@ from typing import Any
 import asyncpg
 import structlog
 
-from api.auth.key_uses import KeyUses
-from api.auth.keys import PATIENCE, Caller, KeyLoader
+from api.auth.keys import PATIENCE, Caller, KeyLoader, KeyUses
 from api.errors import KeysUnavailable
 from write_side.domain.workspace import secret_hash
 from write_side.postgres.connection import Connection, connect, is_transient

@@ -1,13 +1,15 @@
-"""All live keys of the installation in memory, with the plans of their workspaces."""
+"""All live keys of the installation in memory, with the plans of their workspaces, and the days of
+their use."""
 
 from __future__ import annotations
 
 import asyncio
 import hmac
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from itertools import islice
 
+import structlog
 from msgspec import Struct
 
 from write_side.domain.events import Plan
@@ -23,6 +25,9 @@ FAR = 100_000
 """If there are more events than this since the last refresh, all keys are read again."""
 PATIENCE = 2.0
 """Seconds until the store counts as unreachable."""
+INTERVAL = 10.0
+"""Seconds between two writes of the days on which keys were used."""
+_log = structlog.get_logger("api.key_uses")
 
 
 class Caller(Struct, frozen=True, cache_hash=True, gc=False):
@@ -178,6 +183,47 @@ class KeyLoader:
                 workspaces = await self._repository.workspaces(some)
             for workspace in workspaces:
                 keys.put_workspace(workspace)
+
+
+class KeyUses:
+    """Writes the day on which each key was last used, after the requests that used it.
+
+    Uses wait in memory, one per key and day. A killed process loses uses that it has not written,
+    until the key is used again.
+    """
+
+    def __init__(self, fetch: Fetch) -> None:
+        self._fetch = fetch
+        self._days: dict[str, date] = {}
+        self._waiting: dict[date, list[str]] = {}
+        self._away = False
+
+    def record(self, key_id: str, day: date) -> None:
+        if self._days.get(key_id) != day:
+            self._days[key_id] = day
+            self._waiting.setdefault(day, []).append(key_id)
+
+    async def run(self) -> None:
+        while True:
+            await asyncio.sleep(INTERVAL)
+            await self.write()
+
+    async def write(self) -> None:
+        """Writes the waiting uses. What cannot be written is tried again next time."""
+        for day in sorted(self._waiting):
+            ids = self._waiting[day]
+            while some := ids[:AT_ONCE]:
+                try:
+                    async with asyncio.timeout(PATIENCE):
+                        await access.record_use(self._fetch, some, day)
+                except Exception as error:
+                    if not self._away:
+                        _log.warning("key uses cannot be written", fault=repr(error))
+                    self._away = True
+                    return
+                self._away = False
+                del ids[: len(some)]
+            del self._waiting[day]
 
 
 def _chunks(names: Iterable[str]) -> Iterator[list[str]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from api.auth.key_uses import KeyUses
+from api.auth.keys import KeyUses
 from write_side.store.conflicts import StoreUnavailable
 
 MONDAY, TUESDAY = date(2026, 6, 1), date(2026, 6, 2)
@@ -63,7 +63,7 @@ async def test_uses_that_cannot_be_written_wait(store: Store) -> None:
 async def test_many_keys_are_written_in_parts(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("api.auth.key_uses.AT_ONCE", 2)
+    monkeypatch.setattr("api.auth.keys.AT_ONCE", 2)
     uses = KeyUses(store.fetch)
     for key in "abcde":
         uses.record(key, MONDAY)
