@@ -24,7 +24,7 @@ from graphql import (
 from msgspec import Meta, Raw, Struct
 
 from api.errors import BadRequest
-from api.rest.json_budget import check_values
+from api.rest.request_body import check_values
 from write_side.domain.text import NotJSON, minified
 
 EXPECTED = 'Send an object: {"query": "…", "variables": {…}, "operationName": "…"}'

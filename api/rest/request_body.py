@@ -1,7 +1,10 @@
-"""The body of a POST, read and decompressed within limits.
+"""The body of a POST, read and decompressed within limits, and the limit on values in JSON.
 
 aiohttp's own decompression has no limit, and also applies to bodies that no handler reads: it
 drains them from the connection after the response, and 2 MB may decompress to 2 GB.
+
+A few kilobytes of gzip hold millions of empty objects, too. Decoding those takes seconds and blocks
+the event loop; counting them takes milliseconds.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from api.context import Call
 from api.errors import BadRequest, SlowClient
 from api.http.large_bodies import LARGE, after_sending
 from api.http.loop_turns import PACKED
+from write_side.domain.text import without_strings
 
 SLOWEST = 8 * 1024  # bytes per second at which a body must arrive after ``client_timeout``
 DAMAGED = "Request body cannot be read: its encoding is damaged"
@@ -30,6 +34,11 @@ PIECE = 4096
 MAX_MEMBERS = 1024
 # A byte of DEFLATE decompresses to at most this many bytes.
 MOST_INFLATED = 1032
+MAX_VALUES = 100_000
+"""Values in a JSON body, without keys: one per 20 bytes of a body of 2 MB."""
+_STRUCTURE = b",[{"
+_QUOTES = 4 * MAX_VALUES
+"""Separators of this many values and as many keys."""
 
 
 async def receive_body(call: Call, most: int | None = None) -> bytes:
@@ -203,3 +212,22 @@ class Decompressor:
         if self._encoding == "gzip":
             return zlib.MAX_WBITS + 16
         return zlib.MAX_WBITS if first & 0xF == zlib.DEFLATED else -zlib.MAX_WBITS
+
+
+def check_values(document: bytes) -> None:
+    """Raises BadRequest. Text that is not JSON passes or is refused because of its commas."""
+    # Each value except the first follows one of these, which texts may contain as well.
+    if _structure(document) >= MAX_VALUES and _has_too_many(document):
+        raise BadRequest(
+            f"The JSON of the request has more than {MAX_VALUES:,} values: "
+            "send fewer at a time, or long lists as text"
+        )
+
+
+def _has_too_many(document: bytes) -> bool:
+    quotes = document.count(b'"') - document.count(rb"\"")
+    return quotes > _QUOTES or _structure(without_strings(document)) >= MAX_VALUES
+
+
+def _structure(document: bytes) -> int:
+    return len(document) - len(document.translate(None, _STRUCTURE))

@@ -13,7 +13,7 @@ from msgspec import Raw
 from api.errors import BadRequest
 from api.graphql.request import MAX_INPUTS, read_body, read_variables
 from api.graphql.schema import schema
-from api.rest.json_budget import MAX_VALUES, check_values
+from api.rest.request_body import MAX_VALUES, check_values
 from write_side.domain.text import without_strings
 
 CREATE = "mutation($t: [TranslationInput!], $f: JSON) { __typename }"
