@@ -18,8 +18,9 @@ from urllib.parse import urlsplit
 
 from aiohttp import web
 
+from api.context import SERVICE
 from api.errors import ForgedRequest
-from api.http.scheme import is_https
+from api.http.client_address import is_https
 from write_side.store.dashboard_sessions import LIFETIME, Sessions
 
 ROOT = "/dashboard"
@@ -131,4 +132,6 @@ def delete_cookie(request: web.Request, response: web.StreamResponse) -> None:
 def _is_https(request: web.Request) -> bool:
     """Whether the browser uses https, according to a trusted proxy or to the browser's Origin
     header, which affects only its own cookie."""
-    return is_https(request) or request.headers.get("Origin", "").startswith("https://")
+    trusted = request.app[SERVICE].settings.trusted_proxies
+    is_secure = is_https(request, trusted)
+    return is_secure or request.headers.get("Origin", "").startswith("https://")

@@ -1,11 +1,14 @@
-"""The client's address: the connection's, or the one that trusted proxies report."""
+"""The client's address and scheme: the connection's, or those that trusted proxies report."""
 
 from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
-from typing import TypeAlias
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from aiohttp import web
 
 Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -13,6 +16,7 @@ Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 UNKNOWN = "unknown"
 
 
+@cache
 def networks(text: str) -> tuple[Network, ...]:
     """From addresses and CIDR networks, separated by commas. Raises ValueError naming an invalid
     one."""
@@ -72,3 +76,16 @@ def _name(address: Address | None) -> str:
         return str(address)
     # One subscriber can use all addresses of a /64.
     return f"{ipaddress.IPv6Address(int(address) >> 64 << 64)}/64"
+
+
+def is_https(request: web.BaseRequest, trusted_proxies: str) -> bool:
+    """Whether the request came over https."""
+    if request.scheme == "https":
+        return True
+    trusted = networks(trusted_proxies)
+    remote = parsed(request.remote or "") if trusted else None
+    if remote is None or not any(remote in network for network in trusted):
+        return False
+    # The last value is that of our own proxy; a client can have sent the others.
+    protocol = ",".join(request.headers.getall("X-Forwarded-Proto", ())).rpartition(",")[2]
+    return protocol.strip().lower() == "https"

@@ -9,13 +9,15 @@ from aiohttp import web
 from api.auth.keys import secret_of
 from api.context import LIMIT_STATUS, SERVICE
 from api.dashboard.security import add_security_headers
+from api.http.client_address import is_https
 from api.http.cors import add_cors
 from api.http.representation import add_cache_control
-from api.http.request_log import add_request_id
-from api.http.scheme import add_strict_transport
+from api.http.request_log import ROUTE, add_request_id
 from api.rate_limits.bucket import LimitStatus
 
 AddHeaders = Callable[[web.Request, web.StreamResponse], None]
+# A year. Not for subdomains: they may be other services.
+_STRICT = "max-age=31536000"
 
 
 def add_rate_limits(request: web.Request, response: web.StreamResponse) -> None:
@@ -48,6 +50,13 @@ async def _uncounted(request: web.Request) -> LimitStatus:
 def add_server(_request: web.Request, response: web.StreamResponse) -> None:
     """Without the versions that aiohttp would name."""
     response.headers["Server"] = "contentlog"
+
+
+def add_strict_transport(request: web.Request, response: web.StreamResponse) -> None:
+    """Browsers that use https keep using it."""
+    # Malformed HTTP has not reached the application, which knows the proxies.
+    if ROUTE in request and is_https(request, request.app[SERVICE].settings.trusted_proxies):
+        response.headers["Strict-Transport-Security"] = _STRICT
 
 
 ADDED: tuple[AddHeaders, ...] = (

@@ -19,10 +19,10 @@ from aiohttp.abc import AbstractStreamWriter
 
 from api.auth.keys import secret_of
 from api.context import LIMIT_STATUS, Service
+from api.http.client_address import is_https
 from api.http.large_bodies import LARGE
 from api.http.representation import takes_gzip
 from api.http.request_log import ROUTE, SECONDS, request_id
-from api.http.scheme import came_over_https
 from api.rest.kept_response import CACHE
 from api.rest.positions import HEADER as POSITION
 from api.rest.response_cache import ReadResponse, Ready, Target, Variant
@@ -80,7 +80,7 @@ class RepeatedReads:
     def _variant(self, request: web.Request) -> Variant:
         """The variant of the response: it determines the head, and the encoding of the body."""
         trusted = self._service.settings.trusted_proxies
-        return takes_gzip(request), came_over_https(request, trusted)
+        return takes_gzip(request), is_https(request, trusted)
 
     async def remember(self, request: web.Request, response: web.StreamResponse) -> None:
         """Called when the response has all its headers."""
