@@ -8,7 +8,6 @@ from msgspec import Struct, field
 from api.auth.access import Access
 from api.auth.keys import Caller
 from api.changes.open_streams import OpenStreams
-from api.changes.tokens import ChangeTokens
 from api.http.byte_budget import ByteBudget
 from api.http.large_bodies import LargeBodies
 from api.http.loop_turns import LoopTurns
@@ -17,8 +16,8 @@ from api.rate_limits.bucket import LimitStatus
 from api.rate_limits.limits import Limits
 from api.rest.cursors import Cursors
 from api.rest.idempotency import InFlight
-from api.rest.positions import Positions
 from api.rest.response_cache import ResponseCache
+from api.rest.tokens import ChangeTokens, Positions
 from api.settings import ApiSettings
 from read_side.checkpoint import CheckpointWatch
 from read_side.pool import Pool

@@ -17,7 +17,6 @@ from aiohttp import web
 from api.auth.access import Access
 from api.changes import endpoint as changes
 from api.changes.open_streams import OpenStreams
-from api.changes.tokens import ChangeTokens
 from api.context import SERVICE, Service
 from api.dashboard.routes import add_dashboard
 from api.graphql import handler as graphql
@@ -41,9 +40,9 @@ from api.rate_limits.leases import Leases
 from api.rate_limits.limits import Limits
 from api.rest import content, locales, media
 from api.rest.cursors import Cursors
-from api.rest.positions import Positions
 from api.rest.repeated_read import REPEATED_READS, RepeatedReads
 from api.rest.response_cache import ResponseCache
+from api.rest.tokens import ChangeTokens, Positions
 from api.settings import ApiSettings
 from read_side.change_tail import ChangeTail
 from read_side.checkpoint import CheckpointWatch

@@ -7,8 +7,8 @@ from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from api.changes.tokens import ChangeTokens
 from api.rest import wire
+from api.rest.tokens import ChangeTokens
 from api.rest.wire import EntrySlug, Id, Language, SingleEntry, Status, Time, Wire, timestamp
 from read_side.changes import ChangePage, ChangeRecord, Kind, Selection
 from read_side.entries import EntryRow

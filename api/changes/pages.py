@@ -9,10 +9,10 @@ from datetime import datetime, timedelta
 from msgspec import Struct
 
 from api.changes.bodies import ChangeView, Current
-from api.changes.tokens import ChangePosition
 from api.context import Call
 from api.errors import BadRequest, Gone, NotVisibleYet
 from api.rest import parameters
+from api.rest.tokens import ChangePosition
 from read_side import changes
 from read_side.changes import BEGINNING, END, KINDS, MOST, ChangePage, ChangeRecord, Kind, Selection
 from read_side.entries import entries_by_id

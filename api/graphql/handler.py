@@ -22,9 +22,9 @@ from api.http.loop_turns import JSON
 from api.http.request_log import log_fault
 from api.http.static_files import StaticFiles, limited_by_address
 from api.rest.ignored_members import ignored_header
-from api.rest.positions import HEADER as POSITION
 from api.rest.request_body import receive_body
 from api.rest.request_checks import authenticate
+from api.rest.tokens import POSITION
 from api.rest.wire import encode
 from write_side import tracing
 

@@ -15,8 +15,8 @@ from aiohttp.typedefs import Handler
 from api.context import SERVICE
 from api.http.compression import etag, gzipped
 from api.http.large_bodies import LARGE, LargeResponse
-from api.rest.positions import HEADER as POSITION
 from api.rest.response_cache import ReadResponse
+from api.rest.tokens import POSITION
 
 GZIP_ABOVE = 1024  # bytes; below, the headers outweigh the gain
 # The response depends on the key: only the client's own cache may keep it, and must revalidate.

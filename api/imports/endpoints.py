@@ -20,6 +20,7 @@ from api.rest.content import wait_until_readable
 from api.rest.idempotency import HEADER, command_key, digest
 from api.rest.kept_response import json_response
 from api.rest.request_checks import check_edit, with_checks
+from api.rest.tokens import POSITION
 from write_side.domain.identity import PRODUCTION, new_id
 from write_side.domain.refusals import UnknownImport
 from write_side.domain.text import check_text

@@ -21,11 +21,11 @@ from api.rest.kept_response import Reading, add_position, json_response, kept
 from api.rest.list_query import ListQuery, list_query
 from api.rest.list_response import found_source, past_response, plain_source
 from api.rest.past_includes import past_includes
-from api.rest.positions import HEADER as POSITION
 from api.rest.request_body import check_values, receive_body
 from api.rest.request_checks import check_edit, check_read, check_read_of_status, with_checks
 from api.rest.shape import past_body, shape
 from api.rest.shaped_response import list_responder, shaped_single
+from api.rest.tokens import POSITION
 from read_side import content_types, entries, notices, paging
 from read_side.entries import EntryRow
 from read_side.listing import Page

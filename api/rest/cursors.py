@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from api.errors import BadRequest
 from api.rest.list_query import FIRST
-from api.rest.sealed import Seal, keyed
+from api.rest.tokens import Seal, keyed
 from read_side.queries.request import Boundary, EntryQuery
 from write_side.domain.identity import Scope
 

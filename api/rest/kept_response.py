@@ -12,8 +12,8 @@ from api.errors import NotVisibleYet
 from api.http.compression import etag
 from api.http.large_bodies import JSON
 from api.rest import wire
-from api.rest.positions import HEADER
 from api.rest.response_cache import KeptResponse, ReadResponse
+from api.rest.tokens import POSITION
 from read_side.notices import Dependency
 from read_side.pool import Pool, learn
 from read_side.refusals import NotFound, TypeNotFound
@@ -114,17 +114,17 @@ def encoded_response(call: Call, body: bytes, status: int = 200) -> web.Response
 def _response(call: Call, kept: KeptResponse, *, is_repeated: bool) -> web.Response:
     response = ReadResponse(kept, call.known_caller, is_repeated=is_repeated)
     call.service.limits.charge_bytes(call.known_caller, len(kept.body))
-    response.headers[HEADER] = _newer_token(call, position_of(kept.stamp), kept.token)
+    response.headers[POSITION] = _newer_token(call, position_of(kept.stamp), kept.token)
     return response
 
 
 def add_position(call: Call, response: web.Response, position: int) -> None:
     """The position that the content includes, as a token."""
     token = call.service.positions.token(call.scope.workspace, position)
-    response.headers[HEADER] = _newer_token(call, position, token)
+    response.headers[POSITION] = _newer_token(call, position, token)
 
 
 def _newer_token(call: Call, position: int, token: str) -> str:
     """The client's own if it is newer: a kept response may have been read at an earlier position,
     and not have changed since."""
-    return call.request.headers[HEADER] if call.position > position else token
+    return call.request.headers[POSITION] if call.position > position else token

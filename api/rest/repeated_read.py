@@ -24,8 +24,8 @@ from api.http.large_bodies import LARGE
 from api.http.representation import takes_gzip
 from api.http.request_log import ROUTE, SECONDS, request_id
 from api.rest.kept_response import CACHE
-from api.rest.positions import HEADER as POSITION
 from api.rest.response_cache import ReadResponse, Ready, Target, Variant
+from api.rest.tokens import POSITION
 from write_side import tracing
 
 OF_EACH_REQUEST = frozenset(

@@ -23,7 +23,7 @@ from api.errors import (
 from api.http.large_bodies import WORKSPACE
 from api.rate_limits.bucket import LimitStatus, shown
 from api.rest import parameters
-from api.rest.positions import HEADER
+from api.rest.tokens import POSITION
 from write_side import tracing
 from write_side.domain.events import STATUSES
 from write_side.domain.identity import PRODUCTION
@@ -36,8 +36,8 @@ from write_side.domain.workspace import (
 )
 
 Handler = Callable[[Call], Awaitable[web.StreamResponse]]
-UNKNOWN_POSITION = f"Unknown {HEADER}: send one that this workspace returned, or read without it"
-BEYOND_THE_LOG = f"{HEADER} is beyond the log: read without it"
+UNKNOWN_POSITION = f"Unknown {POSITION}: send one that this workspace returned, or read without it"
+BEYOND_THE_LOG = f"{POSITION} is beyond the log: read without it"
 
 
 async def check_address_limit(call: Call) -> None:
@@ -112,7 +112,7 @@ def resolve_environment(call: Call, default: str = PRODUCTION) -> None:
 async def wait_for_position(call: Call) -> None:
     """Waits until the position in the request's header can be read: 503 if that takes too long,
     400 for a position of another workspace or beyond the log."""
-    given = call.request.headers.get(HEADER)
+    given = call.request.headers.get(POSITION)
     if not given:
         return
     service = call.service

@@ -8,7 +8,7 @@ from datetime import datetime
 from msgspec import Struct
 
 from api.changes.bodies import ChangeView, Current
-from api.changes.tokens import ChangeTokens
+from api.rest.tokens import ChangeTokens
 from api.rest.wire import encode
 from read_side.changes import ChangePage, ChangeRecord, Selection, changes_after
 from read_side.entries import entries_by_id

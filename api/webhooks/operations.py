@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from msgspec import Struct
 
-from api.changes.tokens import ChangeTokens
+from api.rest.tokens import ChangeTokens
 from api.webhooks.message import sample_message
 from api.webhooks.sender import open_sender
 from read_side.changes import position_before

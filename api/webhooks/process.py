@@ -19,7 +19,7 @@ from functools import partial
 import asyncpg
 import structlog
 
-from api.changes.tokens import ChangeTokens
+from api.rest.tokens import ChangeTokens
 from api.settings import WebhookSettings
 from api.webhooks.arrivals import open_arrivals
 from api.webhooks.deliverable_changes import FeedChanges

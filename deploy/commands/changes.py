@@ -68,7 +68,7 @@ def changes_command(
 async def _view(found: Databases, scope: Scope, type_slug: str | None) -> AsyncIterator[ChangeView]:
     """Raises the refusals of an unknown workspace or environment."""
     from api.changes.bodies import ChangeView
-    from api.changes.tokens import ChangeTokens
+    from api.rest.tokens import ChangeTokens
     from read_side.changes import Selection
     from write_side.handlers.checks import check_scope
     from write_side.store.access import token_key

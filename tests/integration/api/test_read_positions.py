@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
-from api.rest.positions import HEADER
+from api.rest.tokens import POSITION
 from tests.integration.api.server import Answer, Client, Server
 from tests.integration.api.test_past_references import AUTHOR
 from tests.integration.api.test_point_in_time import clock, tick
@@ -45,12 +45,12 @@ async def test_every_read_names_what_it_includes(
         answer = await client.get(path)
         assert (answer.status, position(server, answer)) == (200, now), path
         again = await client.get(path)
-        assert again.headers[HEADER] == answer.headers[HEADER], path
-        repeated = await client.get(path, headers={HEADER: answer.headers[HEADER]})
+        assert again.headers[POSITION] == answer.headers[POSITION], path
+        repeated = await client.get(path, headers={POSITION: answer.headers[POSITION]})
         assert (repeated.status, repeated.text) == (200, answer.text)
     for path in WITHOUT:
         answer = await client.get(path)
-        assert (answer.status, HEADER in answer.headers) == (200, False), path
+        assert (answer.status, POSITION in answer.headers) == (200, False), path
 
 
 async def test_a_read_of_the_past_names_the_last_event_until_then(
@@ -62,15 +62,15 @@ async def test_a_read_of_the_past_names_the_last_event_until_then(
     tick()
     await acme.update(entry_id, title="B")
     await server.caught_up()
-    now = (await client.get("/v1/content")).headers[HEADER]
+    now = (await client.get("/v1/content")).headers[POSITION]
     for path in OF_THE_PAST:
         if "q=" in path:  # only of now
             continue
         at = f"{path}{'&' if '?' in path else '?'}asOf={quote(then.isoformat())}"
         answer = await client.get(at)
         assert (answer.status, position(server, answer)) == (200, past), path
-        newer = await client.get(at, headers={HEADER: now})
-        assert newer.headers[HEADER] == now, "the later one is the client's own"
+        newer = await client.get(at, headers={POSITION: now})
+        assert newer.headers[POSITION] == now, "the later one is the client's own"
 
 
 async def test_reads_that_find_nothing_have_one_too(
@@ -84,4 +84,4 @@ async def test_reads_that_find_nothing_have_one_too(
 
 
 def position(server: Server, answer: Answer) -> int | None:
-    return server.service.positions.position("acme", answer.headers[HEADER])
+    return server.service.positions.position("acme", answer.headers[POSITION])

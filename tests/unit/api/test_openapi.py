@@ -17,7 +17,7 @@ from api.imports.form import OPTIONS, READING
 from api.openapi.document import document
 from api.openapi.responses import REFUSALS, source
 from api.rest.idempotency import HEADER as IDEMPOTENCY
-from api.rest.positions import HEADER as POSITION
+from api.rest.tokens import POSITION
 
 DOCUMENT = document()
 COMPONENTS = DOCUMENT["components"]

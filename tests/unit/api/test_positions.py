@@ -8,7 +8,7 @@ from base64 import urlsafe_b64encode
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.rest.positions import Positions
+from api.rest.tokens import Positions
 
 KEY = bytes(range(32))
 POSITIONS = Positions(KEY)
