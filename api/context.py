@@ -14,8 +14,8 @@ from api.http.loop_turns import LoopTurns
 from api.imports.worker import ImportWorker
 from api.rate_limits.bucket import LimitStatus
 from api.rate_limits.limits import Limits
-from api.rest.cursors import Cursors
 from api.rest.idempotency import InFlight
+from api.rest.list_query import Cursors
 from api.rest.response_cache import ResponseCache
 from api.rest.tokens import ChangeTokens, Positions
 from api.settings import ApiSettings

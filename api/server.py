@@ -39,7 +39,7 @@ from api.operations.metrics import count_replica_read
 from api.rate_limits.leases import Leases
 from api.rate_limits.limits import Limits
 from api.rest import content, locales, media
-from api.rest.cursors import Cursors
+from api.rest.list_query import Cursors
 from api.rest.repeated_read import REPEATED_READS, RepeatedReads
 from api.rest.response_cache import ResponseCache
 from api.rest.tokens import ChangeTokens, Positions

@@ -22,10 +22,10 @@ from api.imports.endpoints import NOT_A_FORM, NOT_DONE, NOTHING
 from api.imports.form import MISSING as MISSING_PARTS
 from api.rest import parameters, wire
 from api.rest.content import FIELDS, MISSING
-from api.rest.cursors import Cursors
 from api.rest.idempotency import command_key
 from api.rest.include_paths import parse_include
 from api.rest.includes import too_many_included
+from api.rest.list_query import Cursors
 from api.rest.request_body import DAMAGED, NOT_OURS
 from api.rest.request_checks import BEYOND_THE_LOG, UNKNOWN_POSITION
 from api.rest.selection import parse_select

@@ -3,16 +3,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
+import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 from multidict import MultiMapping
 
 from api.errors import BadRequest
 from api.rest import parameters
+from api.rest.tokens import Seal, keyed
 from read_side.queries.request import (
     ANY_OF,
     LONGEST_VALUE,
@@ -20,15 +24,19 @@ from read_side.queries.request import (
     MOST_SORT_KEYS,
     MOST_VALUES,
     OPERATORS,
+    Boundary,
     EntryQuery,
     Filter,
     SortKey,
 )
 from read_side.search import LONGEST as LONGEST_SEARCH
+from write_side.domain.identity import Scope
 from write_side.domain.refusals import shortened
 
 FIRST = "first"
 """The cursor of the first page."""
+_encode = msgspec.msgpack.Encoder().encode
+_BOUNDARY = msgspec.msgpack.Decoder(Boundary)
 _FILTER = re.compile(r"filter\[([^\[\]]+)\](?:\[([^\[\]]*)\])?")
 _VALUE = re.compile(r'"((?:[^"]|"")*)"|([^",]*)')
 
@@ -176,3 +184,42 @@ def sort_keys(given: Sequence[str]) -> tuple[SortKey, ...]:
     if len({key.field for key in keys}) < len(keys):
         raise BadRequest("sort names a field twice: name each once")
     return keys
+
+
+class Cursors:
+    """The boundary of a page as an opaque token of one query. ``key``: the secret of all tokens.
+
+    A cursor holds the sort keys and the position of the entry that it stands on, so it remains good
+    when that entry is edited or deleted, and after a rebuild.
+    """
+
+    def __init__(self, key: bytes) -> None:
+        self._seal = Seal(keyed(key, b"cursors", 32))
+
+    def token(
+        self, scope: Scope, locale: str, query: EntryQuery, boundary: Boundary | None
+    ) -> str | None:
+        """The cursor of the page that begins there, if there is one."""
+        if boundary is None:
+            return None
+        return self._seal.token(_context(scope, locale, query), _encode(boundary))
+
+    def placed(
+        self, scope: Scope, locale: str, query: EntryQuery, cursor: str | None
+    ) -> EntryQuery:
+        """The query of the cursor's page. Raises BadRequest."""
+        if cursor is None or cursor == FIRST:
+            return query
+        plain = self._seal.opened(_context(scope, locale, query), cursor)
+        if plain is None:
+            raise BadRequest(
+                "Unknown cursor: use first, or the pagination.next of the same list, with the same "
+                "status, language, filters, sort keys, search, locale and asOf"
+            )
+        return replace(query, after=_BOUNDARY.decode(plain))
+
+
+def _context(scope: Scope, locale: str, query: EntryQuery) -> bytes:
+    """The context of the tokens of a query. All pages of any length share it."""
+    any_page = replace(query, after=None, limit=0, offset=0, counted=True)
+    return hashlib.sha256(msgspec.json.encode((scope, locale, any_page))).digest()

@@ -10,7 +10,7 @@ from hypothesis import given
 from msgspec.structs import replace
 
 from api.errors import BadRequest
-from api.rest.cursors import Cursors
+from api.rest.list_query import Cursors
 from api.rest.tokens import Positions
 from read_side.queries.request import Boundary, EntryQuery, Filter, SortKey
 from write_side.domain.identity import Scope
