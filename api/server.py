@@ -38,7 +38,7 @@ from api.operations.health import STATUS, StatusCache
 from api.operations.metrics import count_replica_read
 from api.rate_limits.leases import Leases
 from api.rate_limits.limits import Limits
-from api.rest import content, locales, media
+from api.rest import content, lookups
 from api.rest.list_query import Cursors
 from api.rest.repeated_read import REPEATED_READS, RepeatedReads
 from api.rest.response_cache import ResponseCache
@@ -131,7 +131,7 @@ def application(service: Service) -> web.Application:
     app[REPEATED_READS] = repeated = RepeatedReads(service)
     app.on_response_prepare.append(add_default_headers)
     app.on_response_prepare.append(repeated.remember)
-    for part in (content, changes, imports, media, locales, health, metrics, descriptions, graphql):
+    for part in (content, lookups, changes, imports, health, metrics, descriptions, graphql):
         app.add_routes(part.routes())
     add_file_turns(app)
     add_dashboard(app, service.repository.recorder)

@@ -1,4 +1,4 @@
-"""The endpoints for entries (behaviour.md §4.1 to §4.4) and content types."""
+"""The endpoints for entries (behaviour.md §4.1 to §4.4)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from api.rest.request_checks import check_edit, check_read, check_read_of_status
 from api.rest.shape import past_body, shape
 from api.rest.shaped_response import list_responder, shaped_single
 from api.rest.tokens import POSITION
-from read_side import content_types, entries, notices, paging
+from read_side import entries, notices, paging
 from read_side.entries import EntryRow
 from read_side.listing import Page
 from read_side.notices import Dependency
@@ -51,8 +51,6 @@ def routes() -> list[web.RouteDef]:
         web.get(f"/v1/content/{_TYPE}/{_SLUG}", with_checks(check_read, one)),
         web.get("/v1/content", with_checks(check_read, list_across_types)),
         web.post("/v1/content", with_checks(check_edit, create)),
-        web.get("/v1/content-types", with_checks(check_read, list_content_types)),
-        web.get(f"/v1/content-types/{_SLUG}", with_checks(check_read, one_content_type)),
     ]
 
 
@@ -229,34 +227,6 @@ async def wait_until_readable(call: Call, response: web.Response, position: int)
     response.headers[POSITION] = service.positions.token(call.scope.workspace, position)
     visible = await service.checkpoint.wait(position, service.settings.read_your_writes)
     response.headers["X-Content-Visible"] = "true" if visible else "false"
-
-
-async def list_content_types(call: Call) -> web.Response:
-    """All content types of the environment, by slug."""
-    scope = call.scope
-    known = (notices.content_types(scope),)
-
-    async def read(pool: Pool) -> Reading:
-        rows = await content_types.content_types(pool, scope)
-        body = wire.ContentTypesBody(True, [wire.content_type(row) for row in rows])
-        stamp = rows[0].stamp if rows else None
-        return Reading(wire.encode(body), stamp, known)
-
-    return await kept(call, ("content types",), known, read)
-
-
-async def one_content_type(call: Call) -> web.Response:
-    scope = call.scope
-    slug = parameters.searchable(call.request.match_info["slug"])
-
-    known = (notices.singles_of_type(scope, slug),)
-
-    async def read(pool: Pool) -> Reading:
-        row = await content_types.content_type(pool, scope, slug)
-        body = wire.ContentTypeBody(True, wire.content_type(row))
-        return Reading(wire.encode(body), row.stamp, known)
-
-    return await kept(call, ("content type", slug), known, read)
 
 
 def create_command(call: Call, body: bytes) -> CreateEntry:
