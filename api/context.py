@@ -8,8 +8,7 @@ from msgspec import Struct, field
 from api.auth.access import Access
 from api.auth.keys import Caller
 from api.changes.open_streams import OpenStreams
-from api.http.byte_budget import ByteBudget
-from api.http.large_bodies import LargeBodies
+from api.http.large_bodies import ByteBudget, LargeBodies
 from api.http.loop_turns import LoopTurns
 from api.imports.worker import ImportWorker
 from api.rate_limits.bucket import LimitStatus

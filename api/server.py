@@ -20,12 +20,11 @@ from api.changes.open_streams import OpenStreams
 from api.context import SERVICE, Service
 from api.dashboard.routes import add_dashboard
 from api.graphql import handler as graphql
-from api.http.byte_budget import ByteBudget
 from api.http.connections import listen, open_runner
 from api.http.cors import add_preflights
 from api.http.default_headers import add_default_headers
 from api.http.file_turns import add_file_turns
-from api.http.large_bodies import LargeBodies
+from api.http.large_bodies import ByteBudget, LargeBodies
 from api.http.open_connections import raise_open_files
 from api.http.representation import add_representation
 from api.http.request_counts import COUNTS

@@ -11,6 +11,7 @@ import hashlib
 import io
 import tempfile
 import zlib
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import BinaryIO, cast
 
@@ -18,12 +19,13 @@ from aiohttp import web
 from aiohttp.payload import BytesIOPayload, IOBasePayload, Payload
 
 from api.errors import Busy, NoTemporarySpace
-from api.http.byte_budget import ByteBudget
 from write_side.fair_queue import FairQueue
 
 LARGE = 64 * 1024
 MEMORY = 32 * 1024 * 1024
 """Bytes of bodies that a process holds in memory; one workspace may hold half of them."""
+PATIENCE = 20.0
+"""Seconds to wait for bytes to come back."""
 AT_ONCE = 2
 """Bodies that are written to files at a time, each of a different workspace."""
 JSON = "application/json"
@@ -31,6 +33,47 @@ WORKSPACE = web.RequestKey("workspace", str)
 AFTER_SENDING: web.RequestKey[list[Callable[[], Awaitable[None]]]] = web.RequestKey(
     "after_sending", list
 )
+
+
+class ByteBudget:
+    """The bytes that requests or responses of a process hold. One workspace can use at most half,
+    so the other half is left to others."""
+
+    def __init__(self, total: int) -> None:
+        self._total = total
+        self._taken: Counter[str] = Counter()
+        self._returned = asyncio.Condition()
+
+    @property
+    def taken(self) -> int:
+        return self._taken.total()
+
+    def has(self, workspace: str, number: int) -> bool:
+        """Whether enough are left."""
+        fits = self._taken[workspace] + number <= self._total // 2
+        return fits and self.taken + number <= self._total
+
+    def take(self, workspace: str, number: int) -> bool:
+        """False if not enough are left."""
+        if not self.has(workspace, number):
+            return False
+        self._taken[workspace] += number
+        return True
+
+    async def wait_and_take(self, workspace: str, number: int) -> None:
+        """Raises Busy if not enough become free in time."""
+        try:
+            async with asyncio.timeout(PATIENCE), self._returned:
+                await self._returned.wait_for(lambda: self.take(workspace, number))
+        except TimeoutError:
+            raise Busy("Too many large requests and responses are in progress") from None
+
+    async def give_back(self, workspace: str, number: int) -> None:
+        self._taken[workspace] -= number
+        if not self._taken[workspace]:
+            del self._taken[workspace]
+        async with self._returned:
+            self._returned.notify_all()
 
 
 class LargeBodies:

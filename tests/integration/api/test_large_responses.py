@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from api.http import byte_budget, large_bodies
+from api.http import large_bodies
 from read_side import entries
 from tests.integration.api.graphql import asked
 from tests.integration.api.large_responses import sent, slow_reader
@@ -119,7 +119,7 @@ async def test_a_slow_reader_keeps_a_file_and_no_database_connection(
 async def test_a_workspace_over_its_share_waits_and_is_then_refused(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(byte_budget, "PATIENCE", 0.05)
+    monkeypatch.setattr(large_bodies, "PATIENCE", 0.05)
     bodies = server.service.large_bodies
     assert bodies.files.take("acme", 20 * MB)
     refused = await server.client().get(OF_TYPE)
@@ -134,7 +134,7 @@ async def test_bodies_in_memory_are_limited_and_the_rest_goes_to_files(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A single entry of 1 MB, to clients that do not read it."""
-    monkeypatch.setattr(server.service.large_bodies, "memory", byte_budget.ByteBudget(5 * MB))
+    monkeypatch.setattr(server.service.large_bodies, "memory", large_bodies.ByteBudget(5 * MB))
     listed = (await server.client().get(OF_TYPE)).body["data"]
     slug = next(one["slug"] for one in listed if one["title"] == "T 3")
     bodies, before = server.service.large_bodies, open_files()

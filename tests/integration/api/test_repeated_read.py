@@ -12,7 +12,7 @@ import pytest
 from aiohttp import web
 from msgspec import Struct, field
 
-from api.http.byte_budget import ByteBudget
+from api.http.large_bodies import ByteBudget
 from api.rest.repeated_read import OF_EACH_REQUEST, RepeatedReads
 from api.rest.response_cache import REPEATED
 from tests.integration.api.large_responses import sent, slow_reader

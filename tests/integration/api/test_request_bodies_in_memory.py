@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack
 import pytest
 from msgspec import json
 
-from api.http import byte_budget
+from api.http import large_bodies
 from tests.integration.api.server import Server, serving
 from tests.integration.api.test_connections import Streams, connected
 from tests.integration.live_projector import until
@@ -74,7 +74,7 @@ async def test_a_workspace_with_its_full_share_does_not_delay_another(server: Se
 async def test_a_request_that_waits_too_long_is_503_with_retry_after(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(byte_budget, "PATIENCE", 0.05)
+    monkeypatch.setattr(large_bodies, "PATIENCE", 0.05)
     async with AsyncExitStack() as stack:
         for _ in range(4):
             _, writer = await stack.enter_async_context(connected(server))

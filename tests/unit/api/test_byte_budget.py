@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from api.errors import Busy
-from api.http import byte_budget
-from api.http.byte_budget import ByteBudget
+from api.http import large_bodies
+from api.http.large_bodies import ByteBudget
 from tests.unit.api.counter_doubles import settled
 
 
@@ -40,7 +40,7 @@ async def test_a_waiting_response_takes_returned_bytes() -> None:
 async def test_a_response_that_waits_too_long_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(byte_budget, "PATIENCE", 0.01)
+    monkeypatch.setattr(large_bodies, "PATIENCE", 0.01)
     budget = ByteBudget(100)
     with pytest.raises(Busy):
         await budget.wait_and_take("acme", 51)
