@@ -33,8 +33,7 @@ from api.errors import MAX_HEADER, MAX_HEADERS, MAX_TARGET, BadRequest, error_re
 from api.http.client_address import client
 from api.http.large_bodies import response_sent
 from api.http.open_connections import OpenConnections, most_connections
-from api.http.request_log import ROUTE, log_fault, log_request, request_id, route_of
-from api.http.request_span import traced
+from api.http.request_log import ROUTE, log_fault, log_request, request_id, route_of, traced
 from api.rest.repeated_read import REPEATED_READS
 from write_side import tracing
 

@@ -1,9 +1,10 @@
-"""For every request: its id, the error envelope, a log line and metrics."""
+"""For every request: its id, the error envelope, a log line, metrics and a span (ADR 56)."""
 
 from __future__ import annotations
 
 import re
 import time
+from collections.abc import Awaitable, Callable
 
 import structlog
 from aiohttp import web
@@ -11,7 +12,9 @@ from aiohttp.typedefs import Handler
 
 from api.context import REQUEST_ID
 from api.errors import error_response, status_of
+from api.http.large_bodies import WORKSPACE
 from api.http.request_counts import COUNTS
+from write_side import tracing
 from write_side.domain.identity import new_id
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)
@@ -21,6 +24,10 @@ SECONDS = web.RequestKey("seconds", float)
 """The processing time."""
 TRACE = web.RequestKey("trace", dict[str, str])
 """The fields that name the request's span in its log line, which is written after the span."""
+_METHODS = frozenset(("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"))
+_OTHER = "_OTHER"
+LONGEST = 256
+"""Characters of a path in a span."""
 _log = structlog.get_logger("api.request")
 
 
@@ -86,3 +93,35 @@ def log_request(request: web.BaseRequest, response: web.StreamResponse) -> None:
         milliseconds=round(seconds * 1000, 1),
         request_id=request_id(request),
     )
+
+
+async def traced(
+    request: web.Request, answer: Callable[[web.Request], Awaitable[web.StreamResponse]]
+) -> web.StreamResponse:
+    """The response, with a span around its making, by OpenTelemetry's conventions for HTTP servers.
+    The span has no query and no headers, because these may have content and secrets in them."""
+    tracer = tracing.tracer()
+    assert tracer is not None
+    method = request.method if request.method in _METHODS else _OTHER
+    about: tracing.Attributes = {
+        "http.request.method": method,
+        "url.path": request.rel_url.raw_path[:LONGEST],
+        "url.scheme": request.scheme,
+        "network.protocol.version": f"{request.version.major}.{request.version.minor}",
+        "contentlog.request_id": request_id(request),
+    }
+    name = "HTTP" if method == _OTHER else method
+    with tracer.received(request.headers.get("traceparent", ""), name, about) as span:
+        if span.context is not None:
+            request[TRACE] = tracing.fields(span.context)
+        response = await answer(request)
+        route = request.get(ROUTE, "none")
+        if route != "none":
+            span.rename(f"{name} {route}")
+            span.set("http.route", route)
+        if workspace := request.get(WORKSPACE):
+            span.set("contentlog.workspace", workspace)
+        span.set("http.response.status_code", response.status)
+        if response.status >= 500:
+            span.fail(str(response.status))
+        return response
