@@ -29,10 +29,10 @@ from write_side.handlers import (
     workspaces,
 )
 from write_side.repository import Repository
-from write_side.slices import in_slices
 from write_side.store.append import Append, Appended
 from write_side.store.conflicts import Conflict, StaleAppend
 from write_side.store.mapper import StreamEvent
+from write_side.waiting import in_slices
 
 Handler = Callable[[Any, Repository], Awaitable[Decision]]
 Reserve = Callable[[int], Awaitable[None]]

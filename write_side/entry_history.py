@@ -28,8 +28,8 @@ from write_side.domain.refusals import UnknownContentType, UnknownEntry
 from write_side.domain.workspace import Media, evolve_media
 from write_side.entry_snapshots import SHAPE, after
 from write_side.repository import Repository
-from write_side.slices import in_slices
 from write_side.store.streams import LAST, StreamSlice, slice_pages
+from write_side.waiting import in_slices
 
 MAX_LIMIT = 100
 BYTES = 32 * 1024 * 1024

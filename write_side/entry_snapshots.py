@@ -19,11 +19,11 @@ from msgspec import Struct
 from write_side.domain import entry as entries
 from write_side.domain.entry import Entry
 from write_side.domain.events import Translation
-from write_side.slices import in_slices
 from write_side.store.conflicts import StoreUnavailable
 from write_side.store.mapper import EventMapper
 from write_side.store.recorder import Recorder
 from write_side.store.streams import SNAPSHOT, StreamSlice, slice_pages
+from write_side.waiting import in_slices
 
 EVENTS = 32
 """Events after a snapshot that may be read before a new one is written."""

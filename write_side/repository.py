@@ -54,11 +54,11 @@ from write_side.domain.workspace import (
 )
 from write_side.entry_snapshots import latest_entries
 from write_side.postgres.statements import statement
-from write_side.slices import in_slices
 from write_side.store.append import Appended
 from write_side.store.mapper import EventMapper, RecordedEvent
 from write_side.store.recorder import Recorder
 from write_side.store.streams import StreamSlice, slice_pages
+from write_side.waiting import in_slices
 
 CACHED_TYPES = 10_000
 _TYPES_OF_ENTRIES = statement("write_side", "types_of_entries")

@@ -1,9 +1,17 @@
-"""Waiting for events and for the end of tasks."""
+"""Waiting for events and for the end of tasks, and letting other tasks run during long work."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
+from collections.abc import AsyncIterator, Iterable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+SLICE = 0.005
+"""Seconds that other tasks wait at most, in addition to the work on one item."""
 
 
 async def wait_until_set(event: asyncio.Event, seconds: float) -> bool:
@@ -22,3 +30,13 @@ async def cancel(task: asyncio.Task[None]) -> None:
     task.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await task
+
+
+async def in_slices(items: Iterable[T]) -> AsyncIterator[T]:
+    """The items; yields to other tasks whenever a slice of time is used up."""
+    until = time.perf_counter() + SLICE
+    for item in items:
+        if time.perf_counter() > until:
+            await asyncio.sleep(0)
+            until = time.perf_counter() + SLICE
+        yield item

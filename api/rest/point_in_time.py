@@ -28,7 +28,7 @@ from write_side.entry_history import (
     entries_at,
     entry_at,
 )
-from write_side.slices import in_slices
+from write_side.waiting import in_slices
 
 EVENTS = 20_000
 BYTES = 16 * 1024 * 1024

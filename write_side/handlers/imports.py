@@ -24,9 +24,9 @@ from write_side.handlers.entries import (
     updated_entry,
 )
 from write_side.repository import Repository
-from write_side.slices import in_slices
 from write_side.store.append import ENTRIES, Appended, Use
 from write_side.store.mapper import StreamEvent
+from write_side.waiting import in_slices
 
 LONGEST_ID = 200
 

@@ -23,8 +23,8 @@ from write_side.imports.request import EntryKey, ImportRequest
 from write_side.imports.rows import ParsedRow, parsed_rows
 from write_side.imports.table import LIMITS, Table, digest_of, encode_table
 from write_side.repository import Repository
-from write_side.slices import in_slices
 from write_side.store.append import ENTRIES
+from write_side.waiting import in_slices
 
 UPDATED_BYTES = 32 * 1024 * 1024
 """Bytes of the entries that one import may update, with their translations; all are in memory."""

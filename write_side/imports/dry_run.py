@@ -28,7 +28,7 @@ from write_side.imports.references import References
 from write_side.imports.request import EntryKey, ImportRequest
 from write_side.imports.row_decision import RowDecision
 from write_side.imports.rows import Cell, ParsedRow, date_notes
-from write_side.slices import in_slices
+from write_side.waiting import in_slices
 
 ROUNDS = 100
 

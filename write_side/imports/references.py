@@ -18,7 +18,7 @@ from write_side.handlers.checks import check_file, check_reference
 from write_side.imports.request import EntryKey, ImportRequest
 from write_side.imports.rows import Cell, ParsedRow
 from write_side.repository import Repository
-from write_side.slices import in_slices
+from write_side.waiting import in_slices
 
 _IDS = msgspec.json.Decoder(list[str] | str)
 

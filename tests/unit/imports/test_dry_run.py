@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from tests.conformance.sheets import ADA, FIELDS, entry, seen
-from write_side import slices
+from write_side import waiting
 from write_side.domain.definition import Field, Option
 from write_side.domain.entry import Entry
 from write_side.domain.refusals import InvalidEntry
@@ -111,7 +111,7 @@ async def test_other_tasks_run_between_references_to_rows_with_errors(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """There may be millions: each of 1,000 rows may refer to all others."""
-    monkeypatch.setattr(slices, "SLICE", 0)
+    monkeypatch.setattr(waiting, "SLICE", 0)
     turns = 0
 
     async def count_turns() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.conformance.sheets import FIELDS, HERO, SCOPE
 from tests.unit.samples import NOON, event_of
-from write_side import slices
+from write_side import waiting
 from write_side.domain.events import MediaAdded
 from write_side.imports.columns import columns_of
 from write_side.imports.csv_reader import csv_table
@@ -54,7 +54,7 @@ class Library(Recorder):
 async def test_other_work_runs_while_many_names_are_looked_up(
     heading: str, names: str, turns: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(slices, "SLICE", -1.0)
+    monkeypatch.setattr(waiting, "SLICE", -1.0)
     targets = ("Title", "body", heading)
     table = csv_table(f'Title,Body,{heading}\nOne,x,"{names}"\n'.encode(), "posts.csv")
     request = ImportRequest(SCOPE, "posts", "i-1", targets)
