@@ -19,12 +19,18 @@ from api.rest.idempotency import HEADER, command_key, digest
 from api.rest.ignored_members import ignored_header, ignored_names
 from api.rest.kept_response import Reading, add_position, json_response, kept
 from api.rest.list_query import ListQuery, list_query
-from api.rest.list_response import found_source, past_response, plain_source
+from api.rest.list_response import (
+    ListSource,
+    counted,
+    found_source,
+    list_response,
+    past_response,
+)
 from api.rest.past_includes import past_includes
 from api.rest.request_body import check_values, receive_body
 from api.rest.request_checks import check_edit, check_read, check_read_of_status, with_checks
 from api.rest.shape import past_body, shape
-from api.rest.shaped_response import list_responder, shaped_single
+from api.rest.shaped_response import ShapedSource, shaped_response, shaped_single
 from api.rest.tokens import POSITION
 from read_side import entries, notices, paging
 from read_side.entries import EntryRow
@@ -124,23 +130,24 @@ async def _list(
         return await past_response(call, asked, past, shaped, shown, body)
     page = {"locale": locale, "limit": asked.limit, "offset": asked.offset}
     dependencies = notices.lists(scope, named["type_slug"], notices.statuses_of(named["status"]))
-    source = plain_source(
-        asked,
-        (read.__name__, *named.values()),
+    source = ListSource(
+        (read.__name__, *named.values(), asked),
         lambda pool: read(pool, scope, **named, **page, as_json=shaped is None),
+        lambda total: counted(asked, total),
     )
     if not asked.is_plain:
         source = found_source(call, asked, asked.entry_query(**wanted, locale=locale))
         dependencies = (*dependencies, definitions)
-    respond = list_responder(shaped, named["type_slug"])
-    return await respond(
-        call,
-        source.parameters,
-        dependencies,
-        source.read_page,
-        shown,
-        lambda rows, total: body(rows, source.pagination(total)),
-    )
+
+    def whole(rows: list[Any], total: Any) -> wire.Wire:
+        return body(rows, source.pagination(total))
+
+    if shaped is None:
+        return await list_response(
+            call, source.parameters, dependencies, source.read_page, shown, whole
+        )
+    listed = ShapedSource(named["type_slug"], source.read_page, shown, whole)
+    return await shaped_response(call, shaped, source.parameters, dependencies, listed)
 
 
 async def one(call: Call) -> web.Response:

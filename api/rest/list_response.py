@@ -82,12 +82,6 @@ class ListSource(Struct, frozen=True):
     pagination: Callable[[Any], wire.ListPagination]
 
 
-def plain_source(
-    asked: ListQuery, parameters: tuple[object, ...], read_page: ReadPage
-) -> ListSource:
-    return ListSource((*parameters, asked), read_page, lambda total: _counted(asked, total))
-
-
 def found_source(call: Call, asked: ListQuery, query: EntryQuery) -> ListSource:
     """A list with filters, sort keys or a cursor. ``query``: without the boundary of the cursor.
 
@@ -137,12 +131,13 @@ def _pagination(
     call: Call, asked: ListQuery, query: EntryQuery, found: FoundPage | PastList
 ) -> wire.ListPagination:
     if asked.cursor is None:
-        return _counted(asked, found.total)
+        return counted(asked, found.total)
     following = call.service.cursors.token(call.scope, call.locale, query, found.next)
     return wire.ListPagination(limit=asked.limit, total=found.total, next=following)
 
 
-def _counted(asked: ListQuery, total: int | None) -> wire.ListPagination:
+def counted(asked: ListQuery, total: int | None) -> wire.ListPagination:
+    """The pagination of a list without a cursor."""
     shown = total if asked.counted else None
     return wire.ListPagination(limit=asked.limit, offset=asked.offset, total=shown)
 

@@ -18,7 +18,7 @@ from api.rest import wire
 from api.rest.include_paths import Fields, Step, steps_of
 from api.rest.includes import Includes, LargeIncludes
 from api.rest.kept_response import Reading, kept
-from api.rest.list_response import ReadPage, WrittenEntries, list_response, response_from_file
+from api.rest.list_response import ReadPage, WrittenEntries, response_from_file
 from api.rest.shape import Shape, checked_fields
 from read_side.entries import EntryRow
 from read_side.listing import LargePage, Page
@@ -38,27 +38,6 @@ class ShapedSource(Struct, frozen=True):
     entry: Callable[[EntryRow], wire.Entry]
     body: Callable[[list[Any], int], wire.Wire]
     is_single: bool = False
-
-
-Respond = Callable[..., Awaitable[web.Response]]
-
-
-def list_responder(shape: Shape | None, type_slug: str | None) -> Respond:
-    """``list_response``, or the same with a shape. ``type_slug``: of the entries, or None."""
-    if shape is None:
-        return list_response
-
-    async def respond(
-        call: Call,
-        parameters: tuple[object, ...],
-        dependencies: tuple[Dependency, ...],
-        *listed: Any,
-    ) -> web.Response:
-        return await _shaped(
-            call, shape, parameters, dependencies, ShapedSource(type_slug, *listed)
-        )
-
-    return respond
 
 
 async def shaped_single(
@@ -82,10 +61,10 @@ async def shaped_single(
         is_single=True,
     )
     dependency = singles_of_type(call.scope, type_slug)
-    return await _shaped(call, shape, parameters, (dependency,), listed)
+    return await shaped_response(call, shape, parameters, (dependency,), listed)
 
 
-async def _shaped(
+async def shaped_response(
     call: Call,
     shape: Shape,
     parameters: tuple[object, ...],
