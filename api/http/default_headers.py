@@ -11,13 +11,22 @@ from api.context import LIMIT_STATUS, SERVICE
 from api.dashboard.security import add_security_headers
 from api.http.client_address import is_https
 from api.http.cors import add_cors
-from api.http.representation import add_cache_control
-from api.http.request_log import ROUTE, add_request_id
+from api.http.request_log import ROUTE, request_id
 from api.rate_limits.bucket import LimitStatus
 
 AddHeaders = Callable[[web.Request, web.StreamResponse], None]
 # A year. Not for subdomains: they may be other services.
 _STRICT = "max-age=31536000"
+
+
+def add_own(request: web.Request, response: web.StreamResponse) -> None:
+    """The headers that need nothing but the request's id."""
+    headers = response.headers
+    headers["X-Request-Id"] = request_id(request)
+    # Without the versions that aiohttp would name.
+    headers["Server"] = "contentlog"
+    # A response without its own rule is not cached.
+    headers.setdefault("Cache-Control", "no-store")
 
 
 def add_rate_limits(request: web.Request, response: web.StreamResponse) -> None:
@@ -47,11 +56,6 @@ async def _uncounted(request: web.Request) -> LimitStatus:
     return min(service.limits.peek_key(caller), address, key=lambda status: status.remaining)
 
 
-def add_server(_request: web.Request, response: web.StreamResponse) -> None:
-    """Without the versions that aiohttp would name."""
-    response.headers["Server"] = "contentlog"
-
-
 def add_strict_transport(request: web.Request, response: web.StreamResponse) -> None:
     """Browsers that use https keep using it."""
     # Malformed HTTP has not reached the application, which knows the proxies.
@@ -60,12 +64,10 @@ def add_strict_transport(request: web.Request, response: web.StreamResponse) -> 
 
 
 ADDED: tuple[AddHeaders, ...] = (
-    add_request_id,
+    add_own,
     add_rate_limits,
     add_cors,
-    add_cache_control,
     add_security_headers,
-    add_server,
     add_strict_transport,
 )
 _FAILED = web.RequestKey("default_headers_failed", bool)

@@ -21,7 +21,6 @@ from api.rest.tokens import POSITION
 GZIP_ABOVE = 1024  # bytes; below, the headers outweigh the gain
 # The response depends on the key: only the client's own cache may keep it, and must revalidate.
 READ = "private, no-cache"
-OTHER = "no-store"
 VARY = "Authorization, X-API-Key, X-Environment, Accept-Encoding"
 LONGEST_ACCEPT = 1_000
 """Characters of an Accept header that are read; browsers send up to 200. Reading as many as a
@@ -75,11 +74,6 @@ def _vary(response: web.Response) -> None:
     """In addition to what its handler has named."""
     given = response.headers.pop("Vary", "").removeprefix(VARY).lstrip(", ")
     response.headers["Vary"] = f"{VARY}, {given}" if given else VARY
-
-
-def add_cache_control(_request: web.Request, response: web.StreamResponse) -> None:
-    """A response without its own rule is not cached."""
-    response.headers.setdefault("Cache-Control", OTHER)
 
 
 def takes_gzip(request: web.Request) -> bool:

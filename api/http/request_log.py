@@ -53,10 +53,6 @@ def route_of(request: web.Request) -> str:
     return resource.canonical if resource else "none"
 
 
-def add_request_id(request: web.Request, response: web.StreamResponse) -> None:
-    response.headers["X-Request-Id"] = request_id(request)
-
-
 def request_id(request: web.BaseRequest) -> str:
     """The client's id if it is well-formed, else a new one, which the request keeps."""
     try:
