@@ -99,7 +99,7 @@ async def _open_service(
             Leases(Counter(settings.pooled_event_store)) as leases,
         ):
             limits = Limits(leases, settings)
-            worker = ImportWorker(repository, limits.charge_workspace)
+            worker = ImportWorker(repository, limits.charge_cost)
             async with worker.running():
                 yield Service(
                     settings,

@@ -152,7 +152,7 @@ class GraphQLContext:
         limits.charge_bytes(caller, answered)
         limits.charge_seconds(caller, self.seconds)
         if self._reserved:
-            limits.charge_cost(caller, self.budget.cost - self._reserved)
+            limits.charge_cost(caller.workspace, self.budget.cost - self._reserved)
 
     async def readable(self, status: str | None = None) -> Scope:
         """The scope to read, once the read model has reached ``X-Content-Position`` and the writes

@@ -64,28 +64,26 @@ class Limits:
 
     async def reserve_cost(self, caller: Caller, units: int) -> None:
         """Charges the cost of a request before the work. Raises CostLimitExceeded."""
-        bucket, limit = self._cost_bucket(caller), self._cost_limit
-        _check_cost(await self._count("cost", bucket, limit, units))
+        bucket = _cost_bucket(caller.workspace)
+        status = await self._count("cost", bucket, self._cost_limit, units)
+        if not status.passed:
+            raise CostLimitExceeded(status.wait, status.limit)
 
     async def check_cost(self, caller: Caller) -> None:
         """Calls the counter only if the limit seems to be used up. Raises CostLimitExceeded."""
         if self._is_short(caller):
             await self.reserve_cost(caller, 1)
 
-    def charge_cost(self, caller: Caller, units: int) -> None:
-        """Charges the cost of a request after the work."""
-        self.charge_workspace(caller.workspace, units)
-
-    def charge_workspace(self, workspace: str, units: int) -> None:
-        """Charges work that is done for the workspace after the response."""
+    def charge_cost(self, workspace: str, units: int) -> None:
+        """Charges the cost of work for the workspace after it is done."""
         if self._cost_limit and units > 0:
-            self._leases.charge(f"cost:{workspace}", self._cost_limit, units)
+            self._leases.charge(_cost_bucket(workspace), self._cost_limit, units)
 
     def charge_bytes(self, caller: Caller, number: int) -> None:
-        self.charge_cost(caller, -(-number // BYTES))
+        self.charge_cost(caller.workspace, -(-number // BYTES))
 
     def charge_seconds(self, caller: Caller, seconds: float) -> None:
-        self.charge_cost(caller, int(seconds * SECOND))
+        self.charge_cost(caller.workspace, int(seconds * SECOND))
 
     def projection(self, caller: Caller) -> ProjectionCost:
         """The charge for one write."""
@@ -118,15 +116,12 @@ class Limits:
     def _is_short(self, caller: Caller) -> bool:
         """Whether the cost limit seems to be used up."""
         limit = self._cost_limit
-        return limit > 0 and self._leases.is_short(self._cost_bucket(caller), limit)
+        return limit > 0 and self._leases.is_short(_cost_bucket(caller.workspace), limit)
 
     def bucket_of(self, request: web.Request) -> str:
         """The bucket of the client's address."""
         forwarded = request.headers.getall("X-Forwarded-For", ()) if self._trusted else ()
         return "ip:" + client_address.client(request.remote, forwarded, self._trusted)
-
-    def _cost_bucket(self, caller: Caller) -> str:
-        return f"cost:{caller.workspace}"
 
     def _unlimited(self) -> LimitStatus:
         return LimitStatus(True, UNLIMITED, UNLIMITED, self._leases.reset())
@@ -147,10 +142,9 @@ class ProjectionCost:
         if units > AT_ONCE:
             await self._limits.reserve_cost(self._caller, units)
         else:
-            self._limits.charge_cost(self._caller, units)
+            self._limits.charge_cost(self._caller.workspace, units)
         self._taken += max(units, 0)
 
 
-def _check_cost(status: LimitStatus) -> None:
-    if not status.passed:
-        raise CostLimitExceeded(status.wait, status.limit)
+def _cost_bucket(workspace: str) -> str:
+    return f"cost:{workspace}"
