@@ -103,7 +103,7 @@ class Access:
 
     def caller_now(self, secret: str) -> Caller | None:
         """Like ``caller``, but never waits: None if ``caller`` would wait or refuse."""
-        if not secret or not self._is_fresh():
+        if not secret or self._last_refresh < self._valid_since():
             return None
         now = self.store_time()
         caller = self._held(self._loader.keys.caller(secret_hash(secret), now))
@@ -146,9 +146,6 @@ class Access:
 
     def _held(self, caller: Caller | None) -> Caller | None:
         return caller if caller is not None and self._holds(caller.workspace) else None
-
-    def _is_fresh(self) -> bool:
-        return self._last_refresh >= self._valid_since()
 
     def _valid_since(self) -> float:
         """A refresh before this time is too old."""

@@ -42,7 +42,8 @@ async def add_representation(request: web.Request, handler: Handler) -> web.Stre
             return _conditional(request, response, response.tag)
         return response
     kept = response.kept if isinstance(response, ReadResponse) else None
-    if response.status == 200 and request.method in ("GET", "HEAD") and _is_content(request):
+    is_read = request.method in ("GET", "HEAD")
+    if response.status == 200 and is_read and request.rel_url.raw_path.startswith("/v1/"):
         response = _conditional(request, response, kept.tag if kept else etag(body))
         if response.status == 304:
             return response
@@ -53,8 +54,9 @@ async def add_representation(request: web.Request, handler: Handler) -> web.Stre
             response.body = body = await (responses.compressed(kept) if kept else gzipped(body))
             response.headers["Content-Encoding"] = "gzip"
     if len(body) > LARGE and request.method != "HEAD":
+        is_write = not is_read and POSITION in response.headers
         response.body = await request.app[SERVICE].large_bodies.held(
-            request, body, response.content_type, must_be_sent=_is_write(request, response)
+            request, body, response.content_type, must_be_sent=is_write
         )
     return response
 
@@ -102,14 +104,6 @@ def qualities(accept: str) -> dict[str, float]:
         valid = _QUALITY.fullmatch((weights or ["1"])[0])
         found[name.strip()] = min(float(valid[1]), 1.0) if valid else 0.0
     return found
-
-
-def _is_write(request: web.Request, response: web.Response) -> bool:
-    return request.method not in ("GET", "HEAD") and POSITION in response.headers
-
-
-def _is_content(request: web.Request) -> bool:
-    return request.rel_url.raw_path.startswith("/v1/")
 
 
 def _is_current(request: web.Request, tag: str) -> bool:
