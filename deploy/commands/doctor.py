@@ -107,7 +107,7 @@ async def _look_at_model(found: Databases, settings: Settings) -> list[Finding]:
 
 
 async def _look_at_processes(found: Databases) -> list[Finding]:
-    from deploy.doctor import installation, webhooks
+    from deploy.doctor import installation
     from read_side.status import read_status
     from write_side.store.webhook_cursors import Cursors
 
@@ -121,7 +121,7 @@ async def _look_at_processes(found: Databases) -> list[Finding]:
         if shape.level == "ok":
             async with open_read_model(found) as read_model:
                 cursors = Cursors(repository.recorder.fetch)
-                findings += await webhooks.look_at_webhooks(cursors, read_model)
+                findings += await installation.look_at_webhooks(cursors, read_model)
         return findings
 
 

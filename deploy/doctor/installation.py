@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import resource
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
+from api.webhooks.status import EndpointStatus, WebhooksStatus, read_webhooks_status
 from deploy.doctor.findings import Finding, ok, problem, warning
 from deploy.environment import unknown_names
 from deploy.settings import Settings, without_password
 from read_side.engine import Engine, EngineRefused, check_engine
+from read_side.pool import Pool
 from read_side.schema import ShapeMismatch, Workspaces, WorkspacesMismatch, check_identity
 from read_side.status import ReadModelStatus
+from write_side.domain.webhook import Name
 from write_side.postgres.connection import Connection, connected
 from write_side.postgres.leader_watch import FAULTS
 from write_side.postgres.pooler import UnexpectedPooler
 from write_side.postgres.statements import statement
 from write_side.store.migrations import newest_version
+from write_side.store.webhook_cursors import Cursors
 
 OPEN_FILES = 4096
 FREE_BYTES = 5 * 1024**3
@@ -26,6 +30,8 @@ REPLICA = 5.0
 """Seconds for a connection to a replica, and for its response."""
 LAG = 1_000
 """Events of lag that a projector has caught up in a moment."""
+FAR_BEHIND = 300.0
+"""Seconds that the deliveries to an endpoint may be behind."""
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _REPLICA = "SELECT pg_is_in_recovery() AS is_standby, position FROM read_model.checkpoint"
 _CHECKPOINT = "SELECT * FROM read_model.checkpoint"
@@ -158,6 +164,41 @@ def check_projectors(status: ReadModelStatus, head: int) -> Iterator[Finding]:
         yield warning("read model", text, "look at load and disk of its PostgreSQL")
     else:
         yield ok("read model", f"{lag:,} events behind the log")
+
+
+async def look_at_webhooks(cursors: Cursors, read_model: Pool) -> list[Finding]:
+    status = await read_webhooks_status(cursors, read_model)
+    names = [one.endpoint.key for one in status.endpoints]
+    unsigned = {name for name in names if not await cursors.secrets(*name)}
+    return list(check_webhooks(status, unsigned))
+
+
+def check_webhooks(status: WebhooksStatus, unsigned: Collection[Name]) -> Iterator[Finding]:
+    """``unsigned``: endpoints without a secret."""
+    on = [one for one in status.endpoints if one.endpoint.off is None]
+    if on and not status.totals.active:
+        text = f"no process delivers, and {len(on)} endpoints are on"
+        yield problem("webhooks", text, "contentlog webhooks")
+    elif on:
+        yield ok("webhooks", f"a process delivers to {len(on)} endpoints")
+    for one in status.endpoints:
+        yield from _check_endpoint(one, is_signed=one.endpoint.key not in unsigned)
+
+
+def _check_endpoint(one: EndpointStatus, *, is_signed: bool) -> Iterator[Finding]:
+    endpoint = one.endpoint
+    name = f"endpoint '{endpoint.name}' of '{endpoint.workspace}'"
+    command = f"{endpoint.name} --workspace {endpoint.workspace}"
+    if endpoint.off is not None:
+        text = f"{name} is switched off: {endpoint.off}"
+        yield warning("webhooks", text, f"contentlog webhook enable {command}")
+    elif not is_signed:
+        text = f"{name} has no secret to sign with, so nothing is delivered to it"
+        yield problem("webhooks", text, f"contentlog webhook rotate {command}")
+    elif one.waiting > FAR_BEHIND:
+        state = "fails" if one.is_failing else "is slow"
+        text = f"{name} is {one.waiting / 60:,.0f} minutes behind: it {state}"
+        yield warning("webhooks", text, f"contentlog webhook deliveries {command}")
 
 
 def embedded(settings: Settings) -> Finding:

@@ -8,7 +8,7 @@ import pytest
 
 from api.webhooks.status import EndpointStatus, WebhooksStatus
 from deploy.doctor.findings import Finding
-from deploy.doctor.webhooks import check_webhooks
+from deploy.doctor.installation import check_webhooks
 from write_side.domain.webhook import Webhook
 from write_side.store.webhook_cursors import Totals
 
