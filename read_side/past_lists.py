@@ -22,7 +22,7 @@ from read_side.queries.comparison import ATTRIBUTES, Selection, selection
 from read_side.queries.finder import PageQuery
 from read_side.queries.lists import Lists, catalogue, is_selected
 from read_side.queries.pages import finder_of
-from read_side.queries.ranks import rank
+from read_side.queries.ranges import rank
 from read_side.queries.request import Boundary, EntryQuery, Filter
 from read_side.refusals import InvalidQuery, TooBroad, TypeNotFound
 from write_side.domain.identity import Scope

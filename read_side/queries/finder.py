@@ -16,7 +16,7 @@ from read_side.queries import ranges
 from read_side.queries.budget import COUNTED, ROWS, Budget
 from read_side.queries.comparison import ATTRIBUTES, Condition
 from read_side.queries.lists import Lists, Streams, everything
-from read_side.queries.ranks import rank
+from read_side.queries.ranges import rank
 from read_side.queries.request import Boundary, SortKey
 from read_side.queries.statements import Checks, Match, Statements
 from read_side.queries.walk import Walk

@@ -1,4 +1,5 @@
-"""Sets of keys as half-open ranges, in order and disjoint (ADR 44)."""
+"""Sets of keys as half-open ranges, in order and disjoint (ADR 44), and the order of entries under
+several sort keys as one text."""
 
 from __future__ import annotations
 
@@ -15,6 +16,9 @@ END = MISSING + b"\0"
 ALL: Ranges = ((b"", END),)
 COMPARABLE: Ranges = ((b"", INCOMPARABLE),)
 EXISTING: Ranges = ((b"", MISSING),)
+# Above and below each hexadecimal digit, so that a key sorts by its beginning first.
+_END, _END_DOWN = "!", "g"
+_DOWN = str.maketrans("0123456789abcdef", "fedcba9876543210")
 
 
 def point(key: bytes) -> Range:
@@ -69,3 +73,18 @@ def of_operator(operator: str, keys: Sequence[bytes]) -> Ranges:
         case "startsWith":
             return beginning_with(key)
     raise AssertionError(operator)
+
+
+def rank(keys: Sequence[bytes], descending: Sequence[bool]) -> str:
+    """Sorts (by code points) as the keys of the entry do, each in its own direction. Values that
+    cannot be compared and missing ones come last in both. ``query_collect.sql`` makes the same
+    ranks."""
+    return "".join(map(_rank, keys, descending))
+
+
+def _rank(key: bytes, descending: bool) -> str:
+    if not descending:
+        return key.hex() + _END
+    if key < INCOMPARABLE:
+        return "0" + key.hex().translate(_DOWN) + _END_DOWN
+    return "1" + key.hex()

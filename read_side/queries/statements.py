@@ -9,8 +9,7 @@ from msgspec import Struct
 
 from read_side.queries.comparison import Condition
 from read_side.queries.lists import Lists, Streams
-from read_side.queries.ranges import Range, Ranges
-from read_side.queries.ranks import rank
+from read_side.queries.ranges import Range, Ranges, rank
 from read_side.queries.request import Boundary, SortKey
 from write_side.domain.identity import Scope
 from write_side.postgres.connection import Connection

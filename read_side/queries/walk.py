@@ -14,8 +14,7 @@ from typing import TypeAlias
 from read_side.queries.budget import Budget
 from read_side.queries.comparison import Condition
 from read_side.queries.lists import Lists
-from read_side.queries.ranges import END, Range, Ranges, intersection, point
-from read_side.queries.ranks import rank
+from read_side.queries.ranges import END, Range, Ranges, intersection, point, rank
 from read_side.queries.request import Boundary, SortKey
 from read_side.queries.statements import LATEST, Candidate, Checks, Match, Statements
 from write_side.domain.keys import INCOMPARABLE

@@ -1,7 +1,7 @@
 -- $1 workspace, $2 environment, $3 combinations, $4 check_lists, $5 firsts, $6 lasts, $7 parts, $8 check_lows, $9 check_highs, $10 sort_lists, $11 sort_keys, $12 sorts, $13 excluded, $14 lists, $15 lows, $16 highs, $17 known, $18 positions, $19 descending, $20 after_rank, $21 below, $22 limit, $23 offset
 -- A page of few entries, of which all are read: those with keys in some ranges, or at some positions. A
 -- rank sorts as the keys of the entry do, each in its own direction; values that cannot be compared and
--- missing ones come last in both (read_side/queries/ranks.py).
+-- missing ones come last in both (read_side/queries/ranges.py).
 WITH candidates AS MATERIALIZED (
     SELECT ''::bytea AS key, found.position, stream.combination
     FROM unnest(:combinations::int[], :lists::uuid[], :lows::bytea[], :highs::bytea[])

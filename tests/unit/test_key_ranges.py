@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 
 from read_side.queries import ranges
-from read_side.queries.ranges import Ranges
-from read_side.queries.ranks import rank
+from read_side.queries.ranges import Ranges, rank
 from read_side.queries.request import ANY_OF, OPERATORS
 from write_side.domain.keys import INCOMPARABLE, MISSING, text_key
 
