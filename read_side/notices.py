@@ -3,14 +3,13 @@ what changed between the two (ADR 38)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from read_side.changes import ChangeRecord
-from write_side.domain.events import STATUSES
 from write_side.domain.identity import Scope
 
 CHANNEL = "contentlog_projected"
@@ -123,8 +122,3 @@ def content_types(scope: Scope) -> Dependency:
 def media_library(workspace: str) -> Dependency:
     """The media files of a workspace."""
     return (workspace,)
-
-
-def statuses_of(status: str | None) -> Sequence[str]:
-    """The given status, or all of them."""
-    return STATUSES if status is None else (status,)

@@ -40,6 +40,7 @@ from read_side.pool import Pool
 from read_side.refusals import EntryNotFound
 from write_side.commands import CreateEntry
 from write_side.dispatch import execute
+from write_side.domain.events import STATUSES
 from write_side.domain.text import minified
 
 FIELDS = "fields must be an object; leave it out for an entry without values"
@@ -129,7 +130,8 @@ async def _list(
         past = asked.entry_query(**wanted, as_of=at)
         return await past_response(call, asked, past, shaped, shown, body)
     page = {"locale": locale, "limit": asked.limit, "offset": asked.offset}
-    dependencies = notices.lists(scope, named["type_slug"], notices.statuses_of(named["status"]))
+    statuses = (named["status"],) if named["status"] else STATUSES
+    dependencies = notices.lists(scope, named["type_slug"], statuses)
     source = ListSource(
         (read.__name__, *named.values(), asked),
         lambda pool: read(pool, scope, **named, **page, as_json=shaped is None),

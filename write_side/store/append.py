@@ -27,10 +27,6 @@ class EntryClaim(Struct, frozen=True):
     language: str
     slug: str
 
-    @property
-    def slug_hash(self) -> bytes:
-        return slug_hash(self.slug)
-
 
 class TypeCheck(Struct, frozen=True):
     """The version of the content type that a command was decided on."""
@@ -170,7 +166,7 @@ def _claim(command: int, claim: EntryClaim) -> tuple[Any, ...]:
         claim.scope.environment,
         claim.content_type_id,
         claim.language,
-        claim.slug_hash,
+        slug_hash(claim.slug),
     )
 
 
