@@ -1,8 +1,8 @@
 """Limits of a document, checked before it is validated.
 
-Strawberry limits tokens, aliases and depth. Its limiters visit a fragment once per spread, so they
-take exponential time for fragments that spread others twice, and they fail on unknown fragments and
-empty selections. ``check_document`` refuses all of these first.
+Strawberry limits tokens and aliases. Its limiter of aliases visits a fragment once per spread, so
+it takes exponential time for fragments that spread others twice, and it fails on unknown fragments
+and empty selections. ``check_document`` refuses all of these first.
 """
 
 from __future__ import annotations
@@ -19,20 +19,19 @@ from graphql import (
     FragmentSpreadNode,
     GraphQLError,
     GraphQLInputType,
+    GraphQLSchema,
     OperationDefinitionNode,
     SelectionNode,
     ValueNode,
     ValuesOfCorrectTypeRule,
     VisitorAction,
     specified_rules,
+    validate,
 )
 from graphql.language import SKIP
-from strawberry.extensions import (
-    MaxAliasesLimiter,
-    MaxTokensLimiter,
-    QueryDepthLimiter,
-    SchemaExtension,
-)
+from strawberry.extensions import MaxAliasesLimiter, MaxTokensLimiter
+from strawberry.schema.validation_rules.maybe_null import MaybeNullValidationRule
+from strawberry.schema.validation_rules.one_of import OneOfInputValidationRule
 
 from api.errors import BadRequest
 from api.graphql.cost import Fragments
@@ -48,6 +47,9 @@ them."""
 SELECTIONS = 5_000
 """Fields and spreads of the operations, with all fragments expanded."""
 DEPTH = 10
+TOO_DEEP = f"The query has more than {DEPTH} levels of fields: send several requests"
+ERRORS = 10
+"""Errors after which validation stops. Each may suggest names, which takes 1 ms."""
 
 
 class FirstErrorRule(ValuesOfCorrectTypeRule):
@@ -73,25 +75,23 @@ class FirstErrorRule(ValuesOfCorrectTypeRule):
         raise self.Found
 
 
-# The limiters' rules are created once, because each limiter creates a class.
-RULES = [
-    *MaxAliasesLimiter(ALIASES).validation_rules,
-    # Strawberry counts the levels below a field.
-    *QueryDepthLimiter(DEPTH - 1).validation_rules,
-]
 VALIDATION = (
     *(FirstErrorRule if rule is ValuesOfCorrectTypeRule else rule for rule in specified_rules),
-    *RULES,
+    # Created once, because the limiter creates a class.
+    *MaxAliasesLimiter(ALIASES).validation_rules,
+    MaybeNullValidationRule,
+    OneOfInputValidationRule,
 )
+LIMITERS = (lambda: MaxTokensLimiter(TOKENS),)
 
 
-class ValidationRules(SchemaExtension):
-    def on_operation(self) -> Iterator[None]:
-        self.execution_context.validation_rules = VALIDATION
-        yield
-
-
-LIMITERS = (lambda: MaxTokensLimiter(TOKENS), ValidationRules)
+def validation_errors(schema: GraphQLSchema, document: DocumentNode) -> list[GraphQLError]:
+    """The first errors of a document, if ``check_document`` allows it."""
+    errors = validate(schema, document, VALIDATION, ERRORS)
+    if len(errors) > ERRORS:
+        more = f"Only the first {ERRORS} errors are listed: correct these and send the query again"
+        errors[ERRORS:] = [GraphQLError(more)]
+    return errors
 
 
 def fragments_of(document: DocumentNode) -> Fragments:
@@ -132,10 +132,15 @@ def check_document(document: DocumentNode) -> None:
             f"The query has more than {SELECTIONS:,} fields with its fragments expanded: "
             "send several requests"
         )
-    repetition = _Repetition(fragments_of(document))
+    nesting, repetition = _Nesting(fragments_of(document)), _Repetition(fragments_of(document))
     for definition in document.definitions:
         # Definitions of types, which execution refuses, select nothing.
         if isinstance(definition, ExecutableDefinitionNode):
+            if (
+                isinstance(definition, OperationDefinitionNode)
+                and nesting.depth(definition) > DEPTH
+            ):
+                raise BadRequest(TOO_DEEP)
             repetition.count([definition])
 
 
@@ -193,6 +198,25 @@ class _Expansion:
         if size is None:
             raise BadRequest(f"Fragment '{name[:100]}' spreads itself: remove that spread")
         return size
+
+
+class _Nesting:
+    """Counts levels of fields; visits each fragment once. Introspection counts as one level."""
+
+    def __init__(self, fragments: Fragments) -> None:
+        self._fragments = fragments
+        self._depths: dict[str, int] = {}
+
+    def depth(self, node: Any) -> int:
+        if isinstance(node, FragmentSpreadNode):
+            name = node.name.value
+            if name not in self._depths:
+                self._depths[name] = self.depth(self._fragments[name])
+            return self._depths[name]
+        if isinstance(node, FieldNode) and node.name.value.startswith("__"):
+            return 1
+        below = node.selection_set.selections if node.selection_set else ()
+        return isinstance(node, FieldNode) + max(map(self.depth, below), default=0)
 
 
 def _selections(definition: Any) -> Iterator[SelectionNode]:

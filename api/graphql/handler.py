@@ -16,6 +16,7 @@ from msgspec import Struct
 from api.context import SERVICE, Call
 from api.errors import BadRequest, RateLimitExceeded, Unauthorized, message_of, status_of
 from api.graphql.context import GraphQLContext, IdempotencyKeys
+from api.graphql.document_limits import TOO_DEEP
 from api.graphql.request import read_body
 from api.graphql.schema import schema
 from api.http.loop_turns import JSON
@@ -33,7 +34,6 @@ PATH = "/graphql"
 _QUOTED_INPUT = re.compile(
     r"(not to include unknown|to include required) (field .*?), found: .*", re.DOTALL
 )
-TOO_DEEP = "The query is nested too deeply"
 # The stylesheet has its fonts in data: URLs.
 _GRAPHIQL = StaticFiles("graphql", "graphiql", policy=("font-src data:",))
 

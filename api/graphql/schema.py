@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import strawberry
-from graphql import GraphQLError, OperationDefinitionNode, get_operation_ast
+from graphql import GraphQLError, GraphQLSchema, OperationDefinitionNode, get_operation_ast
 from strawberry.extensions import SchemaExtension
 from strawberry.schema.config import StrawberryConfig
 from strawberry.types import ExecutionContext
@@ -15,7 +15,12 @@ from strawberry.types import ExecutionContext
 from api.errors import BadRequest
 from api.graphql.context import GraphQLContext
 from api.graphql.cost import CostEstimate
-from api.graphql.document_limits import LIMITERS, check_document, fragments_of
+from api.graphql.document_limits import (
+    LIMITERS,
+    check_document,
+    fragments_of,
+    validation_errors,
+)
 from api.graphql.mutation import Mutation
 from api.graphql.query import Query
 from api.graphql.request import check_literal_variables, read_variables
@@ -43,9 +48,15 @@ class Preparation(SchemaExtension):
 
     async def on_validate(self) -> AsyncIterator[None]:
         async with self._turn(self.execution_context.context.body.size):
+            execution = self.execution_context
+            assert execution.graphql_document is not None
+            # Strawberry has no public name for graphql-core's schema.
+            schema = execution.schema._schema  # noqa: SLF001
+            execution.pre_execution_errors = validation_errors(schema, execution.graphql_document)
+            # Strawberry does not validate again.
             yield
-            if not self.execution_context.pre_execution_errors:
-                self._prepare()
+            if not execution.pre_execution_errors:
+                self._prepare(schema)
 
     async def on_execute(self) -> AsyncIterator[None]:
         """A large document runs alone within its workspace and does not delay other workspaces.
@@ -66,7 +77,7 @@ class Preparation(SchemaExtension):
             finally:
                 context.seconds += time.thread_time() - began
 
-    def _prepare(self) -> None:
+    def _prepare(self, schema: GraphQLSchema) -> None:
         execution = self.execution_context
         document, context = execution.graphql_document, execution.context
         assert document is not None
@@ -76,8 +87,7 @@ class Preparation(SchemaExtension):
         if sent is not None and len(bytes(sent)) > FEW:
             # From here on, the refusal of a mutation is in its payload.
             context.check_operation(operation.operation)
-        # Strawberry has no public name for graphql-core's schema.
-        variables = read_variables(sent, operation, execution.schema._schema)  # noqa: SLF001
+        variables = read_variables(sent, operation, schema)
         check_literal_variables(document, sent, context.service.settings.max_body_bytes)
         context.budget.begin(CostEstimate(operation, fragments_of(document), variables))
         execution.variables = variables

@@ -19,12 +19,14 @@ from api.graphql.document_limits import (
     ALIASES,
     DEFINITIONS,
     DEPTH,
+    ERRORS,
     FIELDS,
-    RULES,
     SELECTIONS,
+    TOO_DEEP,
     VALIDATION,
     check_document,
     fragments_of,
+    validation_errors,
 )
 from api.graphql.schema import schema
 
@@ -58,7 +60,7 @@ def refusal(query: str, **variables: object) -> str:
 def broken_rules(query: str) -> list[str]:
     document = parse(query)
     check_document(document)
-    return [error.message for error in validate(schema._schema, document, RULES)]
+    return [error.message for error in validation_errors(schema._schema, document)]
 
 
 def nested(levels: int) -> str:
@@ -96,8 +98,33 @@ def test_the_cost_of_a_fragment_counts_wherever_it_is_spread() -> None:
 
 
 def test_depth_is_limited() -> None:
-    assert broken_rules(nested(DEPTH)) == []
-    assert "exceeds maximum operation depth" in broken_rules(nested(DEPTH + 1))[0]
+    check_document(parse(nested(DEPTH)))
+    assert refusal(nested(DEPTH + 1)) == TOO_DEEP
+
+
+def test_levels_of_fragments_count_where_they_are_spread() -> None:
+    def spread(levels: int) -> str:
+        inner = nested(levels).replace("{id}", "{...A ... {...A}}", 1)
+        return inner + " fragment A on ContentEntry {id}"
+
+    check_document(parse(spread(DEPTH)))
+    assert refusal(spread(DEPTH + 1)) == TOO_DEEP
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "mutation {" + " ".join(f"a{n}: updateContentEntr{n}" for n in range(ALIASES)) + "}",
+        "{" + " ".join(f"... on ContentEntr {{ x{n} }}" for n in range(ALIASES)) + "}",
+    ],
+)
+def test_validation_stops_after_some_errors(query: str) -> None:
+    found = broken_rules(query)
+    assert len(found) == ERRORS + 1
+    assert "Did you mean" in found[0]
+    assert found[-1] == (
+        "Only the first 10 errors are listed: correct these and send the query again"
+    )
 
 
 def test_aliases_are_limited_wherever_their_fragment_is_spread() -> None:
