@@ -9,7 +9,7 @@ ApiError
 ├── SlowClient              408
 ├── RequestInProgress, NothingToRevert  409
 ├── Gone                    410
-├── FileTooLarge            413
+├── BodyTooLarge, FileTooLarge  413
 ├── UnsupportedMedia        415
 ├── RateLimitExceeded ── CostLimitExceeded, TooManyImports, TooManyStreams  429
 └── NotVisibleYet, Busy, KeysUnavailable, NoTemporarySpace  503
@@ -93,6 +93,16 @@ class Gone(ApiError):
 
     def __init__(self) -> None:
         super().__init__("The feed does not have this position any more: copy everything again")
+
+
+class BodyTooLarge(ApiError):
+    """``limit`` is in bytes."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(
+            f"Request body is too large: the limit is {limit:,} bytes; "
+            "send several smaller requests"
+        )
 
 
 class FileTooLarge(ApiError):
@@ -187,6 +197,7 @@ STATUS: dict[type[Exception], int] = {
     RequestInProgress: 409,
     NothingToRevert: 409,
     Gone: 410,
+    BodyTooLarge: 413,
     FileTooLarge: 413,
     UnsupportedMedia: 415,
     r.Taken: 409,
@@ -211,7 +222,6 @@ STATUS: dict[type[Exception], int] = {
 ROUTER = {
     404: "Not found",
     405: "Method not allowed",
-    413: "Request body is too large",
     417: "Unsupported Expect header: use 100-continue, or leave it out",
     414: f"Request target is too long: the limit is {MAX_TARGET:,} bytes",
     431: f"Request headers are too large: the limit is 128 headers of {MAX_HEADER:,} bytes each, "

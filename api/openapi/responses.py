@@ -130,7 +130,7 @@ REFUSALS: dict[str, Exception] = {
     "slowBody": errors.SlowClient(),
     "slugTaken": r.SlugTaken("hello--world-"),
     "inFlight": errors.RequestInProgress(),
-    "tooLarge": web.HTTPRequestEntityTooLarge(4194304),
+    "tooLarge": errors.BodyTooLarge(4194304),
     "expectation": web.HTTPExpectationFailed(),
     "keyReused": r.CommandKeyReused(),
     "rateLimit": errors.RateLimitExceeded(17),

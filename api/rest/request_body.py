@@ -18,7 +18,7 @@ from contextlib import asynccontextmanager
 from aiohttp import web
 
 from api.context import Call
-from api.errors import BadRequest, SlowClient
+from api.errors import BadRequest, BodyTooLarge, SlowClient
 from api.http.large_bodies import LARGE, after_sending
 from api.http.loop_turns import PACKED
 from write_side.domain.text import without_strings
@@ -48,12 +48,12 @@ async def receive_body(call: Call, most: int | None = None) -> bytes:
     A body that may exceed ``LARGE`` is counted until the response is sent. If too many are in
     memory, it is not received until others are done.
 
-    Raises BadRequest, SlowClient or Busy, and aiohttp's 413 as soon as it is too large.
+    Raises BadRequest, SlowClient or Busy, and BodyTooLarge as soon as it is too large.
     """
     request, settings = call.request, call.service.settings
     limit = min(most or settings.max_body_bytes, settings.max_body_bytes)
     if (request.content_length or 0) > limit:
-        raise web.HTTPRequestEntityTooLarge(limit)
+        raise BodyTooLarge(limit)
     try:
         return await _read(call, limit, _decompressor(request))
     except (web.RequestPayloadError, DamagedBody):
@@ -102,7 +102,7 @@ async def _read(call: Call, limit: int, decompressor: Decompressor | None) -> by
     if decompressor is None and is_small and content.is_eof():
         body = content.read_nowait()
         if len(body) > limit:
-            raise web.HTTPRequestEntityTooLarge(limit)
+            raise BodyTooLarge(limit)
         return body.removeprefix(BOM_UTF8)
     return await _receive(call, limit, decompressor)
 
@@ -121,7 +121,7 @@ async def _receive(call: Call, limit: int, decompressor: Decompressor | None) ->
             else:
                 body += chunk
             if max(received, len(body)) > limit:
-                raise web.HTTPRequestEntityTooLarge(limit)
+                raise BodyTooLarge(limit)
             arrived(len(chunk))
     if decompressor:
         decompressor.end()

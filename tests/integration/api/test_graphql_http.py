@@ -75,7 +75,10 @@ async def test_a_body_that_is_too_large_is_an_error_in_the_response(
     async with serving(database_url, repository, max_body_bytes=2048) as server:
         await server.workspace()
         answer = await server.client().post(b" " * 2049, "/graphql")
-        assert error_of(answer) == (413, "Request body is too large")
+        assert error_of(answer) == (
+            413,
+            "Request body is too large: the limit is 2,048 bytes; send several smaller requests",
+        )
 
 
 async def test_any_origin_may_read(server: Server, client: Client, posts: Given) -> None:
