@@ -36,8 +36,8 @@ AFTER_SENDING: web.RequestKey[list[Callable[[], Awaitable[None]]]] = web.Request
 
 
 class ByteBudget:
-    """The bytes that requests or responses of a process hold. One workspace can use at most half,
-    so the other half is left to others."""
+    """The bytes that requests or responses of a process hold. A workspace may hold half of what the
+    others leave, so something is left for each further workspace."""
 
     def __init__(self, total: int) -> None:
         self._total = total
@@ -50,8 +50,8 @@ class ByteBudget:
 
     def has(self, workspace: str, number: int) -> bool:
         """Whether enough are left."""
-        fits = self._taken[workspace] + number <= self._total // 2
-        return fits and self.taken + number <= self._total
+        own = self._taken[workspace]
+        return own + number <= (self._total - self.taken + own) // 2
 
     def take(self, workspace: str, number: int) -> bool:
         """False if not enough are left."""

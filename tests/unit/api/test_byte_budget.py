@@ -12,17 +12,16 @@ from api.http.large_bodies import ByteBudget
 from tests.unit.api.counter_doubles import settled
 
 
-async def test_a_workspace_can_take_at_most_half() -> None:
+async def test_a_workspace_can_take_half_of_what_the_others_leave() -> None:
     budget = ByteBudget(100)
-    assert [budget.take("acme", 30), budget.take("acme", 30), budget.take("rival", 50)] == [
-        True,
-        False,
-        True,
-    ]
-    assert not budget.take("third", 30)
-    assert budget.taken == 80
-    await budget.give_back("rival", 50)
-    assert budget.take("third", 30)
+    for workspace, share in (("acme", 50), ("rival", 25), ("third", 12), ("fourth", 6)):
+        assert not budget.take(workspace, share + 1)
+        assert budget.take(workspace, 1)
+        assert budget.take(workspace, share - 1)
+        assert not budget.take(workspace, 1)
+    assert budget.taken == 93
+    await budget.give_back("acme", 50)
+    assert budget.take("fourth", 10)
 
 
 async def test_a_waiting_response_takes_returned_bytes() -> None:
@@ -30,11 +29,11 @@ async def test_a_waiting_response_takes_returned_bytes() -> None:
     budget.take("acme", 50)
     waiting = asyncio.create_task(budget.wait_and_take("acme", 20))
     await settled()
-    await budget.wait_and_take("rival", 50)
+    await budget.wait_and_take("rival", 25)
     assert not waiting.done(), "others do not wait for it"
     await budget.give_back("acme", 50)
     await waiting
-    assert budget.taken == 70
+    assert budget.taken == 45
 
 
 async def test_a_response_that_waits_too_long_is_refused(
