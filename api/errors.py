@@ -168,10 +168,10 @@ class Busy(ApiError):
 
 
 class NoTemporarySpace(ApiError):
-    """A large response does not fit on the disk for temporary files."""
+    """A large request or response does not fit on the disk for temporary files."""
 
     def __init__(self, error: OSError) -> None:
-        super().__init__(f"no temporary file for a large response: {error.strerror}")
+        super().__init__(f"no temporary file for a large request or response: {error.strerror}")
 
 
 STATUS: dict[type[Exception], int] = {

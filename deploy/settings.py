@@ -240,8 +240,8 @@ class Settings(
     response_file_bytes: Annotated[
         Bytes,
         Meta(
-            description="The size of the temporary files with large responses of one API process; "
-            "those of one workspace may take half"
+            description="The size of the temporary files of one API process, with large requests "
+            "that arrive and large responses; a workspace may take half of what others leave"
         ),
     ] = 4 * 1024**3
     trusted_proxies: Annotated[

@@ -28,7 +28,7 @@ class FairQueue:
     clients in rotation. A request therefore waits for a few turns of each other client, regardless
     of how many these wait for. A client is a workspace or an address."""
 
-    def __init__(self, at_once: int, waiting: int = WAITING, per_client: int = 1) -> None:
+    def __init__(self, at_once: float, waiting: int = WAITING, per_client: int = 1) -> None:
         self._free = at_once
         self._most = waiting
         self._per_client = per_client
@@ -36,15 +36,15 @@ class FairQueue:
         self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
 
     @asynccontextmanager
-    async def turn(self, client: str) -> AsyncIterator[None]:
-        """Raises Overloaded."""
-        await self.begin(client)
+    async def turn(self, client: str, *, patient: bool = False) -> AsyncIterator[None]:
+        """``patient``: waits for any time. Raises Overloaded."""
+        await self.begin(client, patient=patient)
         try:
             yield
         finally:
             self.end(client)
 
-    async def begin(self, client: str) -> None:
+    async def begin(self, client: str, *, patient: bool = False) -> None:
         """Waits for a turn, which lasts until ``end``. Raises Overloaded."""
         if len(self._waiting.get(client, ())) >= self._most:
             raise Overloaded
@@ -54,7 +54,7 @@ class FairQueue:
         try:
             if not waiting.done():
                 with tracing.span("wait for a turn"):
-                    async with asyncio.timeout(PATIENCE):
+                    async with asyncio.timeout(None if patient else PATIENCE):
                         await waiting
         except BaseException as error:
             self._leave(client, waiting)

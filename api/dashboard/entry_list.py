@@ -12,7 +12,6 @@ from api.dashboard.dashboard_request import DashboardRequest
 from api.dashboard.page_handlers import show
 from api.dashboard.table_pages import ROWS, Paging, one_of, page_number
 from api.export.response import Kind, export_response
-from api.http.file_turns import EXPORTING
 from api.operations.health import STATUS
 from api.rest import parameters
 from read_side import export
@@ -125,12 +124,8 @@ async def export_entries(request: DashboardRequest) -> web.StreamResponse:
     if form.type is None:
         raise web.HTTPNotFound
     await request.service.limits.check_cost(request.known_caller)
-    async with request.request.app[EXPORTING].turn(request.scope.workspace):
-        return await export_response(
-            request,
-            form.filters,
-            cast("Kind", request.request.match_info["kind"]),
-        )
+    kind = cast("Kind", request.request.match_info["kind"])
+    return await export_response(request, form.filters, kind)
 
 
 def stage_of(stages: tuple[Stage, ...], entry: EntrySummary) -> Stage | None:

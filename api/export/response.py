@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import tempfile
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from datetime import UTC, datetime
 from functools import partial
@@ -17,7 +17,10 @@ from aiohttp import web
 from api.context import Call
 from api.export.table import csv_chunks
 from api.export.xlsx_file import write_xlsx
+from api.http.file_turns import EXPORTING, SENDING
+from api.http.large_bodies import LARGE
 from api.http.request_log import log_fault
+from api.http.spool import Spool
 from read_side.export import LIMIT, Export, export
 from read_side.paging import Filters
 from write_side.domain.identity import Scope
@@ -28,41 +31,68 @@ CONTENT_TYPES: dict[Kind, str] = {
     "csv": "text/csv; charset=utf-8",
     "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
 }
-CHUNK = 256 * 1024
 
 
 async def export_response(call: Call, filters: Filters, kind: Kind) -> web.StreamResponse:
     """Sends the newest entries that match the filters; the caller has checked permissions.
 
-    Raises TypeNotFound and ReadModelUnavailable before anything is sent. A later fault aborts the
-    connection, so the client notices that the file is incomplete.
+    Raises TypeNotFound, ReadModelUnavailable, Overloaded, Busy and NoTemporarySpace before anything
+    is sent. A later fault aborts the connection, so the client notices that the file is incomplete.
     """
-    request, limits = call.request, call.service.limits
-    charge = partial(limits.charge_bytes, call.known_caller)
-    wanted = await export(call.service.read_model, call.scope, filters)
-    response = web.StreamResponse(headers=_headers(wanted, call.scope, kind))
-    if request.method == "HEAD":
-        return response
-    if kind == "csv":
-        await _send(request, response, csv_chunks(wanted), charge)
-        return response
-    with tempfile.TemporaryDirectory(prefix="contentlog-export-") as folder:
-        path = Path(folder) / "export.xlsx"
-        began = time.monotonic()
-        is_written = await write_xlsx(wanted, path, lambda: not _is_disconnected(request))
-        limits.charge_seconds(call.known_caller, time.monotonic() - began)
-        if is_written:
-            response.content_length = path.stat().st_size
-            await _send(request, response, _chunks(path), charge)
+    app, workspace = call.request.app, call.scope.workspace
+    async with app[SENDING].turn(workspace):
+        async with app[EXPORTING].turn(workspace):
+            wanted = await export(call.service.read_model, call.scope, filters)
+        response = web.StreamResponse(headers=_headers(wanted, call.scope, kind))
+        if call.request.method == "HEAD":
+            return response
+        if kind == "csv":
+            await _send(call, response, _pages(call, csv_chunks(wanted)))
+        else:
+            await _send_workbook(call, response, wanted)
     return response
 
 
+async def _pages(call: Call, chunks: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+    """Each chunk is made in a turn. Without one, its client reads it from a file."""
+    workspace, is_first = call.scope.workspace, True
+    async with aclosing(chunks):
+        while True:
+            spool = Spool(call.service.large_bodies, workspace)
+            try:
+                # A file that has begun is completed, even if others wait for the same work.
+                async with call.request.app[EXPORTING].turn(workspace, patient=not is_first):
+                    await spool.write(await anext(chunks, b""))
+                if not spool.size:
+                    return
+                is_first = False
+                spool.rewind()
+                while piece := await spool.read(LARGE):
+                    yield piece
+            finally:
+                await spool.close()
+
+
+async def _send_workbook(call: Call, response: web.StreamResponse, wanted: Export) -> None:
+    """A workbook is written in one turn, because its end makes all of it."""
+    limits, workspace = call.service.limits, call.scope.workspace
+    with tempfile.TemporaryDirectory(prefix="contentlog-export-") as folder:
+        path = Path(folder) / "export.xlsx"
+        async with call.request.app[EXPORTING].turn(workspace):
+            began = time.monotonic()
+            is_written = await write_xlsx(wanted, path, lambda: not _is_disconnected(call.request))
+            limits.charge_seconds(call.known_caller, time.monotonic() - began)
+        if is_written:
+            response.content_length = size = path.stat().st_size
+            await call.service.large_bodies.reserve(call.request, workspace, size)
+            await _send(call, response, _chunks(path))
+
+
 async def _send(
-    request: web.Request,
-    response: web.StreamResponse,
-    chunks: AsyncGenerator[bytes, None],
-    charge: Callable[[int], None],
+    call: Call, response: web.StreamResponse, chunks: AsyncGenerator[bytes, None]
 ) -> None:
+    request = call.request
+    charge = partial(call.service.limits.charge_bytes, call.known_caller)
     async with aclosing(chunks):
         first = await anext(chunks)
         try:
@@ -87,7 +117,7 @@ def _is_disconnected(request: web.Request) -> bool:
 
 async def _chunks(path: Path) -> AsyncGenerator[bytes, None]:
     with path.open("rb") as file:
-        while chunk := await asyncio.to_thread(file.read, CHUNK):
+        while chunk := await asyncio.to_thread(file.read, LARGE):
             yield chunk
 
 

@@ -30,9 +30,9 @@ AT_ONCE = 2
 """Bodies that are written to files at a time, each of a different workspace."""
 JSON = "application/json"
 WORKSPACE = web.RequestKey("workspace", str)
-AFTER_SENDING: web.RequestKey[list[Callable[[], Awaitable[None]]]] = web.RequestKey(
-    "after_sending", list
-)
+Release = Callable[[], Awaitable[None]]
+AFTER_HANDLING: web.RequestKey[list[Release]] = web.RequestKey("after_handling", list)
+AFTER_SENDING: web.RequestKey[list[Release]] = web.RequestKey("after_sending", list)
 
 
 class ByteBudget:
@@ -77,7 +77,7 @@ class ByteBudget:
 
 
 class LargeBodies:
-    """``file_bytes``: of the temporary files of a process; a workspace has half of them at most."""
+    """``file_bytes``: of the temporary files of a process, those of requests included."""
 
     def __init__(self, file_bytes: int) -> None:
         self.memory = ByteBudget(MEMORY)
@@ -191,6 +191,13 @@ class LargeResponse(web.Response):
         self.tag = tag
 
 
+async def request_handled(request: web.BaseRequest) -> None:
+    """Releases what only the handler needed. The client may read its response slowly."""
+    if AFTER_HANDLING in request:
+        for release in request.pop(AFTER_HANDLING):
+            await release()
+
+
 async def response_sent(request: web.BaseRequest) -> None:
     """Releases what the response held, even if it was not sent."""
     if AFTER_SENDING in request:
@@ -198,6 +205,11 @@ async def response_sent(request: web.BaseRequest) -> None:
             await release()
 
 
-def after_sending(request: web.BaseRequest, release: Callable[[], Awaitable[None]]) -> None:
+def after_handling(request: web.BaseRequest, release: Release) -> None:
+    """Calls ``release`` once the handler has returned or failed."""
+    request.setdefault(AFTER_HANDLING, []).append(release)
+
+
+def after_sending(request: web.BaseRequest, release: Release) -> None:
     """Calls ``release`` once the response is sent, or sending it has failed."""
     request.setdefault(AFTER_SENDING, []).append(release)

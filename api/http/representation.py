@@ -14,7 +14,7 @@ from aiohttp.typedefs import Handler
 
 from api.context import SERVICE
 from api.http.compression import etag, gzipped
-from api.http.large_bodies import LARGE, LargeResponse
+from api.http.large_bodies import LARGE, LargeResponse, request_handled
 from api.rest.response_cache import ReadResponse
 from api.rest.tokens import POSITION
 
@@ -33,7 +33,10 @@ _QUALITY = re.compile(r"\s*([01](?:\.[0-9]{0,3})?)\s*", re.ASCII)
 @web.middleware
 async def add_representation(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Applies to every response whose body is bytes."""
-    response = await handler(request)
+    try:
+        response = await handler(request)
+    finally:
+        await request_handled(request)
     if not isinstance(response, web.Response):
         return response
     body = response.body

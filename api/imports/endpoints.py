@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from api.context import Call
 from api.errors import BadRequest, Busy, NothingToRevert, TooManyImports, UnsupportedMedia
-from api.http.file_turns import RECEIVING
+from api.http.file_turns import STORING
 from api.imports.form import import_options
 from api.imports.multipart_form import FileForm, FormReader
 from api.imports.result import ImportResult, StoredResult, result_of_report, without_positions
@@ -20,7 +20,6 @@ from api.rest.content import wait_until_readable
 from api.rest.idempotency import HEADER, command_key, digest
 from api.rest.kept_response import json_response
 from api.rest.request_checks import check_edit, with_checks
-from api.rest.tokens import POSITION
 from write_side.domain.identity import PRODUCTION, new_id
 from write_side.domain.refusals import UnknownImport
 from write_side.domain.text import check_text
@@ -87,16 +86,15 @@ def routes() -> list[web.RouteDef]:
 
 
 async def accept(call: Call) -> web.Response:
-    """Responds when the file is stored; an accepted import runs even if this process ends. The body
-    is not read before it has a turn."""
+    """Responds when the file is stored; an accepted import runs even if this process ends."""
     given = call.request.headers.get(HEADER)
     key = None if given is None else command_key(given, call.known_caller.key_id, call.scope)
     if call.request.content_type != "multipart/form-data":
         raise UnsupportedMedia(NOT_A_FORM)
-    async with call.request.app[RECEIVING].turn(call.scope.workspace):
-        form = await FormReader(call, MOST_PARTS).read()
-        if form.is_cut:
-            raise BadRequest(f"The form has more than {MOST_PARTS} parts")
+    form = await FormReader(call, MOST_PARTS).read()
+    if form.is_cut:
+        raise BadRequest(f"The form has more than {MOST_PARTS} parts")
+    async with call.request.app[STORING].turn(call.scope.workspace):
         if key is None:
             return await _accepted(call, form, None)
         with call.service.in_flight.reserve(key):
@@ -104,19 +102,19 @@ async def accept(call: Call) -> web.Response:
 
 
 async def _accepted(call: Call, form: FileForm, key: str | None) -> web.Response:
-    repository = call.service.repository
-    sent = digest(msgspec.msgpack.encode((sorted(form.fields.items()), form.name, form.document)))
+    repository, document = call.service.repository, await form.document()
+    sent = digest(msgspec.msgpack.encode((sorted(form.fields.items()), form.name, document)))
     earlier = key and await jobs.earlier_job(repository, f"import/{key}", sent)
     if earlier:
         return _accepted_response(call, earlier)
     options = import_options(call, form, new_id())
     try:
-        file_type(form.document[:HEAD_BYTES], form.name)
+        file_type(document[:HEAD_BYTES], form.name)
     except FileRefused as refused:
         raise UnsupportedMedia(f"{form.name} {refused}") from None
     check_text(form.name, "The name of the file")
     await repository.content_type(options.request.scope, options.request.content_type_slug)
-    job = NewJob(key and f"import/{key}", sent, form.name, form.document, options)
+    job = NewJob(key and f"import/{key}", sent, form.name, document, options)
     try:
         job_id = await jobs.accept_job(repository, job)
     except jobs.TooManyJobs as refused:

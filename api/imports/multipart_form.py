@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from typing import Any, cast
 
 from aiohttp import BodyPartReader, MultipartReader, web
@@ -12,7 +13,9 @@ from msgspec import Struct
 
 from api.context import Call
 from api.errors import BadRequest, FileTooLarge
-from api.rest.request_body import arrival_deadline
+from api.http.large_bodies import after_handling
+from api.http.spool import Spool
+from api.rest.request_body import arriving
 from write_side.domain.text import unstorable
 from write_side.imports.table import LIMITS
 
@@ -24,6 +27,8 @@ UNREADABLE = (
     "This form cannot be read: send multipart/form-data with its boundary, one file, and UTF-8"
 )
 _MAX_FIELD = 4 * 1024
+_MAX_FIELDS = 1024 * 1024
+"""Characters of all names and values, which are in memory while the rest arrives."""
 _CHUNK = 64 * 1024
 _MALFORMED = (
     web.RequestPayloadError,
@@ -40,8 +45,12 @@ class FileForm(Struct):
 
     fields: dict[str, str]
     name: str = ""
-    document: bytes = b""
+    file: Spool | None = None
     is_cut: bool = False
+
+    async def document(self) -> bytes:
+        """The file. Call this in a turn, because it takes memory."""
+        return await self.file.read() if self.file else b""
 
     def text(self, name: str) -> str:
         return self.fields.get(name, "")
@@ -71,10 +80,12 @@ class FormReader:
     def __init__(self, call: Call, most: int) -> None:
         self._call = call
         self._most = most
+        self._characters = 0
         self.form = FileForm({})
 
     async def read(self) -> FileForm:
-        """Raises BadRequest, SlowClient, FileTooLarge. ``form`` then has what was read so far."""
+        """Raises BadRequest, SlowClient, FileTooLarge, Busy, NoTemporarySpace, Overloaded. ``form``
+        then has what was read so far."""
         if self._call.request.content_type != "multipart/form-data":
             raise BadRequest(UNREADABLE)
         try:
@@ -93,7 +104,7 @@ class FormReader:
         """Called after a field has been read."""
 
     async def _parts(self) -> None:
-        async with arrival_deadline(self._call) as self._arrived:
+        async with arriving(self._call) as self._arrived:
             request = self._call.request
             bounded = _BoundedLines(request.content, self._most * LINES_PER_FIELD)
             reader = MultipartReader(request.headers, cast("StreamReader", bounded))
@@ -113,10 +124,15 @@ class FormReader:
 
     async def _field(self, part: BodyPartReader) -> None:
         """If several fields have the same name, the first one counts."""
-        content = await self._content(part, _MAX_FIELD)
-        if content is None:
-            raise BadRequest(UNREADABLE)
+        content = bytearray()
+        async for chunk in self._chunks(part):
+            content += chunk
+            if len(content) > _MAX_FIELD:
+                raise BadRequest(UNREADABLE)
         name, text = part.name or "", content.decode()
+        self._characters += len(name) + len(text)
+        if self._characters > _MAX_FIELDS:
+            raise BadRequest(UNREADABLE)
         self.form.fields.setdefault(name, text)
         self.check_field(name, text)
 
@@ -124,18 +140,16 @@ class FormReader:
         if self.form.name:
             raise BadRequest(UNREADABLE)
         self.form.name = (part.filename or "")[-MAX_NAME:]
-        document = await self._content(part, LIMITS.upload_bytes)
-        if document is None:
-            raise FileTooLarge(self.form.name, LIMITS.upload_bytes)
-        self.form.document = document
+        file = Spool(self._call.service.large_bodies, self._call.client)
+        after_handling(self._call.request, file.close)
+        async for chunk in self._chunks(part):
+            await file.write(chunk)
+            if file.size > LIMITS.upload_bytes:
+                raise FileTooLarge(self.form.name, LIMITS.upload_bytes)
+        file.rewind()
+        self.form.file = file
 
-    async def _content(self, part: BodyPartReader, limit: int) -> bytes | None:
-        """None as soon as the part exceeds the limit."""
-        chunks: list[bytes] = []
+    async def _chunks(self, part: BodyPartReader) -> AsyncIterator[bytes]:
         while chunk := await part.read_chunk(_CHUNK):
-            chunks.append(chunk)
-            limit -= len(chunk)
-            if limit < 0:
-                return None
+            yield chunk
             self._arrived(len(chunk))
-        return b"".join(chunks)

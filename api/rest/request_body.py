@@ -19,8 +19,10 @@ from aiohttp import web
 
 from api.context import Call
 from api.errors import BadRequest, BodyTooLarge, SlowClient
-from api.http.large_bodies import LARGE, after_sending
+from api.http.file_turns import RECEIVING
+from api.http.large_bodies import LARGE, after_handling
 from api.http.loop_turns import PACKED
+from api.http.spool import Spool
 from write_side.domain.text import without_strings
 
 SLOWEST = 8 * 1024  # bytes per second at which a body must arrive after ``client_timeout``
@@ -45,10 +47,11 @@ async def receive_body(call: Call, most: int | None = None) -> bytes:
     """The body, decompressed; up to ``most`` bytes if that is less than the setting. Its
     Content-Type does not matter, because forms of other sites cannot send the header with the key.
 
-    A body that may exceed ``LARGE`` is counted until the response is sent. If too many are in
-    memory, it is not received until others are done.
+    A body of more than ``LARGE`` is in a temporary file until it is complete. From then on it is
+    counted among those in memory; if there are too many, it waits until others are done.
 
-    Raises BadRequest, SlowClient or Busy, and BodyTooLarge as soon as it is too large.
+    Raises BadRequest, SlowClient, Busy, NoTemporarySpace or Overloaded, and BodyTooLarge as soon as
+    it is too large.
     """
     request, settings = call.request, call.service.settings
     limit = min(most or settings.max_body_bytes, settings.max_body_bytes)
@@ -64,12 +67,24 @@ async def receive_body(call: Call, most: int | None = None) -> bytes:
 
 
 @asynccontextmanager
-async def arrival_deadline(call: Call) -> AsyncIterator[Callable[[int], None]]:
-    """Limits the time to receive a body. A steady client may take longer than ``client_timeout``,
-    but not forever. Yields a function to call with the size of each part that has arrived.
+async def arriving(call: Call) -> AsyncIterator[Callable[[int], None]]:
+    """Limits the number of large bodies of a workspace that arrive, and the time for each. A steady
+    client may take longer than ``client_timeout``, but not forever. Yields a function to call with
+    the size of each part that has arrived.
 
-    Raises SlowClient.
+    Raises Overloaded, SlowClient.
     """
+    length = call.request.content_length
+    if length is not None and length <= LARGE:
+        async with _arrival_deadline(call) as arrived:
+            yield arrived
+        return
+    async with call.request.app[RECEIVING].turn(call.client), _arrival_deadline(call) as arrived:
+        yield arrived
+
+
+@asynccontextmanager
+async def _arrival_deadline(call: Call) -> AsyncIterator[Callable[[int], None]]:
     began, received = asyncio.get_running_loop().time(), 0
     patience = call.service.settings.client_timeout or None
     try:
@@ -108,36 +123,34 @@ async def _read(call: Call, limit: int, decompressor: Decompressor | None) -> by
 
 
 async def _receive(call: Call, limit: int, decompressor: Decompressor | None) -> bytes:
-    body, received, counted = bytearray(), 0, CountedBody(call)
-    if call.request.body_exists:
-        await counted.begin(_most_in_memory(call.request, limit, decompressor))
-    async with arrival_deadline(call) as arrived:
+    spool, body = Spool(call.service.large_bodies, call.client), bytearray()
+    after_handling(call.request, spool.close)
+    async with arriving(call) as arrived:
         while chunk := await call.request.content.readany():
-            received += len(chunk)
-            if decompressor:
-                # A kilobyte may become a megabyte.
-                async with call.service.loop_turns.turn(call.client, PACKED, len(chunk)):
-                    body += decompressor.decompress(chunk, limit + 1 - len(body))
-            else:
-                body += chunk
-            if max(received, len(body)) > limit:
+            await spool.write(chunk)
+            if spool.size > limit:
                 raise BodyTooLarge(limit)
             arrived(len(chunk))
-    if decompressor:
+    spool.rewind()
+    counted = CountedBody(call)
+    await counted.begin(min(limit, spool.size * (MOST_INFLATED if decompressor else 1)))
+    if decompressor is None:
+        body += await spool.read()
+    else:
+        while chunk := await spool.read(LARGE):
+            # A kilobyte may become a megabyte.
+            async with call.service.loop_turns.turn(call.client, PACKED, len(chunk)):
+                body += decompressor.decompress(chunk, limit + 1 - len(body))
+            if len(body) > limit:
+                raise BodyTooLarge(limit)
         decompressor.end()
+    await spool.close()
     await counted.reduce(len(body))
     return bytes(body).removeprefix(BOM_UTF8)
 
 
-def _most_in_memory(request: web.Request, limit: int, decompressor: Decompressor | None) -> int:
-    """The bytes that the body may take in memory."""
-    if request.content_length is None:
-        return limit
-    return min(limit, request.content_length * (MOST_INFLATED if decompressor else 1))
-
-
 class CountedBody:
-    """Counts a body among those in memory, until the response to its request is sent."""
+    """Counts a body among those in memory, until its request was handled."""
 
     def __init__(self, call: Call) -> None:
         self._bodies = call.service.request_bodies
@@ -151,7 +164,7 @@ class CountedBody:
             return
         await self._bodies.wait_and_take(self._client, number)
         self._number = number
-        after_sending(self._request, lambda: self.reduce(0))
+        after_handling(self._request, lambda: self.reduce(0))
 
     async def reduce(self, number: int) -> None:
         """Gives back all but this many bytes."""

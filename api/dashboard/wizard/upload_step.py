@@ -17,7 +17,7 @@ from api.dashboard.wizard.wizard_steps import (
     show_step,
 )
 from api.errors import FileTooLarge
-from api.http.file_turns import RECEIVING
+from api.http.file_turns import STORING
 from api.imports.multipart_form import FileForm, FormReader
 from write_side.domain.identity import BASE_LANGUAGE
 from write_side.domain.locales import check_locale
@@ -41,27 +41,26 @@ async def show_upload(request: DashboardRequest) -> web.StreamResponse:
 
 
 async def receive_upload(request: DashboardRequest) -> web.StreamResponse:
-    """Does not read the body before it has a turn."""
     await check_cost(request)
-    async with request.request.app[RECEIVING].turn(request.scope.workspace):
-        form = await read_file_form(request)
-        form.problem = form.problem or await _problem(request, form)
-        if form.problem:
-            return await _show(request, form, form.status)
-        try:
+    form = await read_file_form(request)
+    form.problem = form.problem or await _problem(request, form)
+    if form.problem:
+        return await _show(request, form, form.status)
+    try:
+        async with request.request.app[STORING].turn(request.scope.workspace):
             upload = await keep_upload(
                 request.repository,
                 request.scope,
                 form.name,
-                form.document,
+                await form.document(),
                 reading_choice(form.fields),
                 charge=partial(charge_worker, request),
             )
-        except FileRefused as refused:
-            form.problem = file_problem(refused)
-            return await _show(request, form, 422)
-        chosen = {"type": form.text("type"), "language": _language(form)}
-        return redirect(request.link("imports", upload.id, "columns", **chosen))
+    except FileRefused as refused:
+        form.problem = file_problem(refused)
+        return await _show(request, form, 422)
+    chosen = {"type": form.text("type"), "language": _language(form)}
+    return redirect(request.link("imports", upload.id, "columns", **chosen))
 
 
 async def _problem(request: DashboardRequest, form: UploadForm) -> str:
@@ -109,7 +108,7 @@ async def read_file_form(request: DashboardRequest) -> UploadForm:
     form = reader.form
     if not form.name:
         problem = _NO_FILE
-    return UploadForm(form.fields, form.name, form.document, problem=problem, status=status)
+    return UploadForm(form.fields, form.name, form.file, problem=problem, status=status)
 
 
 class _CheckedReader(FormReader):

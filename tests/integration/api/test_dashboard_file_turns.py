@@ -8,21 +8,18 @@ from typing import Any
 
 import pytest
 
-from api.dashboard.dashboard_request import DashboardRequest
 from api.dashboard.wizard import preview_step, upload_step, wizard_steps
-from api.dashboard.wizard.upload_step import UploadForm, read_file_form
 from api.http.file_turns import PER_WORKSPACE
-from tests.integration.api.dashboard import HERE, Browser, signed_in
+from tests.integration.api.dashboard import Browser, signed_in
 from tests.integration.api.server import Server
 from tests.integration.api.wizard import Wizard, csv
 from tests.integration.projector.sample_log import Given
 from tests.integration.write_side.append_locks import until_true
 from write_side.domain.refusals import StaleDecision
-from write_side.imports.uploads import find_upload
+from write_side.imports.uploads import find_upload, keep_upload
 
 FILE = csv("Title,Body", "A title,A text")
 BUSY = "Too many requests are waiting for the same work"
-_HEAD = b'--b\r\nContent-Disposition: form-data; name="%s"%s\r\n\r\n'
 
 
 @pytest.fixture
@@ -33,41 +30,24 @@ async def browser(server: Server, acme: Given) -> AsyncIterator[Browser]:
         yield browser
 
 
-async def _slowly(token: str, goes_on: asyncio.Event) -> AsyncIterator[bytes]:
-    """A form of which the file comes when it goes on."""
-    for name, value in (("csrf", token), ("type", "posts"), ("language", "en-US")):
-        yield _HEAD % (name.encode(), b"") + value.encode() + b"\r\n"
-    yield _HEAD % (b"file", b'; filename="posts.csv"')
-    await goes_on.wait()
-    yield FILE + b"\r\n--b--\r\n"
-
-
-async def test_files_are_received_in_turns(
-    browser: Browser, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_files_are_stored_in_turns(browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("write_side.fair_queue.PATIENCE", 0.1)
-    token, goes_on = await browser.token(), asyncio.Event()
-    headers = {**HERE, "Content-Type": "multipart/form-data; boundary=b"}
-    inside = 0
+    goes_on, inside = asyncio.Event(), 0
 
-    async def counted(request: DashboardRequest) -> UploadForm:
+    async def slow(*args: Any, **options: Any) -> Any:
         nonlocal inside
         inside += 1
-        return await read_file_form(request)
+        await goes_on.wait()
+        return await keep_upload(*args, **options)
 
-    monkeypatch.setattr(upload_step, "read_file_form", counted)
-
-    async def sent() -> int:
-        body = _slowly(token, goes_on)
-        return (await browser.ask("POST", "/dashboard/imports", data=body, headers=headers)).status
-
-    slow = [asyncio.create_task(sent()) for _ in range(PER_WORKSPACE)]
+    monkeypatch.setattr(upload_step, "keep_upload", slow)
+    sent = [asyncio.create_task(Wizard(browser).send(FILE)) for _ in range(PER_WORKSPACE)]
     await until_true(lambda: inside == PER_WORKSPACE)
     refused = await Wizard(browser).send(FILE)
     assert (refused.status, refused.headers["Retry-After"]) == (503, "1")
     assert (BUSY in refused.text, inside) == (True, PER_WORKSPACE)
     goes_on.set()
-    assert await asyncio.gather(*slow) == [303, 303]
+    assert [answer.status for answer in await asyncio.gather(*sent)] == [303, 303]
     assert (await Wizard(browser).send(FILE)).status == 303
 
 

@@ -152,14 +152,16 @@ async def test_bodies_in_memory_are_limited_and_the_rest_goes_to_files(
 async def test_a_full_disk_is_503_and_one_line(
     server: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def full(_size: int = 0) -> None:
+    def full(**_options: Any) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr("tempfile.TemporaryFile", full)
-    refused = await server.client().get(OF_TYPE)
-    assert (refused.status, refused.headers["Retry-After"]) == (503, "1")
+    large = {"contentTypeSlug": "posts", "title": "T", "fields": {"body": "x" * 100_000}}
+    for refused in (await server.client().get(OF_TYPE), await server.client().post(large)):
+        assert (refused.status, refused.headers["Retry-After"]) == (503, "1")
     logged = capsys.readouterr().out
-    assert "no temporary file for a large response: No space left on device" in logged
+    full_disk = "no temporary file for a large request or response: No space left on device"
+    assert logged.count(full_disk) == 2
     assert "Traceback" not in logged
     monkeypatch.undo()
     assert (await server.client().get(OF_TYPE)).status == 200

@@ -11,6 +11,8 @@ import pytest
 from msgspec import json
 
 from api.http import large_bodies
+from api.http.file_turns import RECEIVED_OF_WORKSPACE
+from api.rest.request_body import Decompressor
 from tests.integration.api.server import Server, serving
 from tests.integration.api.test_connections import Streams, connected
 from tests.integration.live_projector import until
@@ -35,10 +37,10 @@ def body(title: str, size: int = SIZE) -> bytes:
     return short + b" " * (size - len(short))
 
 
-def head(length: int, headers: str = "") -> bytes:
+def head(length: int) -> bytes:
     key = "Authorization: Bearer secret-of-acme\r\n"
     length_of = f"Content-Length: {length}\r\n"
-    return f"POST /v1/content HTTP/1.1\r\nHost: x\r\n{key}{headers}{length_of}\r\n".encode()
+    return f"POST /v1/content HTTP/1.1\r\nHost: x\r\n{key}{length_of}\r\n".encode()
 
 
 async def status(streams: Streams) -> int:
@@ -55,41 +57,71 @@ async def taken(server: Server, number: int) -> None:
     await until(is_taken)
 
 
-async def test_a_workspace_with_its_full_share_does_not_delay_another(server: Server) -> None:
-    bodies = server.service.request_bodies
+async def test_a_body_takes_memory_once_it_is_complete(server: Server) -> None:
+    bodies, files = server.service.request_bodies, server.service.large_bodies.files
+
+    async def have_arrived() -> bool:
+        return files.taken == 6 * (SIZE - 1)
+
     async with AsyncExitStack() as stack:
         sending = [await stack.enter_async_context(connected(server)) for _ in range(6)]
         for number, (_, writer) in enumerate(sending):
             writer.write(head(SIZE) + body(f"T{number}")[:-1])
-        await taken(server, 4 * SIZE)
-        assert (await server.client().post(body("Small", 1_000))).status == 200
-        assert (await server.client("secret-of-rival").post(body("Rival"))).status == 200
-        assert bodies.taken <= SHARE, "two wait"
+        await until(have_arrived)
+        assert bodies.taken == 0
         for _, writer in sending:
             writer.write(b" ")
         assert [await status(streams) for streams in sending] == [200] * 6
     await taken(server, 0)
+    assert files.taken == 0
 
 
-async def test_a_request_that_waits_too_long_is_503_with_retry_after(
+async def test_bodies_of_a_workspace_arrive_some_at_a_time(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("write_side.fair_queue.PATIENCE", 0.05)
+    files = server.service.large_bodies.files
+
+    async def have_arrived() -> bool:
+        return files.taken == RECEIVED_OF_WORKSPACE * (SIZE - 1)
+
+    async with AsyncExitStack() as stack:
+        for _ in range(RECEIVED_OF_WORKSPACE):
+            _, writer = await stack.enter_async_context(connected(server))
+            writer.write(head(SIZE) + body("T")[:-1])
+        await until(have_arrived)
+        refused = await server.client().post(body("One more"))
+        assert (refused.status, refused.headers["Retry-After"]) == (503, "1")
+        assert (await server.client().post(body("Small", 1_000))).status == 200
+        assert (await server.client("secret-of-rival").post(body("Rival"))).status == 200
+
+
+async def test_a_workspace_with_its_full_share_does_not_delay_another(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(large_bodies, "PATIENCE", 0.05)
-    async with AsyncExitStack() as stack:
-        for _ in range(4):
-            _, writer = await stack.enter_async_context(connected(server))
-            writer.write(head(SIZE) + b" ")
-        await taken(server, 4 * SIZE)
-        refused = await server.client().post(body("Fifth"))
-        assert (refused.status, refused.headers["Retry-After"]) == (503, "1")
-    await taken(server, 0)
+    bodies = server.service.request_bodies
+    assert bodies.take("acme", SHARE)
+    assert not bodies.take("acme", 1)
+    refused = await server.client().post(body("Acme"))
+    assert (refused.status, refused.headers["Retry-After"]) == (503, "1")
+    assert (await server.client().post(body("Small", 1_000))).status == 200
+    assert (await server.client("secret-of-rival").post(body("Rival"))).status == 200
+    await bodies.give_back("acme", SHARE)
+    assert (await server.client().post(body("Acme"))).status == 200
 
 
-async def test_a_compressed_body_is_counted_by_its_possible_size(server: Server) -> None:
-    packed = gzip.compress(body("Packed"))
-    async with connected(server) as streams:
-        streams[1].write(head(len(packed), "Content-Encoding: gzip\r\n") + packed[:-1])
-        await taken(server, LARGEST)
-        streams[1].write(packed[-1:])
-        assert await status(streams) == 200
+async def test_a_compressed_body_is_counted_by_its_possible_size(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, decompress = [], Decompressor.decompress
+
+    def observed(decompressor: Decompressor, data: bytes, limit: int) -> bytes:
+        found.append(server.service.request_bodies.taken)
+        return decompress(decompressor, data, limit)
+
+    monkeypatch.setattr(Decompressor, "decompress", observed)
+    headers = {"Content-Encoding": "gzip"}
+    answer = await server.client().post(gzip.compress(body("Packed")), headers=headers)
+    assert (answer.status, found) == (200, [LARGEST])
     await taken(server, 0)

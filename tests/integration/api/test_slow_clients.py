@@ -1,0 +1,141 @@
+"""Clients of some workspaces that send or read slowly do not keep other workspaces waiting."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.integration.api.dashboard import Browser, signed_in
+from tests.integration.api.import_requests import accepted
+from tests.integration.api.server import Server, serving
+from tests.integration.api.wizard import Wizard, csv
+from tests.integration.live_projector import until
+from tests.integration.projector.sample_log import BODY, raws
+from write_side.repository import Repository
+
+MB = 1024**2
+SLOW = [f"slow-{number}" for number in range(4)]
+PER_WORKSPACE = 4
+"""More slow clients than there were turns for one workspace."""
+RIVAL = "secret-of-rival"
+FILE = csv("Title,Body", "A title,A text")
+ARRIVED = 300_000
+"""Bytes of each body that is not complete."""
+FORM = "Content-Type: multipart/form-data; boundary=b"
+_PART = b'--b\r\nContent-Disposition: form-data; name="%s"%s\r\n\r\n'
+_FILE = _PART % (b"file", b'; filename="posts.csv"')
+
+
+@pytest.fixture
+async def server(
+    database_url: str, repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Server]:
+    """Each workspace has an entry that is larger than the buffers of a connection. Those who wait
+    are refused soon."""
+    monkeypatch.setattr("write_side.fair_queue.PATIENCE", 2.0)
+    monkeypatch.setattr("api.http.large_bodies.PATIENCE", 2.0)
+    async with serving(database_url, repository) as server:
+        text = os.urandom(MB // 2).hex()
+        for slug in (*SLOW, "rival"):
+            given = await server.workspace(slug)
+            await given.content_type(BODY)
+            await given.entry("one", status="published", fields=raws(body=text))
+        await server.caught_up()
+        yield server
+
+
+async def session(stack: AsyncExitStack, server: Server, workspace: str) -> Browser:
+    return await stack.enter_async_context(signed_in(server, f"secret-of-{workspace}"))
+
+
+def cookie(browser: Browser) -> str:
+    pairs = "; ".join(f"{one.key}={one.value}" for one in browser.session.cookie_jar)
+    return f"Cookie: {pairs}\r\nSec-Fetch-Site: same-origin"
+
+
+async def slow_client(server: Server, stack: AsyncExitStack, sent: bytes) -> None:
+    """A client that sends this, and then neither sends nor reads."""
+    where = urlsplit(server.origin)
+    client = stack.enter_context(socket.socket())
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    client.connect((where.hostname, where.port))
+    client.setblocking(False)
+    await asyncio.get_running_loop().sock_sendall(client, sent)
+
+
+def head(method: str, path: str, *headers: str) -> bytes:
+    return "\r\n".join((f"{method} {path} HTTP/1.1", "Host: x", *headers, "", "")).encode()
+
+
+async def beginning(server: Server, stack: AsyncExitStack, path: str, workspace: str) -> bytes:
+    """The beginning of a large request."""
+    key, length = f"Authorization: Bearer secret-of-{workspace}", f"Content-Length: {4 * MB}"
+    if path == "/v1/content":
+        return head("POST", path, key, length) + b"x" * ARRIVED
+    if path == "/v1/imports":
+        return head("POST", path, key, length, FORM) + _FILE + b"x" * ARRIVED
+    browser = await session(stack, server, workspace)
+    token = _PART % (b"csrf", b"") + (await browser.token()).encode() + b"\r\n"
+    return head("POST", path, cookie(browser), length, FORM) + token + _FILE + b"x" * ARRIVED
+
+
+@pytest.mark.parametrize("path", ["/v1/content", "/v1/imports", "/dashboard/imports"])
+async def test_slow_senders_do_not_delay_other_workspaces(path: str, server: Server) -> None:
+    files = server.service.large_bodies.files
+
+    async def all_have_begun() -> bool:
+        return files.taken > len(SLOW) * PER_WORKSPACE * ARRIVED // 2
+
+    async def nothing_is_held() -> bool:
+        return files.taken == 0
+
+    async with AsyncExitStack() as stack:
+        for workspace in SLOW:
+            sent = await beginning(server, stack, path, workspace)
+            for _ in range(PER_WORKSPACE):
+                await slow_client(server, stack, sent)
+        await until(all_have_begun)
+        client = server.client(RIVAL)
+        large = {"contentTypeSlug": "posts", "title": "T", "fields": {"body": "x" * ARRIVED}}
+        assert (await client.post(large)).status == 200
+        await accepted(client, FILE)
+        browser = await session(stack, server, "rival")
+        assert (await Wizard(browser).send(FILE)).status == 303
+    await until(nothing_is_held)
+
+
+@pytest.mark.parametrize("kind", ["csv", "xlsx"])
+async def test_slow_readers_of_exports_do_not_delay_other_workspaces(
+    kind: str, server: Server, small_buffers: None
+) -> None:
+    path = f"/dashboard/entries/export.{kind}?type=posts"
+    async with AsyncExitStack() as stack:
+        for workspace in SLOW:
+            slow = await session(stack, server, workspace)
+            for _ in range(PER_WORKSPACE):
+                await slow_client(server, stack, head("GET", path, cookie(slow)))
+        browser = await session(stack, server, "rival")
+        answer = await browser.session.get(path)
+        assert (answer.status, len(await answer.read()) > MB // 2) == (200, True)
+
+
+async def test_slow_readers_of_responses_to_large_requests_do_not_delay_other_workspaces(
+    server: Server, small_buffers: None
+) -> None:
+    body = b'{"contentTypeSlug": "posts", "title": "T %d", "fields": {"body": "%s"}}'
+    async with AsyncExitStack() as stack:
+        for workspace in SLOW:
+            key = f"Authorization: Bearer secret-of-{workspace}"
+            for number in range(PER_WORKSPACE):
+                sent = body % (number, b"x" * MB * 2)
+                length = f"Content-Length: {len(sent)}"
+                whole = head("POST", "/v1/content", key, length) + sent
+                await slow_client(server, stack, whole)
+        answer = await server.client(RIVAL).post(body % (0, b"x" * (MB // 2)))
+        assert answer.status == 200
