@@ -14,7 +14,8 @@ from api.settings import ApiSettings
 from read_side.change_tail import ChangeTail
 
 SHARE = 0.5
-"""The share of the connections that streams may take; the rest is for requests."""
+"""The share of the connections that streams may take; the rest is for requests. A workspace may
+have half of what the others leave."""
 
 
 class OpenStream(Protocol):
@@ -58,9 +59,10 @@ class OpenStreams:
     def _check(self, caller: Caller) -> None:
         if self._of_key[caller.key_id] >= self._most_of_key:
             raise TooManyStreams("key", self._most_of_key)
-        if self._of_workspace[caller.workspace] >= self._most_of_workspace:
+        own = self._of_workspace[caller.workspace]
+        if own >= self._most_of_workspace:
             raise TooManyStreams("workspace", self._most_of_workspace)
-        if self._is_closed or len(self._streams) >= self._most:
+        if self._is_closed or own >= (self._most - len(self._streams) + own) // 2:
             raise Busy("Too many streams are open at the moment")
 
     def _count(self, caller: Caller, number: int) -> None:

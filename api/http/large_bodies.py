@@ -13,12 +13,14 @@ import tempfile
 import zlib
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import BinaryIO, cast
 
 from aiohttp import web
 from aiohttp.payload import BytesIOPayload, IOBasePayload, Payload
 
 from api.errors import Busy, NoTemporarySpace
+from api.http.open_connections import most_connections
 from write_side.fair_queue import FairQueue
 
 LARGE = 64 * 1024
@@ -28,6 +30,8 @@ PATIENCE = 20.0
 """Seconds to wait for bytes to come back."""
 AT_ONCE = 2
 """Bodies that are written to files at a time, each of a different workspace."""
+SHARE = 0.25
+"""The share of the connections on which such bodies may be sent at a time."""
 JSON = "application/json"
 WORKSPACE = web.RequestKey("workspace", str)
 Release = Callable[[], Awaitable[None]]
@@ -82,6 +86,7 @@ class LargeBodies:
     def __init__(self, file_bytes: int) -> None:
         self.memory = ByteBudget(MEMORY)
         self.files = ByteBudget(file_bytes)
+        self._connections = ByteBudget(int(most_connections() * SHARE))
         self.turns = FairQueue(AT_ONCE)
 
     async def held(
@@ -106,16 +111,26 @@ class LargeBodies:
 
     def hold(self, request: web.BaseRequest, workspace: str, number: int) -> bool:
         """Counts bytes of memory until the response is sent; False if not enough are left."""
-        if not self.memory.take(workspace, number):
+        if not self.has_room(workspace, number):
             return False
-        after_sending(request, lambda: self.memory.give_back(workspace, number))
+        for budget, taken in ((self.memory, number), (self._connections, 1)):
+            budget.take(workspace, taken)
+            after_sending(request, partial(budget.give_back, workspace, taken))
         return True
+
+    def has_room(self, workspace: str, number: int) -> bool:
+        """Whether ``hold`` would succeed."""
+        return self.memory.has(workspace, number) and self._connections.has(workspace, 1)
 
     async def file(self, request: web.BaseRequest, workspace: str, size: int) -> BodyFile:
         """A file for about this many bytes, which are counted until it is sent.
 
         Raises Busy, NoTemporarySpace.
         """
+        # Those who wait would hold connections, too.
+        if not self._connections.take(workspace, 1):
+            raise Busy("Too many large responses are being sent")
+        after_sending(request, partial(self._connections.give_back, workspace, 1))
         await self.reserve(request, workspace, size)
         file = BodyFile()
         after_sending(request, file.close)
@@ -124,7 +139,7 @@ class LargeBodies:
     async def reserve(self, request: web.BaseRequest, workspace: str, size: int) -> None:
         """Counts bytes of files until the response is sent. Raises Busy."""
         await self.files.wait_and_take(workspace, size)
-        after_sending(request, lambda: self.files.give_back(workspace, size))
+        after_sending(request, partial(self.files.give_back, workspace, size))
 
 
 class BodyFile:

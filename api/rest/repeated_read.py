@@ -55,7 +55,7 @@ class RepeatedReads:
         if kept is None or ready is None:
             return None
         size, bodies = len(ready.body), service.large_bodies
-        if size > LARGE and not bodies.memory.has(caller.workspace, size):
+        if size > LARGE and not bodies.has_room(caller.workspace, size):
             return None
         status = service.limits.count_now(request, caller)
         if status is None:

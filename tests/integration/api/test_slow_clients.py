@@ -25,6 +25,7 @@ PER_WORKSPACE = 4
 """More slow clients than there were turns for one workspace."""
 RIVAL = "secret-of-rival"
 FILE = csv("Title,Body", "A title,A text")
+CONNECTIONS = 40
 ARRIVED = 300_000
 """Bytes of each body that is not complete."""
 FORM = "Content-Type: multipart/form-data; boundary=b"
@@ -59,14 +60,15 @@ def cookie(browser: Browser) -> str:
     return f"Cookie: {pairs}\r\nSec-Fetch-Site: same-origin"
 
 
-async def slow_client(server: Server, stack: AsyncExitStack, sent: bytes) -> None:
-    """A client that sends this, and then neither sends nor reads."""
+async def slow_client(server: Server, stack: AsyncExitStack, sent: bytes) -> socket.socket:
+    """A client that sends this, and then neither sends nor reads by itself."""
     where = urlsplit(server.origin)
     client = stack.enter_context(socket.socket())
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     client.connect((where.hostname, where.port))
     client.setblocking(False)
     await asyncio.get_running_loop().sock_sendall(client, sent)
+    return client
 
 
 def head(method: str, path: str, *headers: str) -> bytes:
@@ -139,3 +141,26 @@ async def test_slow_readers_of_responses_to_large_requests_do_not_delay_other_wo
                 await slow_client(server, stack, whole)
         answer = await server.client(RIVAL).post(body % (0, b"x" * (MB // 2)))
         assert answer.status == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "accept"),
+    [("/v1/content/posts", "application/json"), ("/v1/changes", "text/event-stream")],
+    ids=["lists", "streams"],
+)
+async def test_a_workspace_cannot_take_all_connections(
+    path: str, accept: str, server: Server, small_buffers: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.http.open_connections.MOST", CONNECTIONS)
+    async with AsyncExitStack() as stack:
+        few = await stack.enter_async_context(serving(server.url, server.repository))
+        key = "Authorization: Bearer secret-of-slow-0"
+        sent = head("GET", path, key, f"Accept: {accept}")
+        clients = [await slow_client(few, stack, sent) for _ in range(CONNECTIONS)]
+        receive = asyncio.get_running_loop().sock_recv
+        answers = [(await receive(client, 12))[-3:] for client in clients]
+        assert set(answers) == {b"200", b"503"}
+        async with few.session.get(
+            path, headers={"Authorization": f"Bearer {RIVAL}", "Accept": accept}
+        ) as response:
+            assert response.status == 200
