@@ -75,13 +75,20 @@ class ForgedRequest(ApiError):
 
 
 class SlowClient(ApiError):
-    def __init__(self) -> None:
-        super().__init__("The request body did not arrive in time")
+    """``seconds``: that any body has. ``rate``: bytes for each further second."""
+
+    def __init__(self, seconds: float, rate: int) -> None:
+        super().__init__(
+            f"The request body did not arrive within {seconds:g} seconds and one more for each "
+            f"{rate:,} bytes: send it faster, or in smaller requests"
+        )
 
 
 class RequestInProgress(ApiError):
     def __init__(self) -> None:
-        super().__init__("A request with this Idempotency-Key is still in progress")
+        super().__init__(
+            "A request with this Idempotency-Key is still in progress: retry when it is done"
+        )
 
 
 class NothingToRevert(ApiError):

@@ -93,7 +93,10 @@ async def accept(call: Call) -> web.Response:
         raise UnsupportedMedia(NOT_A_FORM)
     form = await FormReader(call, MOST_PARTS).read()
     if form.is_cut:
-        raise BadRequest(f"The form has more than {MOST_PARTS} parts")
+        raise BadRequest(
+            f"The form has more than {MOST_PARTS} parts: leave out map[COLUMN] of columns whose "
+            "heading matches"
+        )
     async with call.request.app[STORING].turn(call.scope.workspace):
         if key is None:
             return await _accepted(call, form, None)

@@ -26,7 +26,7 @@ from api.rest.idempotency import command_key
 from api.rest.include_paths import parse_include
 from api.rest.includes import too_many_included
 from api.rest.list_query import Cursors
-from api.rest.request_body import DAMAGED, NOT_OURS
+from api.rest.request_body import DAMAGED, NOT_OURS, SLOWEST
 from api.rest.request_checks import BEYOND_THE_LOG, UNKNOWN_POSITION
 from api.rest.selection import parse_select
 from read_side.past_lists import TOO_FAR
@@ -127,7 +127,7 @@ REFUSALS: dict[str, Exception] = {
     "tooManyImports": errors.TooManyImports(MOST_OF_WORKSPACE),
     "nothing": web.HTTPNotFound(),
     "method": web.HTTPMethodNotAllowed("DELETE", ("GET", "HEAD", "POST")),
-    "slowBody": errors.SlowClient(),
+    "slowBody": errors.SlowClient(30, SLOWEST),
     "slugTaken": r.SlugTaken("hello--world-"),
     "inFlight": errors.RequestInProgress(),
     "tooLarge": errors.BodyTooLarge(4194304),

@@ -98,7 +98,7 @@ async def _arrival_deadline(call: Call) -> AsyncIterator[Callable[[int], None]]:
 
             yield arrived
     except TimeoutError:
-        raise SlowClient from None
+        raise SlowClient(patience or 0, SLOWEST) from None
 
 
 def _decompressor(request: web.Request) -> Decompressor | None:

@@ -224,7 +224,13 @@ class TestSlowClients:
                 streams[1].write(b"1\r\n \r\n")
                 await asyncio.sleep(0.01)
             status, _, body = await answered(streams, b"")
-            assert (status, list(body)) == (408, ["error"])
+            assert (status, body) == (
+                408,
+                {
+                    "error": "The request body did not arrive within 0.3 seconds and one more for "
+                    "each 8,192 bytes: send it faster, or in smaller requests"
+                },
+            )
 
     async def test_a_client_that_does_not_read_is_disconnected(
         self, impatient: Server, logged: Logged

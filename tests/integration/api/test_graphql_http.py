@@ -213,7 +213,8 @@ async def test_a_second_request_with_the_key_is_refused_while_the_first_is_in_pr
     second = (await asked(client, NEW, title="A", headers=again)).body["data"]
     assert second["createContentEntry"] == {
         "success": False,
-        "message": "A request with this Idempotency-Key is still in progress",
+        "message": "A request with this Idempotency-Key is still in progress: "
+        "retry when it is done",
         "entry": None,
     }
     go.set()
