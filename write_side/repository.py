@@ -58,9 +58,11 @@ from write_side.store.append import Appended
 from write_side.store.mapper import EventMapper, RecordedEvent
 from write_side.store.recorder import Recorder
 from write_side.store.streams import StreamSlice, slice_pages
-from write_side.waiting import in_slices
+from write_side.waiting import chunks, in_slices
 
 CACHED_TYPES = 10_000
+LOOKED_UP = 5_000
+"""Ids or slugs that one statement looks up. Encoding more would delay other tasks."""
 _TYPES_OF_ENTRIES = statement("write_side", "types_of_entries")
 _ENTRIES_BY_SLUG = statement("write_side", "entries_by_slug")
 _ENTRIES_BY_SLUG_IN_ANY_LANGUAGE = statement("write_side", "entries_by_slug_in_any_language")
@@ -240,34 +242,42 @@ class Repository:
 
     async def known_media(self, workspace: str, media_ids: Iterable[str]) -> set[str]:
         """The ids among these that are files of the library."""
-        wanted = {media_stream(workspace, media_id): media_id for media_id in media_ids}
-        streams = await self.recorder.select_streams(wanted)
-        return {
-            wanted[stream]
-            for stream, events in streams.items()
-            if not events[-1].topic.startswith("media.removed.")
-        }
+        known: set[str] = set()
+        for some in chunks(media_ids, LOOKED_UP):
+            wanted = {media_stream(workspace, media_id): media_id for media_id in some}
+            streams = await self.recorder.select_streams(wanted)
+            known.update(
+                wanted[stream]
+                for stream, events in streams.items()
+                if not events[-1].topic.startswith("media.removed.")
+            )
+        return known
 
     async def types_of_entries(self, scope: Scope, entry_ids: Iterable[str]) -> dict[str, str]:
         """Entry id → slug of its type, for the ids of existing entries."""
-        ids = [entry_id for entry_id in entry_ids if is_id(entry_id)]
-        rows = await self.recorder.fetch(_TYPES_OF_ENTRIES, scope.workspace, scope.environment, ids)
-        return {row["id"]: row["slug"] for row in rows}
+        place = (scope.workspace, scope.environment)
+        types: dict[str, str] = {}
+        for ids in chunks(filter(is_id, entry_ids), LOOKED_UP):
+            rows = await self.recorder.fetch(_TYPES_OF_ENTRIES, *place, ids)
+            types.update((row["id"], row["slug"]) for row in rows)
+        return types
 
     async def entries_by_slug(
         self, scope: Scope, types: Sequence[str], language: str | None, slugs: Iterable[str]
     ) -> dict[str, list[tuple[str, str]]]:
         """Slug → (entry id, slug of its type) of the entries with this slug. No types means any
         type, no language any language."""
-        hashes = {slug_hash(slug): slug async for slug in in_slices(slugs)}
-        among = (scope.workspace, scope.environment, list(types), list(hashes))
-        if language is None:
-            rows = await self.recorder.fetch(_ENTRIES_BY_SLUG_IN_ANY_LANGUAGE, *among)
-        else:
-            rows = await self.recorder.fetch(_ENTRIES_BY_SLUG, *among, language)
+        place = (scope.workspace, scope.environment, list(types))
         found: dict[str, list[tuple[str, str]]] = {}
-        for row in rows:
-            found.setdefault(hashes[row["slug_hash"]], []).append((row["id"], row["slug"]))
+        for some in chunks(slugs, LOOKED_UP):
+            hashes = {slug_hash(slug): slug async for slug in in_slices(some)}
+            among = (*place, list(hashes))
+            if language is None:
+                rows = await self.recorder.fetch(_ENTRIES_BY_SLUG_IN_ANY_LANGUAGE, *among)
+            else:
+                rows = await self.recorder.fetch(_ENTRIES_BY_SLUG, *among, language)
+            for row in rows:
+                found.setdefault(hashes[row["slug_hash"]], []).append((row["id"], row["slug"]))
         return found
 
     async def find_import(self, import_id: str) -> tuple[ImportRecorded, Appended] | None:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Iterable
-from typing import TypeVar
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from itertools import islice
+from typing import ParamSpec, TypeVar
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 SLICE = 0.005
 """Seconds that other tasks wait at most, in addition to the work on one item."""
+PARTS = 1_000
+"""Parts of one item, such as references, up to which the work on it takes a few milliseconds."""
 
 
 async def wait_until_set(event: asyncio.Event, seconds: float) -> bool:
@@ -40,3 +44,19 @@ async def in_slices(items: Iterable[T]) -> AsyncIterator[T]:
             await asyncio.sleep(0)
             until = time.perf_counter() + SLICE
         yield item
+
+
+async def in_thread_if_large(
+    parts: int, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+) -> T:
+    """Does the work on one item, which cannot be divided. In a thread, Python interrupts it for
+    other tasks."""
+    if parts <= PARTS:
+        return work(*args, **kwargs)
+    return await asyncio.to_thread(work, *args, **kwargs)
+
+
+def chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    rest = iter(items)
+    while chunk := list(islice(rest, size)):
+        yield chunk

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
-from itertools import islice
 
 import structlog
 from msgspec import Struct
@@ -18,6 +17,7 @@ from write_side.postgres.connection import Fetch
 from write_side.repository import Repository
 from write_side.store import access
 from write_side.store.access import KeyClaim
+from write_side.waiting import chunks
 
 AT_ONCE = 1_000
 """Keys read at a time, so that other tasks are not delayed."""
@@ -165,7 +165,7 @@ class KeyLoader:
             kind, _, name = stream.partition("/")
             names[kind].append(name)
         await self._load_workspaces(self.keys, names["workspace"])
-        for ids in _chunks(names["key"]):
+        for ids in chunks(names["key"], AT_ONCE):
             await self._put(self.keys, await access.keys_by_id(self._fetch, ids))
 
     async def _put(self, keys: Keys, claims: Sequence[KeyClaim]) -> None:
@@ -178,7 +178,7 @@ class KeyLoader:
                 keys.put(claim)
 
     async def _load_workspaces(self, keys: Keys, slugs: Iterable[str]) -> None:
-        for some in _chunks(slugs):
+        for some in chunks(slugs, AT_ONCE):
             async with asyncio.timeout(PATIENCE):
                 workspaces = await self._repository.workspaces(some)
             for workspace in workspaces:
@@ -224,9 +224,3 @@ class KeyUses:
                 self._away = False
                 del ids[: len(some)]
             del self._waiting[day]
-
-
-def _chunks(names: Iterable[str]) -> Iterator[list[str]]:
-    rest = iter(names)
-    while some := list(islice(rest, AT_ONCE)):
-        yield some

@@ -25,6 +25,7 @@ from write_side.domain.text import check_text
 from write_side.domain.values import Target, checked, missing
 from write_side.domain.workspace import check_environment
 from write_side.repository import Repository
+from write_side.waiting import in_slices
 
 
 async def check_scope(scope: Scope, repository: Repository) -> None:
@@ -49,12 +50,12 @@ async def check_targets(
     if references:
         known = await repository.types_of_entries(scope, {target.id for target in references})
         known |= new_entries or {}
-        for target in references:
+        async for target in in_slices(references):
             check_reference(target, known)
     files = [target for target in found if not target.is_entry]
     if files:
         library = await repository.known_media(scope.workspace, {target.id for target in files})
-        for target in files:
+        async for target in in_slices(files):
             check_file(target, library)
 
 

@@ -26,7 +26,7 @@ from write_side.handlers.entries import (
 from write_side.repository import Repository
 from write_side.store.append import ENTRIES, Appended, Use
 from write_side.store.mapper import StreamEvent
-from write_side.waiting import in_slices
+from write_side.waiting import in_slices, in_thread_if_large
 
 LONGEST_ID = 200
 
@@ -39,6 +39,22 @@ class _Decisions(Struct):
     created: list[EntryCreated] = field(default_factory=list)
     targets: list[Target] = field(default_factory=list)
     projected: int = 0
+
+    def decide(self, row: CreateEntry | UpdateEntry, content_type: ContentType) -> None:
+        """Raises VersionConflict if an entry has changed since the import was checked."""
+        fields = content_type.value_fields
+        if isinstance(row, CreateEntry):
+            created = created_entry(row, content_type)
+            self.created.append(created)
+            self.targets.extend(targets(fields, created.fields))
+            self.take(created)
+            return
+        entry = _of_type(self.entries.get(row.entry_id), content_type)
+        check_version(row.expected_version, entry)
+        updated = updated_entry(row, entry, content_type)
+        if changes(entry, updated):
+            self.targets.extend(new_targets(updated, entry, content_type))
+            self.take(updated)
 
     def take(self, event: EntryCreated | EntryUpdated) -> None:
         before = self.entries.get(event.entry_id) if isinstance(event, EntryUpdated) else None
@@ -109,25 +125,14 @@ async def recorded_before(
 async def _decide(
     command: ImportEntries, content_type: ContentType, repository: Repository
 ) -> _Decisions:
-    """Raises VersionConflict if an entry has changed since the import was checked."""
     ids = {row.entry_id for row in command.entries if isinstance(row, UpdateEntry)}
     decisions = _Decisions(await repository.entries(command.scope, ids))
-    fields = content_type.value_fields
     async for row in in_slices(command.entries):
         assert row.scope == command.scope, "an import has one scope"
         if isinstance(row, CreateEntry):
             assert row.content_type_slug == command.content_type_slug, "an import has one type"
-            created = created_entry(row, content_type)
-            decisions.created.append(created)
-            decisions.targets.extend(targets(fields, created.fields))
-            decisions.take(created)
-            continue
-        entry = _of_type(decisions.entries.get(row.entry_id), content_type)
-        check_version(row.expected_version, entry)
-        updated = updated_entry(row, entry, content_type)
-        if changes(entry, updated):
-            decisions.targets.extend(new_targets(updated, entry, content_type))
-            decisions.take(updated)
+        parts = sum(bytes(value).count(b",") for value in row.fields.values())
+        await in_thread_if_large(parts, decisions.decide, row, content_type)
     return decisions
 
 

@@ -17,14 +17,14 @@ from write_side.domain.refusals import InvalidEntry
 from write_side.imports.columns import columns_of
 from write_side.imports.dry_run import EntryQuota, ImportContext, dry_run
 from write_side.imports.preview import Preview, PreviewRow
-from write_side.imports.references import look_up
+from write_side.imports.references import MOST_REFERENCES, NamedTargets, look_up
 from write_side.imports.repeats import suffixed
 from write_side.imports.request import EntryKey, ImportRequest
 from write_side.imports.rows import ParsedRow, parsed_rows
 from write_side.imports.table import LIMITS, Table, digest_of, encode_table
 from write_side.repository import Repository
 from write_side.store.append import ENTRIES
-from write_side.waiting import in_slices
+from write_side.waiting import in_slices, in_thread_if_large
 
 UPDATED_BYTES = 32 * 1024 * 1024
 """Bytes of the entries that one import may update, with their translations; all are in memory."""
@@ -52,11 +52,15 @@ async def check(
     columns = columns_of(table.headings, request.targets, content_type.value_fields)
     if request.key is not None and not 0 <= request.key < len(table.headings):
         raise InvalidEntry("The slugs cannot be derived from a column that the file does not have")
-    rows = [row async for row in in_slices(parsed_rows(table, columns, request))]
+    named = NamedTargets(_parts(table.rows) * MOST_REFERENCES)
+    parsed = map(named.taken, parsed_rows(table, columns, request))
+    rows = [
+        await in_thread_if_large(row.parts, next, parsed) async for row in in_slices(table.rows)
+    ]
     if request.repeats == "suffix":
         rows = await _suffixed(repository, request, rows, resumes)
     actor = Actor("import", request.import_id, table.name)
-    context = await _context(repository, rows, request, content_type, actor, resumes)
+    context = await _context(repository, rows, named, request, content_type, actor, resumes)
     decisions = await dry_run(rows, context, request)
     shown = tuple([decision.preview async for decision in in_slices(decisions)])
     digest = await asyncio.to_thread(_digest, table, request, shown)
@@ -65,9 +69,15 @@ async def check(
     return DryRun(Preview(digest, shown), commands, content_type)
 
 
+def _parts(rows: Sequence[object]) -> int:
+    """A file with more rows is imported in parts."""
+    return -(-len(rows) // LIMITS.rows)
+
+
 async def _context(
     repository: Repository,
     rows: Sequence[ParsedRow],
+    named: NamedTargets,
     request: ImportRequest,
     content_type: ContentType,
     actor: Actor,
@@ -88,14 +98,13 @@ async def _context(
         existing = {key: each for key, each in existing.items() if key not in made}
     entries = {}
     if request.update:
-        # A file with more rows is imported in parts.
-        parts = -(-len(rows) // LIMITS.rows)
-        entries = await repository.entries(scope, existing.values(), parts * UPDATED_BYTES)
+        most = _parts(rows) * UPDATED_BYTES
+        entries = await repository.entries(scope, existing.values(), most)
         # An entry that was just deleted has freed its slug.
         existing = {key: each for key, each in existing.items() if each in entries}
     keys = ((language, slug) for language, own in slugs.items() for slug in own)
     new_entries = {key: request.entry_id(key) for key in keys if key not in existing}
-    references = await look_up(repository, request, rows, new_entries)
+    references = await look_up(repository, request, named, new_entries)
     quota = await _quota(repository, request, len(made))
     return ImportContext(content_type, existing, entries, quota, references, actor)
 

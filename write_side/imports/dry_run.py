@@ -28,7 +28,7 @@ from write_side.imports.references import References
 from write_side.imports.request import EntryKey, ImportRequest
 from write_side.imports.row_decision import RowDecision
 from write_side.imports.rows import Cell, ParsedRow, date_notes
-from write_side.waiting import in_slices
+from write_side.waiting import in_slices, in_thread_if_large
 
 ROUNDS = 100
 
@@ -96,7 +96,9 @@ class _Round:
         )
 
     async def of(self, rows: Iterable[ParsedRow]) -> list[RowDecision]:
-        return [self._bounded(row) async for row in in_slices(rows)]
+        return [
+            await in_thread_if_large(row.parts, self._bounded, row) async for row in in_slices(rows)
+        ]
 
     def _bounded(self, row: ParsedRow) -> RowDecision:
         decision = self._decision(row)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import TypeAlias
 
 import msgspec
@@ -11,15 +11,17 @@ from msgspec import Raw, Struct
 from write_side.domain.cells import BadCell, listed, same
 from write_side.domain.definition import Field
 from write_side.domain.identity import Scope, is_id
-from write_side.domain.refusals import InvalidText, UnknownReference, shortened
+from write_side.domain.refusals import InvalidEntry, InvalidText, UnknownReference, shortened
 from write_side.domain.text import NotJSON
 from write_side.domain.values import Target, is_null, json_of, targets
 from write_side.handlers.checks import check_file, check_reference
 from write_side.imports.request import EntryKey, ImportRequest
 from write_side.imports.rows import Cell, ParsedRow
 from write_side.repository import Repository
-from write_side.waiting import in_slices
 
+MOST_REFERENCES = 100_000
+"""References in the cells of one import. A slug takes 2 bytes of the file or more; in its entry it
+becomes an id of 39 bytes."""
 _IDS = msgspec.json.Decoder(list[str] | str)
 
 
@@ -138,33 +140,58 @@ class References(Struct, frozen=True):
         return found[0]
 
 
+class NamedTargets:
+    """What the cells of a file name, before it is looked up: at most ``most`` references."""
+
+    def __init__(self, most: int) -> None:
+        self._most = self._left = most
+        self.slugs: dict[tuple[str, tuple[str, ...]], set[str]] = {}
+        """By the language of the row and the allowed types; some are ids."""
+        self.ids: set[str] = set()
+        self.has_media = False
+
+    def taken(self, row: ParsedRow) -> ParsedRow:
+        """The same row. Raises InvalidEntry."""
+        for cell in row.cells:
+            if isinstance(cell.value, tuple):
+                self._count(row, len(cell.value))
+                self._take_names(cell.field, cell.value, row.language)
+            elif isinstance(cell.value, Raw):
+                inner = list(_inner(cell.field, cell.value))
+                self._count(row, len(inner))
+                self.ids.update(target.id for target in inner if target.is_entry)
+                self.has_media |= not all(target.is_entry for target in inner)
+        return row
+
+    def _count(self, row: ParsedRow, references: int) -> None:
+        self._left -= references
+        if self._left < 0:
+            raise InvalidEntry(
+                f"The rows up to {row.number:,} have more than {self._most:,} references: "
+                "split the file into several"
+            )
+
+    def _take_names(self, field: Field, names: Collection[str], language: str) -> None:
+        if field.spec.refers_to == "entry":
+            self.slugs.setdefault((language, field.to), set()).update(names)
+            self.ids.update(filter(is_id, names))
+        else:
+            self.has_media = True
+
+
 async def look_up(
     repository: Repository,
     request: ImportRequest,
-    rows: Iterable[ParsedRow],
+    named: NamedTargets,
     new_entries: Mapping[EntryKey, str],
 ) -> References:
-    """Runs one query for all ids, one for all files, and for each set of allowed types one per
-    language and one for any language."""
+    """Looks up all ids, all files, and the slugs by their allowed types: in the language of the
+    row, then in any."""
     scope, content_type_slug = request.scope, request.content_type_slug
-    names: dict[tuple[str, tuple[str, ...]], set[str]] = {}
-    ids: set[str] = set()
-    has_media = False
-    async for row in in_slices(rows):
-        for cell in row.cells:
-            if isinstance(cell.value, tuple) and cell.field.spec.refers_to == "entry":
-                names.setdefault((row.language, cell.field.to), set()).update(cell.value)
-                ids.update(filter(is_id, cell.value))
-            inner = list(_inner(cell.field, cell.value)) if isinstance(cell.value, Raw) else []
-            ids.update(target.id for target in inner)
-            has_media = has_media or "media" in (
-                cell.field.spec.refers_to,
-                *(target.field.spec.refers_to for target in inner),
-            )
-    types = await repository.types_of_entries(scope, ids)
+    types = await repository.types_of_entries(scope, named.ids)
     by_slug: dict[Among, Mapping[str, list[tuple[str, str]]]] = {}
     elsewhere: dict[tuple[str, ...], set[str]] = {}
-    for (language, to), given in names.items():
+    for (language, to), given in named.slugs.items():
         slugs = given - types.keys()
         found = await repository.entries_by_slug(scope, to, language, slugs)
         by_slug[language, to] = found
@@ -177,7 +204,7 @@ async def look_up(
         if slugs:
             by_slug[None, to] = await repository.entries_by_slug(scope, to, None, slugs)
     languages = {language for language, _ in new_entries}
-    files = await _files(scope, repository) if has_media else {}
+    files = await _files(scope, repository) if named.has_media else {}
     return References(types, by_slug, new_entries, languages, content_type_slug, files)
 
 

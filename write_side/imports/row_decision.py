@@ -102,7 +102,8 @@ class RowDecision(Struct):
             self.row.slug,
             self.after.status if self.after else "",
             self.changed and self.before and (self.before.title, self.before.status),
-            [(slug, before.get(slug, NULL), value) for slug, value in self.values.items()],
+            [before.get(slug, NULL) for slug in self.values],
+            self.values,
             self.notes,
             self.repeats,
         )

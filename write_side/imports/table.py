@@ -97,6 +97,11 @@ class Row(Struct, frozen=True):
     number: int
     cells: tuple[str, ...]
 
+    @property
+    def parts(self) -> int:
+        """At least the number of references and elements in its cells: commas separate them."""
+        return sum(cell.count(",") for cell in self.cells)
+
 
 class CellError(Struct, frozen=True):
     """A cell without a value, such as an error; ``reason`` continues a sentence that begins with

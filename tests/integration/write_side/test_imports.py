@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -19,11 +22,15 @@ from tests.integration.write_side.import_fixtures import (
     table_of,
     values,
 )
+from write_side import slices
 from write_side.domain.events import ImportRecorded
 from write_side.domain.identity import Actor, import_stream
 from write_side.domain.refusals import FileMismatch, ImportIdTaken, UnknownContentType
+from write_side.handlers.imports import _Decisions
+from write_side.imports import dry_run
 from write_side.imports.check import check
 from write_side.imports.importer import RowsRefused
+from write_side.imports.references import NamedTargets
 from write_side.imports.request import ImportRequest
 from write_side.imports.table import Row, Table
 from write_side.repository import Repository
@@ -232,3 +239,28 @@ async def test_an_unknown_type_is_refused(magazine: Repository) -> None:
     request = ImportRequest(SCOPE, "songs", "i-1", ("Title",))
     with pytest.raises(UnknownContentType):
         await check(magazine, table_of("Title\nx\n"), request)
+
+
+async def test_a_large_row_is_read_and_decided_in_a_thread(
+    magazine: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may have 100,000 references, and as many elements of repeaters."""
+    monkeypatch.setattr(slices, "PARTS", 2)
+    steps = [(NamedTargets, "taken"), (dry_run._Round, "_bounded"), (_Decisions, "decide")]
+    in_thread: list[tuple[str, bool]] = []
+
+    def watch(kind: type, name: str) -> None:
+        work = getattr(kind, name)
+
+        def watched(*given: Any) -> Any:
+            is_elsewhere = threading.current_thread() is not threading.main_thread()
+            in_thread.append((name, is_elsewhere))
+            return work(*given)
+
+        monkeypatch.setattr(kind, name, watched)
+
+    for kind, name in steps:
+        watch(kind, name)
+    report = await imported(magazine, 'Title,Body,Related\nOne,x,"two,two,two,two"\nTwo,y,one\n')
+    assert report.counts.new == 2
+    assert in_thread == [(name, large) for _, name in steps for large in (True, False)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 
 import pytest
 
@@ -173,3 +174,8 @@ async def test_too_many_values_are_an_error_of_their_cell(heading: str, name: st
     shown = await seen(f'Title,{heading}\nOne,"{many}"\nTwo,\n', fields=fields)
     assert shown.states == ["error", "new"]
     assert shown.said == [("error", heading, f"takes {TOO_MANY_ITEMS}")]
+
+
+async def test_the_garbage_collector_does_not_visit_the_cells_of_a_file() -> None:
+    shown = await seen("Title,Body\nOne,x\n")
+    assert not gc.is_tracked(shown.decisions[0].row.cells[0])
