@@ -25,7 +25,13 @@ from write_side.imports import jobs
 from write_side.imports.check import check
 from write_side.imports.columns import mapped
 from write_side.imports.file_reader import read_file
-from write_side.imports.importer import PreviewOutdated, RepeatsUndecided, RowsRefused, run_import
+from write_side.imports.importer import (
+    PreviewOutdated,
+    RepeatsUndecided,
+    RowsRefused,
+    check_importable,
+    run_import,
+)
 from write_side.imports.jobs import ClaimedJob, JobState
 from write_side.imports.report import import_report
 from write_side.imports.table import FileRefused, Table
@@ -183,21 +189,18 @@ class ImportWorker:
         request = await asyncio.to_thread(
             mapped, request, options.maps, options.key, table, content_type.value_fields
         )
-        preview = (await check(repository, table, request)).preview
-        if preview.is_refused(request):
-            raise RowsRefused(preview)
-        if preview.is_undecided(request):
-            raise RepeatsUndecided(preview)
         if options.is_dry_run:
+            preview = (await check(repository, table, request)).preview
+            check_importable(preview, request)
             return JobEnd("checked", result_of_preview(job.id, preview))
-        await jobs.advance_job(repository, job.id, self._id, "importing", rows)
 
-        async def charge(size: int) -> None:
+        async def decided(size: int) -> None:
             # The response has already been sent, so nothing can be refused any more.
             self._charge(request.scope.workspace, -(-size // PROJECTED_BYTES))
+            await jobs.advance_job(repository, job.id, self._id, "importing", rows)
 
         report = await run_import(
-            repository, table, request, options.by, request_id=options.request_id, reserve=charge
+            repository, table, request, options.by, request_id=options.request_id, reserve=decided
         )
         assert not isinstance(report, PreviewOutdated), "there is no preview to compare with"
         return JobEnd("imported", result_of_report(report))

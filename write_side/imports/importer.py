@@ -85,6 +85,14 @@ class RepeatsUndecided(Refused):
         super().__init__(f"Nothing was imported: {repeats_text(preview.repeated)}")
 
 
+def check_importable(preview: Preview, request: ImportRequest) -> None:
+    """Raises RowsRefused, RepeatsUndecided."""
+    if preview.is_refused(request):
+        raise RowsRefused(preview)
+    if preview.is_undecided(request):
+        raise RepeatsUndecided(preview)
+
+
 class PreviewOutdated(Struct, frozen=True):
     """Nothing was imported, because the decision is no longer the one that was shown."""
 
@@ -143,10 +151,7 @@ async def _attempt(
     preview = dry_run.preview
     if expected is not None and preview.digest != expected.digest:
         return PreviewOutdated(preview, differences(expected, preview))
-    if preview.is_refused(request):
-        raise RowsRefused(preview)
-    if preview.is_undecided(request):
-        raise RepeatsUndecided(preview)
+    check_importable(preview, request)
     if not dry_run.commands:
         return _report(table, request, by, dry_run, await repository.recorder.time())
     try:

@@ -14,6 +14,7 @@ from tests.integration.write_side import import_fixtures
 from tests.integration.write_side.import_fixtures import OPERATOR, SCOPE, entries
 from write_side.domain.identity import Scope, new_id
 from write_side.imports import jobs
+from write_side.imports.check import check
 from write_side.imports.jobs import JobOptions, JobStatus, NewJob
 from write_side.imports.request import ImportRequest
 from write_side.imports.table import NO_CHOICE
@@ -29,9 +30,15 @@ async def magazine(repository: Repository) -> Repository:
     return await import_fixtures.magazine(repository)
 
 
-async def accepted(repository: Repository, document: bytes = FILE, scope: Scope = SCOPE) -> str:
+async def accepted(
+    repository: Repository,
+    document: bytes = FILE,
+    scope: Scope = SCOPE,
+    *,
+    is_dry_run: bool = False,
+) -> str:
     request = ImportRequest(scope, "posts", new_id())
-    options = JobOptions(request, NO_CHOICE, (), None, False, OPERATOR, "r-1")
+    options = JobOptions(request, NO_CHOICE, (), None, is_dry_run, OPERATOR, "r-1")
     job = NewJob(None, request.import_id.encode(), "a.csv", document, options)
     return await jobs.accept_job(repository, job)
 
@@ -106,16 +113,41 @@ async def test_an_import_that_always_kills_its_process_is_abandoned(
     assert await entries(magazine, "a") == {}
 
 
+@pytest.mark.parametrize(("is_dry_run", "states"), [(False, ["importing"]), (True, [])])
+async def test_a_file_is_checked_once(
+    magazine: Repository, monkeypatch: pytest.MonkeyPatch, is_dry_run: bool, states: list[str]
+) -> None:
+    """The state is ``importing`` once the rows are decided."""
+    steps: list[str] = []
+    advance = jobs.advance_job
+
+    async def checked(*given: Any) -> Any:
+        steps.append("check")
+        return await check(*given)
+
+    async def advanced(*given: Any) -> None:
+        steps.append(given[3])
+        await advance(*given)
+
+    monkeypatch.setattr(worker, "check", checked)
+    monkeypatch.setattr("write_side.imports.importer.check", checked)
+    monkeypatch.setattr(jobs, "advance_job", advanced)
+    job_id = await accepted(magazine, is_dry_run=is_dry_run)
+    await ImportWorker(magazine).work()
+    assert steps == ["checking", "check", *states]
+    assert (await status(magazine, job_id)).state == ("checked" if is_dry_run else "imported")
+
+
 async def test_an_unexpected_failure_is_tried_again(
     magazine: Repository, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job_id = await accepted(magazine)
 
-    async def failing(*_: Any) -> None:
+    async def failing(*_: Any, **_options: Any) -> None:
         raise RuntimeError("unforeseen")
 
     with monkeypatch.context() as patch:
-        patch.setattr(worker, "check", failing)
+        patch.setattr(worker, "run_import", failing)
         await ImportWorker(magazine).work()
     assert (await status(magazine, job_id)).state == "checking"
     assert await jobs.claim_job(magazine, new_id()) is None, "not at once"
