@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from api.imports.result import ImportResult, result_of_preview, result_of_report, with_file
-from api.rate_limits.limits import IMPORTED_ROW, PROJECTED_BYTES, SECOND
+from api.rate_limits.limits import PROJECTED_BYTES, SECOND, import_cost
 from write_side import tracing
 from write_side.domain.identity import new_id
 from write_side.domain.refusals import Refused, UnknownImport
@@ -171,7 +171,7 @@ class ImportWorker:
             job.options.choice,
             charge=lambda seconds: self._charge(workspace, int(seconds * SECOND)),
         )
-        self._charge(workspace, len(table.rows) * IMPORTED_ROW)
+        self._charge(workspace, await asyncio.to_thread(import_cost, table))
         try:
             end = await self._import(job, table)
         except (RowsRefused, RepeatsUndecided) as refused:

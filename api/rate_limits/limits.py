@@ -14,6 +14,7 @@ from api.http import client_address
 from api.rate_limits.bucket import LimitStatus, shown
 from api.rate_limits.leases import Leases
 from api.settings import ApiSettings
+from write_side.imports.table import Table
 
 UNLIMITED = 1_000_000_000
 """Shown in the headers if a limit is switched off."""
@@ -24,12 +25,18 @@ SECOND = 100_000
 BYTES = 250
 """Bytes of a response per unit."""
 IMPORTED_ROW = 100
+"""In addition to a unit for each cell, and for each reference or element in it."""
 PROJECTED_BYTES = 64
 """Bytes that the projector writes for a write, per unit: about four times the processor time,
 because all workspaces share one projector."""
 AT_ONCE = 1024
 """Units up to which a write is charged without waiting for the counter."""
 REFUSED = Metric("contentlog_rate_limit_refused", "Requests refused with 429", ["bucket"])
+
+
+def import_cost(table: Table) -> int:
+    """The cost of checking or importing a file. Best called in a thread."""
+    return sum(IMPORTED_ROW + len(row.cells) + row.parts for row in table.rows)
 
 
 class Limits:

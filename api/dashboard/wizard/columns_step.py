@@ -144,7 +144,7 @@ async def read_again(request: DashboardRequest, upload: Upload, form: Form) -> w
 async def _preview(request: DashboardRequest, upload: Upload, mapping: ColumnMapping) -> None:
     """Raises MappingRefused, InvalidEntry."""
     repository, chosen = request.repository, mapping.request
-    await check_cost(request, len(upload.table.rows))
+    await check_cost(request, upload.table)
     preview = (await check(repository, upload.table, chosen)).preview
     if mapping.save:
         await save_mapping(repository, chosen, upload.table.headings, request.actor)

@@ -106,7 +106,7 @@ async def run(request: DashboardRequest, upload: Upload, form: Form) -> web.Stre
         return await _show(request, upload, kept, 409, problem=_OTHER_PREVIEW)
     if not kept.preview.counts.ready or kept.preview.is_undecided(kept.request):
         return await _show(request, upload, kept, 422)
-    await check_cost(request, len(upload.table.rows))
+    await check_cost(request, upload.table)
     try:
         done = await run_import(
             repository,
@@ -142,7 +142,7 @@ async def choose_repeats(
         return _to_columns(request)
     repeats, key = repeats_choice(form, len(upload.table.headings))
     chosen = replace(kept.request, repeats=repeats, key=key)
-    await check_cost(request, len(upload.table.rows))
+    await check_cost(request, upload.table)
     try:
         preview = (await check(request.repository, upload.table, chosen)).preview
     except MappingRefused:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
@@ -11,12 +12,12 @@ from aiohttp import web
 from api.dashboard.dashboard_request import DashboardRequest
 from api.dashboard.page_handlers import Form, Handler, action, page, redirect, show
 from api.http.file_turns import WORKING
-from api.rate_limits.limits import IMPORTED_ROW
+from api.rate_limits.limits import import_cost
 from write_side.domain.refusals import UnknownImport, UnknownUpload
 from write_side.domain.workspace import EDIT
 from write_side.handlers.reverts import recorded_import
 from write_side.imports.report import Report, import_report
-from write_side.imports.table import FileRefused, TooManyRows
+from write_side.imports.table import FileRefused, Table, TooManyRows
 from write_side.imports.uploads import Upload, find_upload
 
 STEPS = ("Upload", "Columns", "Preview", "Result")
@@ -55,14 +56,14 @@ async def show_step(
     return response
 
 
-async def check_cost(request: DashboardRequest, rows: int = 0) -> None:
-    """Call this before a file is read or this many of its rows are checked. Raises
+async def check_cost(request: DashboardRequest, table: Table | None = None) -> None:
+    """Call this before a file is read, and before this table is checked. Raises
     CostLimitExceeded."""
     limits, caller = request.service.limits, request.known_caller
-    if rows:
-        await limits.reserve_cost(caller, rows * IMPORTED_ROW)
-    else:
+    if table is None or not table.rows:
         await limits.check_cost(caller)
+    else:
+        await limits.reserve_cost(caller, await asyncio.to_thread(import_cost, table))
 
 
 def file_problem(refused: FileRefused) -> str:

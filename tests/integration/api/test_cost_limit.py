@@ -9,7 +9,14 @@ from contextlib import AsyncExitStack
 import pytest
 
 from api.errors import CostLimitExceeded
-from api.rate_limits.limits import IMPORTED_ROW, PROJECTED_BYTES, SECOND, Limits, ProjectionCost
+from api.rate_limits.limits import (
+    IMPORTED_ROW,
+    PROJECTED_BYTES,
+    SECOND,
+    Limits,
+    ProjectionCost,
+    import_cost,
+)
 from tests.integration.api.dashboard import signed_in
 from tests.integration.api.graphql import asked, data
 from tests.integration.api.import_requests import send
@@ -20,7 +27,7 @@ from tests.integration.projector.sample_log import BODY, LEAD, Given, raws
 from write_side.domain.events import Translation
 from write_side.domain.locales import supported_locales
 from write_side.imports.file_reader import Charge, read_file
-from write_side.imports.table import Table
+from write_side.imports.table import Row, Table
 from write_side.repository import Repository
 
 __all__ = ["patient"]  # a fixture
@@ -125,8 +132,15 @@ async def test_a_document_costs_the_time_that_its_preparation_takes(
     check_refused(await asked(server.client(), FULL % 1))
 
 
-async def test_rows_and_worker_seconds_of_an_import_are_charged(
-    start: Start, monkeypatch: pytest.MonkeyPatch
+def test_an_import_costs_more_with_more_cells_and_references() -> None:
+    cells = ("One", "", "a,b,c")
+    table = Table("a.csv", ("Title", "Body", "About"), (Row(2, cells), Row(3, cells)))
+    assert import_cost(table) == 2 * (IMPORTED_ROW + 3 + 2)
+
+
+@pytest.mark.parametrize("columns", [1, 40])
+async def test_rows_cells_and_worker_seconds_of_an_import_are_charged(
+    columns: int, start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seconds = 12.0
 
@@ -135,19 +149,23 @@ async def test_rows_and_worker_seconds_of_an_import_are_charged(
         return await read_file(*given, **named)  # type: ignore[arg-type]
 
     monkeypatch.setattr("write_side.imports.uploads.read_file", slow)
-    server = await start(int(seconds * SECOND) + IMPORTED_ROW * 15, projector=True)
+    targets, more = ("Title", *[""] * (columns - 1)), ",x" * (columns - 1)
+    check = 10 * (IMPORTED_ROW + columns)
+    server = await start(int(seconds * SECOND) + check * 3 // 2, projector=True)
     acme = await server.workspace()
     await acme.content_type()
     await server.caught_up()
     async with signed_in(server) as browser:
         wizard = Wizard(browser)
-        import_id = await wizard.uploaded(csv("Title", *(f"Row {n}" for n in range(10))))
-        assert (await wizard.mapped(import_id, "Title")).status == 303
+        import_id = await wizard.uploaded(
+            csv("Title" + more, *(f"Row {n}{more}" for n in range(10)))
+        )
+        assert (await wizard.mapped(import_id, *targets)).status == 303
         repeats = await wizard.sent(import_id, "repeats", ("repeats", "skip"))
         assert repeats.status == 429, (
             "choosing what to do with repeated slugs checks the rows again"
         )
-        refused = await wizard.mapped(import_id, "Title")
+        refused = await wizard.mapped(import_id, *targets)
         assert refused.status == 429
         assert "Cost limit exceeded" in refused.text
         assert int(refused.headers["Retry-After"]) >= 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import threading
 import zipfile
 from typing import Any
 
@@ -11,7 +12,8 @@ import pytest
 import xlsxwriter
 from aiohttp import MultipartReader
 
-from api.imports import multipart_form
+from api.imports import endpoints, multipart_form
+from api.rest import idempotency
 from tests.contract import Contract
 from tests.integration.api.import_requests import GOOD, PATH, accepted, done, ended, form, send
 from tests.integration.api.server import Answer, Client, Server
@@ -79,6 +81,21 @@ async def test_a_file_is_accepted_imported_read_and_reverted(client: Client) -> 
     assert (again.status, again.text) == (202, reverted.text)
     assert (await client.get(f"{PATH}/{import_id}")).body == again.body
     assert await titles(client, path=f"{PATH}/{import_id}") == []
+
+
+async def test_the_digest_of_a_file_does_not_block_the_event_loop(
+    client: Client, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[threading.Thread] = []
+
+    def digest(body: bytes) -> bytes:
+        threads.append(threading.current_thread())
+        return idempotency.digest(body)
+
+    monkeypatch.setattr(endpoints, "digest", digest)
+    await accepted(client)
+    assert len(threads) == 1
+    assert threads[0] is not threading.main_thread()
 
 
 async def test_the_position_of_an_import_can_be_waited_for(client: Client) -> None:

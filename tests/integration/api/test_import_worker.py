@@ -9,6 +9,7 @@ import pytest
 
 from api.imports import worker
 from api.imports.worker import GIVEN_UP, ImportWorker
+from api.rate_limits.limits import IMPORTED_ROW
 from tests.integration.live_projector import connected
 from tests.integration.write_side import import_fixtures
 from tests.integration.write_side.import_fixtures import OPERATOR, SCOPE, entries
@@ -133,7 +134,9 @@ async def test_a_file_is_checked_once(
     monkeypatch.setattr("write_side.imports.importer.check", checked)
     monkeypatch.setattr(jobs, "advance_job", advanced)
     job_id = await accepted(magazine, is_dry_run=is_dry_run)
-    await ImportWorker(magazine).work()
+    charged: list[int] = []
+    await ImportWorker(magazine, lambda _, units: charged.append(units)).work()
+    assert charged[1] == IMPORTED_ROW + 2, "after the time of reading the file"
     assert steps == ["checking", "check", *states]
     assert (await status(magazine, job_id)).state == ("checked" if is_dry_run else "imported")
 
