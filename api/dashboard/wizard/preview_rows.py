@@ -12,10 +12,13 @@ from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry
 from write_side.domain.values import EMPTY
 from write_side.imports.columns import ATTRIBUTES, LANGUAGE, NOTHING
-from write_side.imports.preview import Note, PreviewRow, one_line
+from write_side.imports.preview import SHOWN, Note, PreviewRow, one_line
 from write_side.imports.uploads import StoredPreview, Upload
 
 _TEXTS = msgspec.json.Decoder(str | list[str])
+_SHOWN_BYTES = 12 * 10 * SHOWN
+"""Bytes of JSON of which ``one_line`` shows the beginning, even if each character is an escaped
+pair. An entry may have 300,000 escapes."""
 
 
 class Cell(Struct, frozen=True):
@@ -103,7 +106,7 @@ class LineReader:
         try:
             texts = _TEXTS.decode(stored)
         except msgspec.ValidationError:  # any other JSON, with numbers of any size
-            return one_line(readable(bytes(stored).decode()))
+            return one_line(readable(bytes(stored)[:_SHOWN_BYTES].decode(errors="ignore")))
         return one_line(texts if isinstance(texts, str) else ", ".join(texts))
 
     def _own_cell(

@@ -9,7 +9,7 @@ import io
 from collections.abc import Sequence
 
 from aiohttp import web
-from msgspec import Struct
+from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from api.dashboard.dashboard_request import DashboardRequest
@@ -25,13 +25,17 @@ from api.dashboard.wizard.wizard_steps import (
     show_step,
     wait_until_readable,
 )
+from write_side.domain.cells import listed
 from write_side.domain.content_type import ContentType
+from write_side.domain.definition import Field
+from write_side.domain.values import is_null, texts_of
 from write_side.imports import uploads
 from write_side.imports.check import check
 from write_side.imports.columns import MappingRefused
 from write_side.imports.escapes import guard
 from write_side.imports.importer import PreviewOutdated, run_import
 from write_side.imports.preview import (
+    SHOWN,
     Counts,
     Difference,
     Omitted,
@@ -41,6 +45,7 @@ from write_side.imports.preview import (
     repeats_text,
 )
 from write_side.imports.uploads import StoredPreview, Upload
+from write_side.slices import in_slices
 from write_side.store.conflicts import StoreUnavailable
 
 ROWS = 50
@@ -193,7 +198,7 @@ async def _show(
         state=state,
         paging=paging,
         headings=reader.headings,
-        lines=[reader.line(index) for index in page],
+        lines=[reader.line(index) async for index in in_slices(page)],
         problems=await asyncio.to_thread(_problems_of, kept.preview),
         max_problems=MAX_PROBLEMS,
         omitted=_omitted_text(omitted) if omitted else "",
@@ -220,13 +225,18 @@ async def _line_reader(
     rows = [kept.preview.rows[index] for index in page]
     ids = {row.entry_id for row in rows if row.state == "update" and row.entry_id}
     entries = await request.repository.entries(request.scope, ids)
-    values = (
-        (field, entry.fields[field.slug])
-        for entry in entries.values()
+    values = [
+        (field, _first(field, entry.fields[field.slug]))
+        async for entry in in_slices(entries.values())
         for field in content_type.value_fields
-        if field.slug in entry.fields
-    )
+        if field.spec.refers_to and field.slug in entry.fields
+    ]
     return LineReader(upload, kept, content_type, entries, await reference_names(request, values))
+
+
+def _first(field: Field, value: Raw) -> Raw:
+    """The references that a cell of the preview shows; an entry may have 50,000."""
+    return value if is_null(value) else listed(field, texts_of(field, value)[:SHOWN])
 
 
 def _entry_counts(rows: Sequence[PreviewRow]) -> EntryCounts:

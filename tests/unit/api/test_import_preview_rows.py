@@ -1,0 +1,60 @@
+"""The lines of an import's preview, of entries of any size."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec import Raw
+
+from api.dashboard import values
+from api.dashboard.wizard.preview_rows import LineReader
+from api.dashboard.wizard.preview_step import _first
+from tests.conformance.sheets import SCOPE, entry, posts, seen
+from write_side.domain.definition import Field
+from write_side.domain.identity import new_id
+from write_side.domain.values import json_of
+from write_side.imports.csv_reader import csv_table
+from write_side.imports.preview import SHOWN, Preview
+from write_side.imports.request import ImportRequest
+from write_side.imports.table import NO_CHOICE
+from write_side.imports.uploads import StoredPreview, Upload
+
+
+async def test_only_what_a_line_shows_of_a_large_value_is_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read = 0
+    unescaped = values._unescaped
+
+    def counted(*given: object) -> str:
+        nonlocal read
+        read += 1
+        return unescaped(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(values, "_unescaped", counted)
+    meta = '{"a":"' + r"\u00e9" * 100_000 + '"}'
+    old = entry("old", meta=meta)
+    file = "Title,Meta\nOld,{}\n"
+    targets = ("Title", "meta")
+    fields = (Field("meta", "Meta", "json"),)
+    shown = await seen(file, old, fields=fields, update=True)
+    reader = LineReader(
+        Upload("u-1", NO_CHOICE, csv_table(file.encode(), "posts.csv")),
+        StoredPreview(
+            ImportRequest(SCOPE, "posts", "i-1", targets), Preview("", tuple(shown.rows))
+        ),
+        posts(fields),
+        {old.id: old},
+        {},
+    )
+    before = [cell.before for cell in reader.line(0).cells]
+    assert before[-1] == '{"a":"' + "é" * (SHOWN - len('{"a":"…')) + "…"
+    assert 0 < read <= 20 * SHOWN
+
+
+def test_the_names_of_no_more_references_are_looked_up_than_a_cell_shows() -> None:
+    ids = [new_id() for _ in range(5_000)]
+    many = Field("related", "Related", "reference", multiple=True)
+    assert _first(many, json_of(ids)) == json_of(ids[:SHOWN])
+    one = Field("author", "Author", "reference")
+    assert _first(one, json_of(ids[0])) == json_of(ids[0])
+    assert _first(one, Raw(b"null")) == Raw(b"null")
