@@ -10,6 +10,7 @@ up to date themselves: a chunk replaces the rows that they have at these paths.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from msgspec import Struct
@@ -42,6 +43,11 @@ class _Chunk(Struct, frozen=True):
 async def update_chunk(connection: Connection, epoch: int) -> bool:
     """Brings one chunk of entries up to date with the newest version of their type; first those
     that queries wait for. Returns whether there may be more. Raises CheckpointConflict."""
+    search = EntrySearch(connection)
+    return await search.carry_out(partial(_update_chunk, connection, epoch, search))
+
+
+async def _update_chunk(connection: Connection, epoch: int, search: EntrySearch) -> bool:
     async with write_transaction(connection) as transaction:
         # Holding the checkpoint prevents this projector's batches and a switch meanwhile.
         await hold(await transaction.connection(), epoch)
@@ -55,7 +61,7 @@ async def update_chunk(connection: Connection, epoch: int) -> bool:
             chunk = await _next_chunk(connection, row)
             done = [chunk.type_.workspace, chunk.type_.id]
             if chunk.states:
-                await update(connection, transaction, chunk)
+                await update(transaction, chunk, search)
                 await transaction.add(move, [*done, chunk.states[-1].position])
             else:
                 await transaction.add(end, done)
@@ -74,14 +80,14 @@ async def _next_chunk(connection: Connection, outdated: Any) -> _Chunk:
     return _Chunk(type_, [entry_state(row) for row in rows], outdated.get("paths", []))
 
 
-async def _render(_connection: Connection, transaction: WriteTransaction, chunk: _Chunk) -> None:
+async def _render(transaction: WriteTransaction, chunk: _Chunk, _search: EntrySearch) -> None:
     types = {chunk.type_.id: chunk.type_}
     await put_entries(transaction, entry_rows(chunk.states, types))
     entries = (state.entry for state in chunk.states)
     await put_locales(transaction, locale_rows(entries, types))
 
 
-async def _fill(connection: Connection, transaction: WriteTransaction, chunk: _Chunk) -> None:
+async def _fill(transaction: WriteTransaction, chunk: _Chunk, search: EntrySearch) -> None:
     values = TypeValues(chunk.type_)
     gone = [
         (state.entry.workspace, state.entry.environment, state.position, list_)
@@ -93,4 +99,4 @@ async def _fill(connection: Connection, transaction: WriteTransaction, chunk: _C
     await add_values(transaction, added)
     if SEARCH in chunk.paths:
         types = {chunk.type_.id: chunk.type_}
-        await EntrySearch(connection).replace(transaction, chunk.states, types)
+        await search.replace(transaction, chunk.states, types)

@@ -7,12 +7,15 @@ translated, of the merged text: the title, and the fields that are ``searchable`
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from itertools import islice
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
+import asyncpg
 import msgspec
+import structlog
 from msgspec import Raw, Struct
+from prometheus_client import Counter as Metric
 
 from projector.rows import EntryState, Rows, Types, columns, portions
 from projector.write_transaction import WriteTransaction
@@ -27,7 +30,9 @@ from write_side.domain.words import (
     words,
 )
 from write_side.postgres.connection import Connection
+from write_side.postgres.statements import statement
 
+T = TypeVar("T")
 ALL_TRANSLATIONS = 2 * LONGEST_TEXT
 """Characters of all translations of an entry together. With 640 locales, each has 312 of them: an
 update may change the words of all, and no other write is visible meanwhile."""
@@ -40,7 +45,26 @@ a character may become several. The tsvector takes up to 3 more bytes per lexeme
 limit is 1,048,575."""
 PORTION = 1_000_000
 """Characters whose words are in memory at the same time, unless a single text has more."""
+UNSEARCHABLE = Metric(
+    "contentlog_unsearchable_entries",
+    "Entries written without words, because their words could not be found or stored",
+    registry=None,
+)
+_FAULTS = (
+    ValueError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    LookupError,
+    asyncpg.DataError,
+    asyncpg.ProgramLimitExceededError,
+    asyncpg.PostgresSyntaxError,  # of a tsvector: the statements themselves are tested
+)
+"""What a text can cause. It would cause the same again, unlike a lost connection."""
+_Failed: TypeAlias = dict[str, tuple[Entry, Exception]]
+"""The entries whose words failed, by id."""
 _decode = msgspec.json.Decoder().decode
+_log = structlog.get_logger("projector")
 
 
 class SearchText(Struct, frozen=True):
@@ -76,6 +100,26 @@ class EntrySearch:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._stems = Stems()
+        # If each row is written by itself.
+        self._failed: _Failed | None = None
+
+    async def carry_out(self, transact: Callable[[], Awaitable[T]]) -> T:
+        """Carries out a transaction that writes rows. If a fault in it may be one of words, it is
+        carried out again with each row by itself, and rows whose words fail have none.
+
+        Raises what the second attempt raises: no other data is left out.
+        """
+        try:
+            return await transact()
+        except _FAULTS:
+            self._failed = failed = _Failed()
+            try:
+                done = await transact()
+            finally:
+                self._failed = None
+            for entry, fault in failed.values():
+                _report(entry, fault)
+            return done
 
     async def write(
         self, transaction: WriteTransaction, before: Rows, after: Rows, types: Types
@@ -102,8 +146,31 @@ class EntrySearch:
     async def _put(
         self, transaction: WriteTransaction, name: str, rows: Iterable[SearchRow], types: Types
     ) -> None:
+        if self._failed is not None:
+            for row in rows:
+                await self._put_alone(
+                    await transaction.connection(), name, row, types, self._failed
+                )
+            return
         for portion in portions(rows, lambda row: row.text.longest, PORTION):
             await transaction.add(name, columns(await self._values(portion, types)))
+
+    async def _put_alone(
+        self,
+        connection: Connection,
+        name: str,
+        row: SearchRow,
+        types: Types,
+        failed: _Failed,
+    ) -> None:
+        put = statement("projector", name)
+        try:
+            async with connection.transaction():
+                await connection.execute(put, *columns(await self._values([row], types)))
+        except _FAULTS as error:
+            entry = row.state.entry
+            failed.setdefault(entry.id, (entry, error))
+            await connection.execute(put, *columns([_values(row, "")]))
 
     async def _values(self, rows: list[SearchRow], types: Types) -> list[tuple[Any, ...]]:
         """The parameters of ``put_search`` and ``replace_search``."""
@@ -119,6 +186,13 @@ class EntrySearch:
             _values(row, search_document(_prefix(row), title, body, lexemes[_language(row)]))
             for row, title, body in found
         ]
+
+
+def _report(entry: Entry, fault: Exception) -> None:
+    UNSEARCHABLE.inc()
+    # The message of the fault may have a part of the text.
+    named = {"workspace": entry.workspace, "entry": entry.id, "fault": type(fault).__name__}
+    _log.error("an entry is not found by search", **named)
 
 
 def search_changes(before: Rows, after: Rows, types: Types) -> SearchChanges:

@@ -84,16 +84,20 @@ class Writer:
             if len(short) < len(batch):
                 batch, after = short, project(short, before)
             moved = Checkpoint.after(batch[-1])
-            async with write_transaction(self.connection) as transaction:
-                await self._write_rows(transaction, before, after)
-                await transaction.move_checkpoint(
-                    self.epoch,
-                    checkpoint,
-                    moved,
-                    type_changes(before, after),
-                    media_changes(after),
-                    fed_changes(after.changes),
-                )
+
+            async def transact() -> None:
+                async with write_transaction(self.connection) as transaction:
+                    await self._write_rows(transaction, before, after)
+                    await transaction.move_checkpoint(
+                        self.epoch,
+                        checkpoint,
+                        moved,
+                        type_changes(before, after),
+                        media_changes(after),
+                        fed_changes(after.changes),
+                    )
+
+            await self._search.carry_out(transact)
         except (
             Inconsistent,
             asyncpg.IntegrityConstraintViolationError,

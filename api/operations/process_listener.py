@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager
 
 from aiohttp import web
@@ -66,14 +66,15 @@ async def _metrics(request: web.Request) -> web.Response:
 
 @asynccontextmanager
 async def process_listener(
-    host: str, port: int, process: str, state: ProcessState
+    host: str, port: int, process: str, state: ProcessState, metrics: Iterable[Collector] = ()
 ) -> AsyncIterator[None]:
-    """Serves the endpoints."""
+    """Serves the endpoints. ``metrics``: further ones of the process."""
     app = web.Application()
     app[_STATE] = state
     app[_METRICS] = registry = CollectorRegistry()
     ProcessCollector(registry=registry)
-    registry.register(_Figures(process, state))
+    for collector in (_Figures(process, state), *metrics):
+        registry.register(collector)
     app.add_routes(
         [web.get("/healthz", healthz), web.get("/readyz", _readyz), web.get("/metrics", _metrics)]
     )

@@ -14,7 +14,7 @@ import gc
 import logging
 import os
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -34,6 +34,8 @@ from deploy.supervisor import Child, supervise
 from deploy.tracing import TraceSettings, exported_traces, trace_settings
 
 if TYPE_CHECKING:
+    from prometheus_client.registry import Collector
+
     from write_side.process_state import ProcessState
 
 log = logging.getLogger(__name__)
@@ -191,6 +193,7 @@ def projector_command() -> None:
     """
     settings, traces = load_settings(os.environ), trace_settings(os.environ)
     configure_logs(settings)
+    from projector.entry_search import UNSEARCHABLE
     from projector.process import ProjectorSettings
     from projector.process import run as project
 
@@ -200,7 +203,7 @@ def projector_command() -> None:
         given = ProjectorSettings(
             found.event_store_url, found.read_model_url, found.model.workspaces
         )
-        work = _probed(settings, "projector", lambda state: project(given, state))
+        work = _probed(settings, "projector", lambda state: project(given, state), [UNSEARCHABLE])
         asyncio.run(trimmed(work))
 
 
@@ -237,9 +240,12 @@ def webhooks_command() -> None:
 
 
 async def _probed(
-    settings: Settings, process: str, work: Callable[[ProcessState], Awaitable[None]]
+    settings: Settings,
+    process: str,
+    work: Callable[[ProcessState], Awaitable[None]],
+    metrics: Iterable[Collector] = (),
 ) -> None:
-    """Runs the work, and reports its state on the listener for operators."""
+    """Runs the work, and reports its state and ``metrics`` on the listener for operators."""
     from write_side.process_state import ProcessState
 
     state = ProcessState()
@@ -249,5 +255,5 @@ async def _probed(
     # aiohttp takes 12 MiB, which a projector without a listener does not need.
     from api.operations.process_listener import process_listener
 
-    async with process_listener(settings.admin_host, settings.probe_port, process, state):
+    async with process_listener(settings.admin_host, settings.probe_port, process, state, metrics):
         await work(state)

@@ -89,9 +89,13 @@ class Replay:
         await self._load_types({_type_key(state.entry) for state in states})
         entries = [state.entry for state in states]
         await self._partitions.count(entries)
-        async with write_transaction(self._model) as transaction:
-            await hold(await transaction.connection(), self._epoch)
-            await self._copy(transaction, states)
+
+        async def transact() -> None:
+            async with write_transaction(self._model) as transaction:
+                await hold(await transaction.connection(), self._epoch)
+                await self._copy(transaction, states)
+
+        await self._search.carry_out(transact)
         for entry in entries:
             self._translations.update(locale_keys(entry))
 

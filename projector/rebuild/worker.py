@@ -13,6 +13,7 @@ import sys
 from contextlib import AsyncExitStack
 
 import msgspec
+import structlog
 from msgspec import Struct
 
 from projector.log import Log
@@ -103,6 +104,7 @@ def _send(message: Message) -> None:
 
 if __name__ == "__main__":
     os.nice(5)  # processes that serve requests have priority
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
     collect_less()
     with contextlib.suppress(KeyboardInterrupt, BrokenPipeError):
         asyncio.run(main())

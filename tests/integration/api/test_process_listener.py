@@ -15,6 +15,7 @@ from structlog.typing import EventDict
 from api.operations.process_listener import process_listener
 from api.settings import WebhookSettings
 from api.webhooks.process import run_sessions as deliver
+from projector.entry_search import UNSEARCHABLE
 from projector.process import ProjectorSettings
 from projector.process import run_sessions as project
 from tests.integration.live_projector import connected, in_background, projecting, until
@@ -31,7 +32,7 @@ def state() -> ProcessState:
 async def session(state: ProcessState) -> AsyncIterator[aiohttp.ClientSession]:
     port = free_port()
     async with (
-        process_listener("127.0.0.1", port, "projector", state),
+        process_listener("127.0.0.1", port, "projector", state, [UNSEARCHABLE]),
         aiohttp.ClientSession(f"http://127.0.0.1:{port}") as session,
     ):
         yield session
@@ -121,5 +122,5 @@ async def test_metrics_name_the_process_and_its_role(
     assert [one.labels for one in roles if one.value] == [
         {"process": "projector", "role": "standby"}
     ]
-    assert "process_resident_memory_bytes" in families
+    assert {"process_resident_memory_bytes", "contentlog_unsearchable_entries"} <= families.keys()
     assert families["contentlog_process_report_seconds"].samples[0].value < 60

@@ -3,12 +3,19 @@ projected and rebuilt. One event that cannot would halt the projector for all wo
 
 from __future__ import annotations
 
-from msgspec import Raw
+from collections.abc import Callable
+from typing import Any
 
+import pytest
+from msgspec import Raw
+from structlog.testing import capture_logs
+
+from projector import entry_search
+from projector.entry_values import TypeValues
 from tests.integration.live_projector import dump, project_all
 from tests.integration.projector.command_strategies import HARD_TEXTS
 from tests.integration.projector.rebuilds import rebuild
-from tests.integration.projector.sample_log import Given, raws
+from tests.integration.projector.sample_log import Given, raws, rows
 from write_side.domain.definition import Field, Option
 from write_side.domain.events import Translation
 
@@ -88,6 +95,75 @@ async def test_hard_values_are_projected_and_rebuilt(given: Given, database_url:
             await given.entry(f"{slug}{number}", fields=fields)
             await given.update(changed, fields=fields)
     await assert_rebuilt_alike(database_url)
+
+
+HARD = "unlucky"
+FAULTS: dict[str, tuple[str, Callable[[], Any]]] = {
+    "ValueError": ("words", lambda: int("9" * 5_000)),
+    "CharacterNotInRepertoireError": ("words", lambda: ["a\0b"]),
+    "PostgresSyntaxError": ("search_document", lambda: "'"),
+    "ProgramLimitExceededError": ("search_document", lambda: 3_000 * "a"),
+}
+"""What becomes of a hard text: the function, and what it does instead."""
+
+
+@pytest.mark.parametrize("batch", [1, 2_000])
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_an_entry_whose_words_fail_is_projected_without_words(
+    fault: str, batch: int, given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, instead = FAULTS[fault]
+    original = getattr(entry_search, name)
+
+    def faulty(*of_text: Any) -> Any:
+        return instead() if HARD in str(of_text[:3]) else original(*of_text)
+
+    monkeypatch.setattr(entry_search, name, faulty)
+    before = unsearchable()
+    await given.workspace()
+    await given.content_type(*FIELDS)
+    values = raws(text=HARD)
+    german = {"de-DE": Translation(f"Ein {HARD}", values)}
+    entry_id = await given.entry("hard", title="Hard", fields=values, translations=german)
+    # From 64 entries on, a batch begins with COPY.
+    await given.imports([{"title": "Plain", "slug": f"plain{n}"} for n in range(64)])
+    with capture_logs() as lines:
+        await project_all(database_url, database_url, [batch])
+    named = {"workspace": "acme", "entry": entry_id, "fault": fault}
+    line = {"event": "an entry is not found by search", "log_level": "error", **named}
+    assert lines == [line]
+    assert unsearchable() == before + 1
+    await given.update(entry_id, title="Harder")
+    await given.revised(*FIELDS[1:])
+    await given.revised(*FIELDS)
+    await project_all(database_url, database_url, [batch])
+    counted = await rows(
+        database_url, "SELECT words = '', count(*)::int FROM entry_search GROUP BY 1 ORDER BY 1"
+    )
+    assert counted == [(False, 64), (True, 2)]
+    filtered = "SELECT count(*) FROM entry_value WHERE position = (SELECT min(position) FROM entry)"
+    assert await rows(database_url, filtered) != [(0,)]
+    await assert_rebuilt_alike(database_url)
+
+
+def unsearchable() -> float:
+    [metric] = entry_search.UNSEARCHABLE.collect()
+    return metric.samples[0].value
+
+
+async def test_a_fault_in_the_keys_of_an_entry_is_not_passed_over(
+    given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A filter that did not have the entry would be wrong."""
+
+    def rows_of(*_: Any) -> Any:
+        raise ValueError("of keys")
+
+    monkeypatch.setattr(TypeValues, "rows", rows_of)
+    await given.magazine()
+    await given.entry("one")
+    with pytest.raises(ValueError, match="of keys"):
+        await project_all(database_url, database_url)
 
 
 async def assert_rebuilt_alike(url: str) -> None:
