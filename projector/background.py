@@ -6,6 +6,8 @@ here, never their values.
 
 Paths that the change has made incomplete are filled. Entries that change meanwhile keep their rows
 up to date themselves: a chunk replaces the rows that they have at these paths.
+
+The words of long texts are found here too, if a batch had many (``entry_search``).
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from projector.entry_rows import entry_rows, locale_rows, put_entries, put_local
 from projector.entry_search import EntrySearch
 from projector.entry_values import TypeValues, add_values
 from projector.rows import EntryState, columns
-from projector.stored_rows import entry_state, type_row
+from projector.stored_rows import entry_state, load_types, type_row
 from projector.write_transaction import WriteTransaction, write_transaction
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry_keys import SEARCH
@@ -30,6 +32,8 @@ from write_side.postgres.statements import statement
 CHUNK = 500
 """Entries in one transaction, unless they have more than CHUNK_BYTES."""
 CHUNK_BYTES = 16 * 1024 * 1024
+WORDS_BYTES = 100_000
+"""Bytes of entries up to which a chunk finds the words of another one. It takes 0.1 s."""
 
 
 class _Chunk(Struct, frozen=True):
@@ -40,10 +44,13 @@ class _Chunk(Struct, frozen=True):
     paths: list[str]
 
 
-async def update_chunk(connection: Connection, epoch: int) -> bool:
+async def update_chunk(
+    connection: Connection, epoch: int, search: EntrySearch | None = None
+) -> bool:
     """Brings one chunk of entries up to date with the newest version of their type; first those
-    that queries wait for. Returns whether there may be more. Raises CheckpointConflict."""
-    search = EntrySearch(connection)
+    that queries wait for. Returns whether there may be more. Raises CheckpointConflict.
+    ``search``: with the words that it already knows."""
+    search = search or EntrySearch(connection)
     return await search.carry_out(partial(_update_chunk, connection, epoch, search))
 
 
@@ -66,7 +73,24 @@ async def _update_chunk(connection: Connection, epoch: int, search: EntrySearch)
             else:
                 await transaction.add(end, done)
             return True
+        return await _find_words(connection, transaction, search)
+
+
+async def _find_words(
+    connection: Connection, transaction: WriteTransaction, search: EntrySearch
+) -> bool:
+    """The words of an environment's oldest entries without; False if there are none."""
+    place = await connection.fetchrow(statement("projector", "after_unread"), *search.turn)
+    if place is None:
         return False
+    search.turn = (place["workspace"], place["environment"])
+    found = await connection.fetch(
+        statement("projector", "next_unread"), *place, CHUNK, WORDS_BYTES
+    )
+    states = [entry_state(row) for row in found]
+    wanted = {(state.entry.workspace, state.entry.content_type_id) for state in states}
+    await search.replace(transaction, states, await load_types(connection, wanted))
+    return bool(states)
 
 
 async def _next_chunk(connection: Connection, outdated: Any) -> _Chunk:

@@ -36,6 +36,9 @@ T = TypeVar("T")
 ALL_TRANSLATIONS = 2 * LONGEST_TEXT
 """Characters of all translations of an entry together. With 640 locales, each has 312 of them: an
 update may change the words of all, and no other write is visible meanwhile."""
+AT_ONCE = LONGEST_TEXT + ALL_TRANSLATIONS
+"""Characters of one workspace whose words are found while a batch is written: those of any entry. A
+file of 64 MB could have words for a minute, in which no other write would be visible."""
 MOST_LEXEMES = 20_000
 MOST_POSITIONS = 8
 """Positions of a lexeme that count for the rank of a text."""
@@ -77,12 +80,19 @@ class SearchText(Struct, frozen=True):
     longest: int
 
 
-class SearchRow(Struct, frozen=True):
-    """A row that is to be written; ``locale`` is "" for the original language."""
+class SearchRow(Struct):
+    """A row that is to be written; ``locale`` is "" for the original language. ``is_later``: its
+    words are found in the background."""
 
     state: EntryState
     locale: str
     text: SearchText
+    is_later: bool = False
+
+    @property
+    def characters(self) -> int:
+        """Those whose words are found now."""
+        return 0 if self.is_later else self.text.longest
 
 
 class SearchChanges(Struct):
@@ -95,11 +105,15 @@ class SearchChanges(Struct):
 
 
 class EntrySearch:
-    """Writes the rows. ``connection`` is asked for the lexemes of words."""
+    """Writes the rows. ``connection`` is asked for the lexemes of words. ``can_wait``: whether
+    words may be left to the background."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, *, can_wait: bool = False) -> None:
         self._connection = connection
+        self._can_wait = can_wait
         self._stems = Stems()
+        # The environment whose words ``update_chunk`` has found last.
+        self.turn = ("", "")
         # If each row is written by itself.
         self._failed: _Failed | None = None
 
@@ -126,6 +140,8 @@ class EntrySearch:
     ) -> None:
         """The rows that a batch changes. ``types``: of the entries in ``after``."""
         changes = search_changes(before, after, types)
+        if self._can_wait:
+            _postpone([*changes.replaced, *changes.new])
         await transaction.add("drop_search", columns(changes.gone))
         await transaction.add("move_search", columns(changes.moved))
         await self._put(transaction, "replace_search", changes.replaced, types)
@@ -140,7 +156,8 @@ class EntrySearch:
     async def replace(
         self, transaction: WriteTransaction, states: Iterable[EntryState], types: Types
     ) -> None:
-        """All rows of entries whose type has other searchable fields now."""
+        """All rows of entries whose words were left out, or whose type has other searchable fields
+        now."""
         await self._put(transaction, "replace_search", _rows(states, types), types)
 
     async def _put(
@@ -152,7 +169,7 @@ class EntrySearch:
                     await transaction.connection(), name, row, types, self._failed
                 )
             return
-        for portion in portions(rows, lambda row: row.text.longest, PORTION):
+        for portion in portions(rows, lambda row: row.characters, PORTION):
             await transaction.add(name, columns(await self._values(portion, types)))
 
     async def _put_alone(
@@ -174,7 +191,7 @@ class EntrySearch:
 
     async def _values(self, rows: list[SearchRow], types: Types) -> list[tuple[Any, ...]]:
         """The parameters of ``put_search`` and ``replace_search``."""
-        found = [(row, *_words(row, types)) for row in rows]
+        found = [(row, *_words(row, types)) for row in rows if not row.is_later]
         by_language: dict[str, set[str]] = {}
         for row, title, body in found:
             by_language.setdefault(_language(row), set()).update(title, body)
@@ -185,7 +202,18 @@ class EntrySearch:
         return [
             _values(row, search_document(_prefix(row), title, body, lexemes[_language(row)]))
             for row, title, body in found
-        ]
+        ] + [_values(row, None) for row in rows if row.is_later]
+
+
+def _postpone(rows: list[SearchRow]) -> None:
+    """Leaves the longest texts of a workspace that has more than AT_ONCE."""
+    if sum(row.text.longest for row in rows) <= AT_ONCE:
+        return
+    left: dict[str, int] = {}
+    for row in sorted(rows, key=lambda row: row.text.longest):
+        workspace = row.state.entry.workspace
+        left[workspace] = left.get(workspace, AT_ONCE) - row.text.longest
+        row.is_later = left[workspace] < 0
 
 
 def _report(entry: Entry, fault: Exception) -> None:
@@ -315,7 +343,7 @@ def _prefix(row: SearchRow) -> str:
     return lexeme_prefix(area, row.state.position // BLOCK * BLOCK)
 
 
-def _values(row: SearchRow, document: str) -> tuple[Any, ...]:
+def _values(row: SearchRow, document: str | None) -> tuple[Any, ...]:
     entry = row.state.entry
     return (
         entry.workspace,

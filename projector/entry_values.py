@@ -188,7 +188,8 @@ class Incomplete(Struct, frozen=True):
 async def incomplete(connection: Connection) -> Incomplete:
     rows = await connection.fetch(statement("projector", "incomplete_lists"))
     found = [(Scope(workspace, environment), *rest) for workspace, environment, *rest in rows]
+    unread = await connection.fetch(statement("projector", "unread_scopes"))
     return Incomplete(
         {list_id(scope, *rest) for scope, *rest in found},
-        {scope for scope, *_, path in found if path == SEARCH},
+        {scope for scope, *_, path in found if path == SEARCH} | {Scope(*row) for row in unread},
     )

@@ -140,13 +140,14 @@ class Follower:
             # The projectors before this one have renewed the statistics.
             self._projected = checkpoint.position
             self._next_analyze = max(FIRST_ANALYZE, 2 * checkpoint.position)
-        writer, growth = Writer(self._model, epoch), Growth(self._model, epoch)
+        writer = Writer(self._model, epoch, words_can_wait=True)
+        growth = Growth(self._model, epoch)
         has_work = True
         while True:
             checkpoint = await self._catch_up(writer, growth, checkpoint)
             await self._beat(self._heartbeat.resume)
             if has_work or self._is_work_due():
-                has_work = await self._work(epoch, growth)
+                has_work = await self._work(writer, growth)
             if not has_work:
                 await self._wait(self._work_at - time.monotonic())
 
@@ -192,14 +193,14 @@ class Follower:
                 following = await _settled(coming)
             self._work_at = min(self._work_at, time.monotonic() + WORK_EVERY)
             if following is None or checkpoint.position != batch[-1].position:
-                following = await self._next(writer.epoch, growth, checkpoint)
+                following = await self._next(writer, growth, checkpoint)
             await self._analyze(len(batch))
             batch = following
             await self._beat(self._heartbeat.resume)
         return checkpoint
 
     async def _next(
-        self, epoch: int, growth: Growth, checkpoint: Checkpoint
+        self, writer: Writer, growth: Growth, checkpoint: Checkpoint
     ) -> list[RecordedEvent]:
         """The batch after the checkpoint; empty if the last read exhausted the log and nothing
         was announced since."""
@@ -207,7 +208,7 @@ class Follower:
         if is_all and self._announced <= self._read_through:
             return []
         if self._is_work_due():
-            await self._work(epoch, growth)
+            await self._work(writer, growth)
         return await self._read(checkpoint.position)
 
     async def _read(self, after: int) -> list[RecordedEvent]:
@@ -227,9 +228,10 @@ class Follower:
     def _is_work_due(self) -> bool:
         return time.monotonic() >= self._work_at
 
-    async def _work(self, epoch: int, growth: Growth) -> bool:
+    async def _work(self, writer: Writer, growth: Growth) -> bool:
         """Takes a step of the background work; whether there may be another."""
-        has_more = await update_chunk(self._model, epoch) or await growth.step()
+        chunk = update_chunk(self._model, writer.epoch, writer.search)
+        has_more = await chunk or await growth.step()
         self._work_at = time.monotonic() + (WORK_EVERY if has_more else POLL)
         return has_more
 

@@ -56,14 +56,15 @@ commits, no other write becomes visible."""
 class Writer:
     """Projects batches into the read model that the connection's search_path names.
 
-    It caches content types between batches; after a failure, create a new one.
+    It caches content types between batches; after a failure, create a new one. ``words_can_wait``:
+    whether the words of long texts may be left to ``update_chunk``.
     """
 
-    def __init__(self, connection: Connection, epoch: int) -> None:
+    def __init__(self, connection: Connection, epoch: int, *, words_can_wait: bool = False) -> None:
         self.connection = connection
         self.epoch = epoch
         self._types: dict[str, ContentType] = {}
-        self._search = EntrySearch(connection)
+        self.search = EntrySearch(connection, can_wait=words_can_wait)
         self._values = ValuesOfTypes()
 
     async def write(self, batch: list[RecordedEvent], checkpoint: Checkpoint) -> Checkpoint:
@@ -97,7 +98,7 @@ class Writer:
                         fed_changes(after.changes),
                     )
 
-            await self._search.carry_out(transact)
+            await self.search.carry_out(transact)
         except (
             Inconsistent,
             asyncpg.IntegrityConstraintViolationError,
@@ -134,7 +135,7 @@ class Writer:
         await _write_types(transaction, before, after)
         copied = await self._put_entries(transaction, before, after, types)
         await put_values(transaction, before, after, types, self._values, copied)
-        await self._search.write(transaction, before, after, types)
+        await self.search.write(transaction, before, after, types)
         slugs = list(past_slug_rows(after.past_slugs))
         await _insert(transaction, "put_past_slugs", "past_slug", PAST_SLUG_COLUMNS, slugs)
         versions = after.past_versions

@@ -32,6 +32,7 @@ ALTER TABLE entry_locale ADD PRIMARY KEY (workspace, partition_key, locale, id);
 ALTER TABLE entry_search ADD PRIMARY KEY (workspace, environment, position, locale);
 -- Without a list of pending rows, which each search would read.
 CREATE INDEX entry_search_words ON entry_search USING gin (words) WITH (fastupdate = off);
+CREATE INDEX entry_search_unread ON entry_search (workspace, environment, position) WHERE words IS NULL;
 
 ALTER TABLE past_slug ADD PRIMARY KEY (workspace, environment, position);
 -- The entry that had a slug at a given time released it later. With `until` in the key, a search for a

@@ -36,10 +36,12 @@ class SearchMatch(Struct, frozen=True):
 
 
 class SearchResult(Struct, frozen=True):
-    """The newest matches, newest first. ``is_complete``: whether there are no others."""
+    """The newest matches, newest first. ``is_complete``: whether there are no others.
+    ``has_unread``: whether the projector has yet to find the words of some texts."""
 
     matches: list[SearchMatch]
     is_complete: bool
+    has_unread: bool = False
 
 
 class _Area(Struct, frozen=True):
@@ -86,7 +88,7 @@ async def search(
     )
     among = frozenset(kinds)
     found = [one for one in _matches(row, areas) if one.kind in among]
-    return SearchResult(found, row["is_complete"])
+    return SearchResult(found, row["is_complete"] and not row["has_unread"], row["has_unread"])
 
 
 def _areas(kinds: Iterable[Kind], locale: str) -> list[_Area]:

@@ -163,14 +163,14 @@ CREATE TABLE entry_locale_staging_other PARTITION OF entry_locale FOR VALUES IN 
 -- language (locale '') and for each locale into which it is translated. The lexemes begin with a hash of
 -- the area (workspace, environment, content type, language, locale) and block of positions of the entry:
 -- GIN then has a separate list of rows for each. Some space is left in each page, because a change of the
--- status must not write the index.
+-- status must not write the index. Until the projector has found the words of a large batch, they are null.
 CREATE TABLE entry_search (
     workspace   text     NOT NULL,
     environment text     NOT NULL,
     position    bigint   NOT NULL,
     locale      text     NOT NULL,
     status      text     NOT NULL,
-    words       tsvector NOT NULL
+    words       tsvector
 ) WITH (fillfactor = 85);
 
 -- The locales that have a partition of their own. `attached`: rows are not written to it yet, because a

@@ -33,7 +33,8 @@ _IDS = statement("read_side", "ids_found")
 class FoundPage(Struct, frozen=True):
     """``positions``: of the entries, in their order. ``total``: None if it is not wanted or beyond
     the budget. ``next``: where the next page begins; None after the last. ``stamp``: of the
-    checkpoint at which it was read. ``paged``: how many entries a search has pages of."""
+    checkpoint at which it was read; None if a later page at the same one may differ. ``paged``: how
+    many entries a search has pages of."""
 
     positions: list[int]
     total: int | None
@@ -50,13 +51,13 @@ async def find(connection: Connection, scope: Scope, query: EntryQuery) -> Found
     lists = Lists(scope, known.selected(wanted, query))
     if not lists.combinations or wanted.ids == frozenset():
         return FoundPage([], 0 if query.counted else None, None, known.stamp)
-    total, paged, found = await _matches(connection, scope, lists, wanted, query)
+    total, paged, found, has_unread = await _matches(connection, scope, lists, wanted, query)
     page = found[: query.limit]
     return FoundPage(
         [one.position for one in page],
         total if query.counted else None,
         Boundary(page[-1].keys, page[-1].position) if len(found) > query.limit else None,
-        known.stamp,
+        None if has_unread else known.stamp,
         paged,
     )
 
@@ -86,20 +87,21 @@ async def _limits(
 
 async def _matches(
     connection: Connection, scope: Scope, lists: Lists, wanted: Selection, query: EntryQuery
-) -> tuple[int | None, int, list[Match]]:
-    """The total, if it is wanted and within the budget; how many matches a search has pages of; and
-    the matches from the offset on, one more than the limit."""
+) -> tuple[int | None, int, list[Match], bool]:
+    """The total, if it is wanted and within the budget; how many matches a search has pages of; the
+    matches from the offset on, one more than the limit; and whether a search will find others
+    without a change of the checkpoint."""
     page = PageQuery(wanted.conditions, wanted.sort, query.after, query.limit + 1)
     if query.words is None:
         finder = await finder_of(connection, scope, lists, wanted, query.offset)
         total, matches = await finder.page(page, query.offset, counted=query.counted)
-        return total, 0, matches
+        return total, 0, matches, False
     statements, places, excluded = await _limits(connection, scope, lists, wanted)
     kinds = [one.kind for one in lists.combinations]
     result = await search(connection.fetch, scope, query.words, kinds, query.locale)
     found = SearchPages(result, lists, Budget(wanted), places, excluded)
     paged, matches = await found.page(statements, page, query.offset)
-    return paged if result.is_complete else None, paged, matches
+    return paged if result.is_complete else None, paged, matches, result.has_unread
 
 
 async def _read(

@@ -82,6 +82,8 @@ WITH RECURSIVE steps AS MATERIALIZED (
 )
 SELECT (SELECT max(number) = (SELECT coalesce(cardinality(blocks), 0) FROM steps) AND max(matches) <= :most::bigint
         FROM walk) AS is_complete,
+       EXISTS (SELECT FROM read_model.entry_search
+               WHERE words IS NULL AND workspace = :workspace AND environment = :environment) AS has_unread,
        array_agg(area) AS areas, array_agg(position) AS positions, array_agg(rank) AS ranks,
        array_agg(status) AS statuses
 FROM found

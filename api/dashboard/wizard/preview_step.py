@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from aiohttp import web
 from msgspec import Raw, Struct
 from msgspec.structs import replace
+from write_side.slices import in_slices
 
 from api.dashboard.dashboard_request import DashboardRequest
 from api.dashboard.page_handlers import Form, redirect
@@ -45,7 +46,6 @@ from write_side.imports.preview import (
     repeats_text,
 )
 from write_side.imports.uploads import StoredPreview, Upload
-from write_side.slices import in_slices
 from write_side.store.conflicts import StoreUnavailable
 
 ROWS = 50

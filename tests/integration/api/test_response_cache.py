@@ -17,7 +17,7 @@ from read_side.freshness import Freshness
 from read_side.notices import Notice
 from read_side.seen import Seen, stamp_of
 from tests.integration.api.server import ACME, Client, Server, serving
-from tests.integration.live_projector import until
+from tests.integration.live_projector import connected, until
 from tests.integration.projector.sample_log import Given, raws
 from write_side.domain.definition import Field
 from write_side.domain.events import Plan
@@ -307,3 +307,18 @@ async def test_what_was_read_before_a_reset_is_not_kept(freshness: Freshness) ->
     freshness.end_poll(freshness.begin_poll(), stamp_of(1, 2))
     cache.put(response(("acme", "a"), 10), resets)
     assert cache.find(("acme", "a")) is None
+
+
+async def test_a_search_is_not_kept_while_words_are_missing(
+    server: Server, database_url: str
+) -> None:
+    """The projector finds them without a move of the checkpoint."""
+    client = server.client()
+    of_one = "position = (SELECT position FROM entry WHERE slug = 'one') AND locale = ''"
+    async with connected(database_url, search_path="read_model") as connection:
+        words = await connection.fetchval(f"SELECT words::text FROM entry_search WHERE {of_one}")  # noqa: S608
+        change = f"UPDATE entry_search SET words = $1::text::tsvector WHERE {of_one}"  # noqa: S608
+        for given, found, total in ((None, 0, None), (words, 1, 1)):
+            await connection.execute(change, given)
+            body = (await client.get("/v1/content/posts?q=one")).body
+            assert (len(body["data"]), body["pagination"]["total"]) == (found, total)

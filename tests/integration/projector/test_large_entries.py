@@ -7,9 +7,11 @@ from itertools import islice
 
 import pytest
 
-from projector import background, entry_rows, log, stored_rows, writer
+from projector import background, entry_rows, entry_search, log, stored_rows, writer
+from projector.background import update_chunk
 from projector.checkpoint import begin_epoch
 from projector.process import connect_model
+from projector.rebuild.operations import verify
 from tests.integration.live_projector import (
     caught_up,
     connected,
@@ -17,10 +19,14 @@ from tests.integration.live_projector import (
     project_all,
     projecting,
     rendered,
+    until,
 )
 from tests.integration.projector.random_log import RandomCommands
+from tests.integration.projector.rebuilds import build_settings, rebuild, silent
 from tests.integration.projector.sample_log import BODY, LEAD, Given, fields_of, raws, rows
 from write_side.domain.definition import Field
+from write_side.domain.events import Translation
+from write_side.domain.identity import Scope
 from write_side.domain.locales import supported_locales
 from write_side.domain.refusals import InvalidEntry
 from write_side.repository import Repository
@@ -125,6 +131,65 @@ async def test_more_words_than_a_tsvector_holds_do_not_stop_the_projector(
     await project_all(database_url, database_url)
     [(found,)] = await rows(database_url, "SELECT length(words) FROM entry_search")
     assert found > 1_500
+
+
+async def test_long_texts_of_one_workspace_are_read_after_the_writes_of_all(
+    given: Given, repository: Repository, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(entry_search, "AT_ONCE", 600)
+    monkeypatch.setattr(background, "WORDS_BYTES", 1)
+    other = Given(repository, Scope("other", "production"))
+    text = Field("text", "Text", "text", searchable=True)
+    for one in (given, other):
+        await one.workspace()
+        await one.content_type(text)
+    changed = await given.entry("changed", fields=raws(text="earlier"))
+    await project_all(database_url, database_url)
+    german = {"de-DE": Translation("", raws(text="lang " * 100))}
+    words = [{"fields": raws(text="long " * n), "translations": german} for n in (100, 99, 98, 1)]
+    await given.imports([{"title": "x", "slug": f"e{n}", **one} for n, one in enumerate(words)])
+    await given.update(changed, fields=raws(text="later " * 150))
+    await other.entry("theirs", fields=raws(text="theirs " * 50))
+    async with connected(database_url) as store:
+        model = await connect_model(database_url)
+        try:
+            epoch, checkpoint = await begin_epoch(model)
+            batch = await log.Log(store).read(checkpoint.position)
+            await writer.Writer(model, epoch, words_can_wait=True).write(batch, checkpoint)
+            unread = "SELECT workspace, locale FROM entry_search WHERE words IS NULL ORDER BY 1, 2"
+            # The shortest ones are read: two originals, and the text of the other workspace.
+            later = [("acme", "")] * 3 + [("acme", "de-DE")] * 4
+            assert await rows(database_url, unread) == later
+            found = await verify(build_settings(database_url, workers=1), silent)
+            assert found.read_model == []
+            chunks = 0
+            while await update_chunk(model, epoch):
+                chunks += 1
+        finally:
+            await model.close()
+    assert chunks == 5, "one entry each"
+    assert await rows(database_url, unread) == []
+    projected = await dump(database_url)
+    await rebuild(database_url)
+    assert await dump(database_url) == projected
+
+
+async def test_an_active_projector_reads_the_words_that_it_left(
+    given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(entry_search, "AT_ONCE", 20)
+    await given.workspace()
+    await given.content_type(Field("text", "Text", "text", searchable=True))
+    await given.imports(
+        [{"title": "x", "slug": f"e{n}", "fields": raws(text="word " * 9)} for n in range(20)]
+    )
+    async with projecting(database_url):
+
+        async def are_found() -> bool:
+            found = "SELECT count(*) FROM entry_search WHERE length(words) > 1"
+            return await rows(database_url, found) == [(20,)]
+
+        await until(are_found)
 
 
 async def test_an_entry_has_a_maximum_size(given: Given) -> None:
