@@ -128,8 +128,8 @@ async def test_cors_1_a_500_can_be_read_by_any_origin(
     live.forget()
     monkeypatch.setattr("api.rest.content.paging.list_of_type", fails)
     monkeypatch.setattr("api.rest.content.entries.entry_of_slug", fails)
-    monkeypatch.setattr("api.rest.content.content_types.content_types", fails)
-    monkeypatch.setattr("api.rest.content.content_types.content_type", fails)
+    monkeypatch.setattr("api.rest.lookups.content_types.content_types", fails)
+    monkeypatch.setattr("api.rest.lookups.content_types.content_type", fails)
     for path in OPEN:
         answer = await asker.ask(get(path))
         assert answer.status == 500

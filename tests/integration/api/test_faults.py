@@ -27,8 +27,8 @@ IN_HANDLERS = [
     ("api.rest.content.entries.entry_of_slug", "GET", ONE),
     ("api.rest.content.paging.list_across_types", "GET", ACROSS),
     ("api.rest.content.execute", "POST", ACROSS),
-    ("api.rest.content.content_types.content_types", "GET", TYPES),
-    ("api.rest.content.content_types.content_type", "GET", TYPE),
+    ("api.rest.lookups.content_types.content_types", "GET", TYPES),
+    ("api.rest.lookups.content_types.content_type", "GET", TYPE),
     ("api.rest.content.entries.entry_of_slug", "HEAD", ONE),
 ]
 BEFORE_THEM = [
