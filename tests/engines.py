@@ -53,6 +53,13 @@ _PLANS = tuple(
         "test_statements.py::",
     )
 )
+_MEET_SWITCH = tuple(
+    f"tests/integration/projector/test_switch.py::test_{name}"
+    for name in (
+        "a_read_of_several_statements_is_of_one_read_model",
+        "a_large_page_that_may_mix_two_read_models_is_discarded",
+    )
+)
 _ADD_COORDINATOR = "SELECT citus_set_coordinator_host($1, $2)"
 _ADD_WORKER = "SELECT citus_add_node($1, $2)"
 
@@ -138,6 +145,9 @@ class Citus(Engine):
             "it finds a row by its place on one server; test_rebuild_on_citus.py has its like"
         ),
         **dict.fromkeys(_PLANS, "it explains the plans of one PostgreSQL"),
+        **dict.fromkeys(
+            _MEET_SWITCH, "a switch there waits for a transaction that has begun to read"
+        ),
         **dict.fromkeys(_ONE_STATEMENT, "a batch is one statement only on one PostgreSQL"),
     }
     model_engine: ClassVar[ModelEngine] = "citus"
