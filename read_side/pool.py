@@ -41,6 +41,13 @@ _STAMP = statement("read_side", "stamp")
 _ARRAY_TYPES = statement("read_side", "array_types")
 # The schema that has this name now, regardless of the transaction's snapshot.
 _MODEL = "SELECT to_regnamespace('read_model')::oid"
+# The disk is full, or the database is being restored: it, its tables or its role are missing.
+_LASTING = (
+    asyncpg.DiskFullError,
+    asyncpg.InvalidCatalogNameError,
+    asyncpg.InvalidAuthorizationSpecificationError,
+    asyncpg.UndefinedTableError,
+)
 REFUSALS = (NotFound, InvalidQuery, IncompleteIndex)
 T = TypeVar("T")
 
@@ -189,9 +196,13 @@ async def moment(pool: Pool) -> AsyncIterator[Connection]:
             if model != await connection.fetchval(_MODEL):
                 raise ReadModelUnavailable
     except Exception as error:
-        if is_transient(error):
+        if _is_unavailable(error):
             raise ReadModelUnavailable from error
         raise
+
+
+def _is_unavailable(error: Exception) -> bool:
+    return is_transient(error) or isinstance(error, _LASTING)
 
 
 def _moment(connection: Connection) -> Transaction:
@@ -273,12 +284,11 @@ async def _attempts(pool: Pool, attempt: Callable[[], Awaitable[T]]) -> T:
     for number in range(1, pool.attempts + 1):
         try:
             return await attempt()
-        except asyncpg.DiskFullError as error:
-            raise ReadModelUnavailable from error
         except Exception as error:
-            if not is_transient(error):
-                raise
-            if number == pool.attempts:
+            is_repeated = is_transient(error) and number < pool.attempts
+            if not is_repeated and _is_unavailable(error):
                 raise ReadModelUnavailable from error
+            if not is_repeated:
+                raise
             pool.expire()
     raise AssertionError("a pool has at least one attempt")

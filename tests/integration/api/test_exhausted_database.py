@@ -1,4 +1,4 @@
-"""A PostgreSQL without disk, memory or connections: 503, ``Retry-After``, and a line in the log."""
+"""A PostgreSQL without disk, memory, connections or read model: 503, and a line in the log."""
 
 from __future__ import annotations
 
@@ -88,8 +88,16 @@ async def test_a_mutation_on_a_full_database_fails(
     check_log(log, DETAIL)
 
 
-@pytest.mark.parametrize("kind", [asyncpg.DiskFullError, asyncpg.OutOfMemoryError])
-async def test_a_read_on_a_full_database_may_be_retried(
+@pytest.mark.parametrize(
+    "kind",
+    [
+        asyncpg.DiskFullError,
+        asyncpg.OutOfMemoryError,
+        asyncpg.InvalidCatalogNameError,
+        asyncpg.InvalidPasswordError,
+    ],
+)
+async def test_a_read_on_a_full_or_missing_database_may_be_retried(
     kind: type[asyncpg.PostgresError],
     client: Client,
     log: ReadLog,
@@ -117,6 +125,18 @@ async def test_a_page_on_a_full_database_says_what_to_do(
     assert (answer.status, answer.headers["Retry-After"]) == (503, "1")
     assert "base/5" not in answer.text
     check_log(log, DETAIL)
+
+
+@pytest.mark.parametrize("target", [LIST, f"{LIST}?status=draft&sort=title"])
+async def test_a_read_model_that_is_missing_may_be_restored(
+    target: str, server: Server, client: Client, log: ReadLog
+) -> None:
+    await execute(server, "ALTER SCHEMA read_model RENAME TO lost")
+    answer = await client.get(target, headers={"X-Request-Id": "mine"})
+    assert (answer.status, answer.headers["Retry-After"], answer.body) == (503, "1", UNAVAILABLE)
+    check_log(log, "UndefinedTableError")
+    await execute(server, "ALTER SCHEMA lost RENAME TO read_model")
+    assert (await client.get(target)).status == 200
 
 
 async def test_no_connection_is_left(server: Server, client: Client, log: ReadLog) -> None:
