@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from tests.trials.ha_cluster import HOME, Cluster, TrialImpossible, cluster
 from tests.trials.ha_rounds import FAULTS, RECOVERY, WARM, Round, round_of
-from tests.trials.service import SECRET, Installation
+from tests.trials.service import SECRET, CommandFailed, Installation
 from tests.trials.workload import CLIENTS, Ledger, LogOfTrial, read, write
 from write_side.postgres.connection import Connection, connect
 
@@ -181,8 +181,10 @@ def main(rounds: int, record: Path | None) -> None:
         signal.signal(number, signal.default_int_handler)
     try:
         lines = asyncio.run(run(rounds, record, click.echo))
-    except TrialImpossible as error:
+    except (TrialImpossible, CommandFailed) as error:
         sys.exit(f"deploy/ha/trial: {error}")
+    except TimeoutError:
+        sys.exit(f"deploy/ha/trial: the cluster or the writes did not recover in {RECOVERY:.0f} s")
     except Violation as error:
         sys.exit(f"deploy/ha/trial: VIOLATION: {error}")
     click.echo(summary(lines))

@@ -32,8 +32,8 @@ BRIDGE = "contentlog-ha"
 PATRONI = Path(__file__).parents[2] / "deploy/ha/patroni.yml"
 HOME = Path("/var/lib/contentlog-ha")
 """The folder of a trial, until it ends. Only root may write to it."""
-READY = 90.0
-"""Seconds in which a cluster must start or recover."""
+READY = 180.0
+"""Seconds in which a cluster must start or recover, also on a busy machine."""
 DATABASE = "content"
 _LEADER = ("master", "primary")
 """The leader's role, before Patroni 4 and since."""
