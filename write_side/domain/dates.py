@@ -26,12 +26,10 @@ def extended_form(text: str) -> str | None:
     match = _ISO.fullmatch(text)
     if match is None:
         return None
-    parts = match.groupdict()
+    parts = match.groupdict("")
     try:
         day = _day(parts)
-        if parts["hour"] is None:
-            return day.isoformat()
-        return f"{_moment(day, parts)}{parts['zone'] or ''}"
+        return f"{_moment(day, parts)}{parts['zone']}" if parts["hour"] else day.isoformat()
     except (ValueError, OverflowError):
         return None
 
@@ -42,32 +40,31 @@ def has_no_such_day(text: str) -> bool:
     if match is None:
         return False
     try:
-        _day(match.groupdict())
-    except ValueError:
+        _day(match.groupdict(""))
+    except (ValueError, OverflowError):
         return True
     return False
 
 
-def _day(parts: dict[str, str | None]) -> date:
-    """Raises ValueError for a day that does not exist."""
-    year = int(parts["year"] or 0)
+def _day(parts: dict[str, str]) -> date:
+    """Raises ValueError or OverflowError for a day that does not exist."""
+    year = int(parts["year"])
     if parts["ordinal"]:
         day = date(year, 1, 1) + timedelta(int(parts["ordinal"]) - 1)
-        if day.year != year or parts["ordinal"] == "000":
+        if day.year != year:
             raise ValueError("a year has no such day")
         return day
     if parts["week"]:
-        return date.fromisocalendar(year, int(parts["week"]), int(parts["weekday"] or 0))
+        return date.fromisocalendar(year, int(parts["week"]), int(parts["weekday"]))
     month, day_of_month = parts["month"] or parts["month_"], parts["day"] or parts["day_"]
-    return date(year, int(month or 0), int(day_of_month or 0))
+    return date(year, int(month), int(day_of_month))
 
 
-def _moment(day: date, parts: dict[str, str | None]) -> str:
-    hour, minute, second = (parts[name] for name in ("hour", "minute", "second"))
-    fraction = parts["fraction"] or ""
+def _moment(day: date, parts: dict[str, str]) -> str:
+    hour, minute, second = parts["hour"], parts["minute"] or "00", parts["second"]
     if hour == "24":
-        if (minute or "00", second or "00", fraction.strip(".,0")) != ("00", "00", ""):
+        if (minute, second or "00", parts["fraction"].strip(".,0")) != ("00", "00", ""):
             raise ValueError("a day ends at 24:00")
         day, hour = day + timedelta(1), "00"
-    seconds = f":{second}{fraction}" if second else ""
-    return f"{day.isoformat()}T{hour}:{minute or '00'}{seconds}"
+    seconds = f":{second}{parts['fraction']}" if second else ""
+    return f"{day.isoformat()}T{hour}:{minute}{seconds}"

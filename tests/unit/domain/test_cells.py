@@ -83,6 +83,7 @@ def test_several_options_are_comma_separated() -> None:
         ("datetime", "31.01.2026", "takes an ISO 8601 date"),
         ("datetime", "2026-02-30", "^names a day that does not exist: 2026-02-30$"),
         ("datetime", "2026-366T09:30", "names a day that does not exist"),
+        ("datetime", "9999-366", "names a day that does not exist"),
         ("datetime", "2026-W54-1", "names a day that does not exist"),
         ("datetime", "2026-01-31T25:00", "takes an ISO 8601 date"),
         ("select", "sports", "^takes one of: news, how to$"),
