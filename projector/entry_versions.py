@@ -61,4 +61,4 @@ def ended_version(before: EntryState | None, after: EntryState) -> PastVersion |
 
 def comparable(text: str) -> str | None:
     """None for a text that filters do not compare."""
-    return text if 4 * len(text) <= LONGEST or len(text.encode()) <= LONGEST else None
+    return text if len(text.encode()) <= LONGEST else None

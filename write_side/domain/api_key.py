@@ -9,7 +9,7 @@ from write_side.domain.refusals import InvalidDefinition
 from write_side.domain.values import utc_of
 
 EXPIRY = "an ISO 8601 date or time, such as 2027-01-31 or 2027-01-31T09:30:00Z"
-_DURATION = re.compile(r"([1-9][0-9]{0,4})([mhdw])", re.ASCII)
+_DURATION = re.compile(r"([1-9][0-9]{0,4})([mhdw])")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 

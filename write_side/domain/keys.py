@@ -96,7 +96,7 @@ def instant_key(text: str) -> bytes | None:
     if moment is None:
         return None
     fraction = _FRACTION.search(text)
-    beyond = fraction[1][6:9].ljust(3, "0") if fraction else "0"  # Python ends at microseconds
+    beyond = fraction[1][6:].ljust(3, "0") if fraction else "0"  # Python ends at microseconds
     offset = moment.utcoffset() or timedelta()
     return _nanoseconds(moment.replace(tzinfo=None) - _BEGINNING - offset, int(beyond))
 

@@ -145,7 +145,7 @@ def moment_of(text: str) -> datetime | None:
     if not _ISO.fullmatch(text):
         return None
     try:
-        return datetime.fromisoformat(text.upper().replace(",", "."))
+        return datetime.fromisoformat(text.upper())
     except ValueError:
         return None
 
@@ -233,8 +233,6 @@ def targets(
     """Everything that checked values refer to."""
     for field in fields:
         spec = field.spec
-        if not (spec.refers_to or spec.is_nested):
-            continue
         value = values.get(field.slug, NULL)
         if is_null(value):
             continue

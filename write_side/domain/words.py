@@ -80,7 +80,7 @@ _INLINE = re.compile(
 )
 TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 # ``html.unescape`` raises ValueError for more digits than Python converts.
-_ENDLESS_REFERENCE = re.compile(r"&#[0-9]{100,};?", re.ASCII)
+_ENDLESS_REFERENCE = re.compile(r"&#[0-9]{100,};?")
 
 
 CHARACTERS_KEPT = 50_000

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from aiohttp import web
 from msgspec import Raw, Struct
 from msgspec.structs import replace
-from write_side.slices import in_slices
 
 from api.dashboard.dashboard_request import DashboardRequest
 from api.dashboard.page_handlers import Form, redirect
@@ -47,6 +46,7 @@ from write_side.imports.preview import (
 )
 from write_side.imports.uploads import StoredPreview, Upload
 from write_side.store.conflicts import StoreUnavailable
+from write_side.waiting import in_slices
 
 ROWS = 50
 CELLS = 2_000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from write_side.domain.api_key import check_expiry, expiry, expiry_or_duration
 from write_side.domain.refusals import InvalidDefinition
 
-NOON = datetime(2026, 1, 31, 12, 0, 0, 123456, tzinfo=UTC)
+NOON = datetime(2026, 1, 31, 12, 0, 0, 999999, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
@@ -17,13 +18,20 @@ NOON = datetime(2026, 1, 31, 12, 0, 0, 123456, tzinfo=UTC)
     [
         ("2027-01-31", datetime(2027, 1, 31, tzinfo=UTC)),
         ("2027-01-31T09:30:00", datetime(2027, 1, 31, 9, 30, tzinfo=UTC)),
+        ("2027-01-31 09:30:00,9999+02:00", datetime(2027, 1, 31, 7, 30, 0, 999000, tzinfo=UTC)),
         ("2027-01-31T09:30:00+02:00", datetime(2027, 1, 31, 7, 30, tzinfo=UTC)),
-        ("2027-01-31t09:30:00.1239z", datetime(2027, 1, 31, 9, 30, 0, 123000, tzinfo=UTC)),
+        ("2027-01-31t09:30:00.9999z", datetime(2027, 1, 31, 9, 30, 0, 999000, tzinfo=UTC)),
     ],
 )
-def test_a_date_is_its_beginning_in_utc(text: str, expected: datetime) -> None:
-    assert expiry(text) == expected
-    assert expiry_or_duration(text, NOON) == expected
+def test_a_date_is_its_beginning_in_utc(
+    text: str, expected: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "XXX-05:30")
+        time.tzset()
+        assert expiry(text) == expected
+        assert expiry_or_duration(text, NOON) == expected
+    time.tzset()
 
 
 @pytest.mark.parametrize("text", ["tomorrow", "90d", "", "2027-02-30", "0001-01-01T00:00:00+23:00"])
@@ -42,7 +50,7 @@ def test_anything_else_is_refused_with_an_example(text: str) -> None:
     ],
 )
 def test_a_duration_counts_from_now(text: str, later: timedelta) -> None:
-    assert expiry_or_duration(text, NOON) == NOON.replace(microsecond=123000) + later
+    assert expiry_or_duration(text, NOON) == NOON.replace(microsecond=999000) + later
 
 
 @pytest.mark.parametrize("text", ["0d", "90", "d", "-5d", "1.5d", "90 d", "99999999d"])

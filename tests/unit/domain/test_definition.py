@@ -48,6 +48,7 @@ WELL_FORMED = [
     (repeater(TEXT, repeater(TEXT)), TEXT),
     (nested(MAX_REPEATER_DEPTH),),
     tuple(Field(f"f{n}", "F", "text") for n in range(MAX_FIELDS)),
+    tuple(Field(f"f{n}", "F", "text", indexed=True, searchable=n < 5) for n in range(20)),
 ]
 
 ILL_FORMED: list[tuple[str, tuple[Field, ...]]] = [
