@@ -101,7 +101,7 @@ def same(field: Field, value: Raw, held: Raw) -> bool:
     if bytes(value) == bytes(held):
         return True
     try:
-        return not field.spec.any_json and _meaning(field, value) == _meaning(field, held)
+        return bool(_meaning(field, value) == _meaning(field, held))
     except (msgspec.DecodeError, ArithmeticError):
         return False
 
@@ -110,7 +110,7 @@ def _meaning(field: Field, value: Raw) -> Any:
     """A comparable form. A nested value is reduced to the type's fields that are not null."""
     if field.spec.any_json:
         return bytes(value)
-    if not field.spec.is_nested or is_null(value):
+    if not field.spec.is_nested:
         return _ANY.decode(value)
     return [
         {
@@ -191,7 +191,7 @@ def read_options(field: Field, cell: str) -> Raw:
     names = names_in(field, cell)
     values = {option.value for option in field.options}
     labels = {option.label for option in field.options}
-    if field.multiple and cell.strip() in labels and not values.issuperset(names):
+    if cell.strip() in labels and not values.issuperset(names):
         names = [cell.strip()]  # a label with a comma
     by_value: dict[str, list[str]] = {}
     by_label: dict[str, list[str]] = {}
@@ -238,12 +238,10 @@ def names_in(field: Field, cell: str) -> list[str]:
 
 
 def _names(cell: str) -> list[str]:
-    if cell.lstrip().startswith("["):
-        try:
-            return _LIST.decode(cell)
-        except msgspec.DecodeError:
-            pass
-    return [name for name in map(str.strip, cell.split(",")) if name]
+    try:
+        return _LIST.decode(cell)
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return [name for name in map(str.strip, cell.split(",")) if name]
 
 
 def listed(field: Field, names: list[str]) -> Raw:

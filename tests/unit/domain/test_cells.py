@@ -7,7 +7,15 @@ import time
 import pytest
 from msgspec import Raw
 
-from write_side.domain.cells import BadCell, cell_of, is_blank, is_listable, same, value_of
+from write_side.domain.cells import (
+    BadCell,
+    cell_of,
+    is_blank,
+    is_listable,
+    names_in,
+    same,
+    value_of,
+)
 from write_side.domain.definition import Field, Option
 from write_side.domain.field_types import FieldType
 from write_side.imports.rows import status_of
@@ -37,9 +45,10 @@ def value(kind: FieldType, cell: str, **given: object) -> str:
         ("number", " +007 ", "7"),
         ("number", "-0.50", "-0.50"),
         ("number", ".5", "0.5"),
+        ("number", "+.5", "0.5"),
         ("number", "1e3", "1e3"),
         ("number", "12345678901234567890.123", "12345678901234567890.123"),
-        ("boolean", "Yes", "true"),
+        ("boolean", " Yes ", "true"),
         ("boolean", "1", "true"),
         ("boolean", "ON", "true"),
         ("boolean", "true", "true"),
@@ -47,8 +56,10 @@ def value(kind: FieldType, cell: str, **given: object) -> str:
         ("boolean", "0", "false"),
         ("boolean", "off", "false"),
         ("boolean", "FALSE", "false"),
-        ("datetime", "2026-01-31", '"2026-01-31"'),
+        ("datetime", " 2026-01-31 ", '"2026-01-31"'),
         ("datetime", "2026-01-31T09:30:00Z", '"2026-01-31T09:30:00Z"'),
+        ("datetime", "2026-01-31 09:30z", '"2026-01-31 09:30z"'),
+        ("datetime", "20260131", '"2026-01-31"'),
         ("select", " news ", '"news"'),
         ("json", '{"a": [1, 2.0]}', '{"a":[1,2.0]}'),
         ("repeater", '[{"q": "Why?", "x": 1}]', '[{"q":"Why?"}]'),
@@ -68,10 +79,44 @@ def test_several_options_are_comma_separated() -> None:
     assert value("select", "news, how to,", multiple=True) == '["news","how to"]'
 
 
+SIZES = (Option("XL", "Large, wide"), Option("s", "Small"), Option("S", "Swedish"))
+
+
+@pytest.mark.parametrize(
+    ("cell", "several", "chosen"),
+    [
+        ("xl", False, '"XL"'),
+        ("small", False, '"s"'),
+        ("S", False, '"S"'),
+        (" Large, wide ", False, '"XL"'),
+        (" Large, wide ", True, '["XL"]'),
+        ("xl, S, small", True, '["XL","S","s"]'),
+        (' ["Large, wide", "S"]', True, '["XL","S"]'),
+    ],
+)
+def test_an_option_is_named_by_its_value_or_label(cell: str, several: bool, chosen: str) -> None:
+    sizes = Field("f", "F", "select", options=SIZES, multiple=several)
+    assert value_of(sizes, cell) == Raw(chosen.encode())
+
+
+def test_an_invalid_list_of_options_is_refused_in_the_terms_of_a_cell() -> None:
+    expected = "^takes a list, with commas between the options, of: news, how to$"
+    with pytest.raises(BadCell, match=expected):
+        value("select", "sports", multiple=True)
+
+
+def test_a_list_that_json_cannot_hold_is_separated_by_commas() -> None:
+    names = field("reference", multiple=True)
+    assert names_in(names, '["a", b]') == ['["a"', "b]"]
+    assert names_in(names, '["\ud800"]') == ['["\ud800"]']
+
+
 @pytest.mark.parametrize(
     ("kind", "cell", "reason"),
     [
         ("number", "1.234,5", "takes a number"),
+        ("number", "+", "takes a number"),
+        ("number", "e5", "takes a number"),
         ("number", "12,34", "takes a number"),
         ("number", "1,2345", "takes a number"),
         ("number", "ten", "takes a number"),
@@ -88,6 +133,7 @@ def test_several_options_are_comma_separated() -> None:
         ("datetime", "2026-01-31T25:00", "takes an ISO 8601 date"),
         ("select", "sports", "^takes one of: news, how to$"),
         ("json", "{oops", "takes JSON text"),
+        ("json", "9" * 4_001, "^takes numbers of at most 4,000 characters$"),
         ("json", '"\\u0000"', "NUL"),
         ("text", "a\x00b", "NUL"),
         ("repeater", "[1]", "takes an array of objects"),
@@ -144,6 +190,7 @@ REPEATER = Field("f", "F", "repeater", fields=INNER)
     [
         (field("number"), "1.0", "1", True),
         (field("number"), "1e400", "2e400", False),
+        (field("number"), "1e-99999999999999999999", "0", False),
         (field("text"), '"\\u00e9"', '"é"', True),
         (field("text"), '"a"', '"b"', False),
         (field("text"), '"a"', "null", False),
