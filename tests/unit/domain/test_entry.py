@@ -12,8 +12,23 @@ from msgspec.structs import replace
 
 from tests.unit.samples import LATER, LATEST, NOON, created, deleted, raws, updated
 from write_side.domain import entry as entry_module
-from write_side.domain.entry import Entry, changes, evolve, translates
+from write_side.domain.entry import (
+    MAX_BYTES,
+    MAX_BYTES_IN_ALL_LOCALES,
+    MAX_RENDERED,
+    MAX_TRANSLATED_VALUES,
+    Entry,
+    changes,
+    check_size,
+    evolve,
+    projected_bytes,
+    rendered_bytes,
+    restored_fields,
+    stored_bytes,
+    translates,
+)
 from write_side.domain.events import EntryEvent, EntryUpdated, Status, Translation
+from write_side.domain.refusals import InvalidEntry
 
 
 def entry_of(*events: EntryEvent) -> Entry:
@@ -225,3 +240,71 @@ def test_translations_that_are_not_in_an_event_are_not_compared(
     assert compared == []
     assert changes(entry, updated(translations={"de-DE": Translation("Tag")}))
     assert compared == [Translation("Tag"), Translation("Hallo")]
+
+
+def test_the_changes_that_restore_earlier_values() -> None:
+    then, now = raws(a="1", b="2", gone=None), raws(b="3", c="4", a="1")
+    assert restored_fields(then, now) == raws(b="2", c=None)
+
+
+def text(size: int) -> dict[str, Raw]:
+    """Values of this size."""
+    return {"body": Raw(b'"' + b"a" * (size - 2) + b'"')}
+
+
+def sized(own: int, **translations: Translation) -> Entry:
+    """An entry whose texts and values have ``own`` bytes."""
+    return entry_of(created(title="é", slug="ü", fields=text(own - 4), translations=translations))
+
+
+TITLE, BODY = Translation("ö"), Translation("ö", text(8))
+
+
+@pytest.mark.parametrize(
+    ("entry", "stored", "rendered", "rows"),
+    [
+        (sized(20), 20, 0, 0),
+        (sized(20, fr=TITLE), 22, 2, 2),
+        (sized(20, fr=TITLE, de=BODY, it=BODY), 42, 62, 62),
+        (sized(MAX_RENDERED - 10, fr=BODY), MAX_RENDERED, MAX_RENDERED, MAX_RENDERED),
+        (sized(MAX_RENDERED - 9, fr=BODY), MAX_RENDERED + 1, MAX_RENDERED + 1, 10),
+    ],
+)
+def test_the_size_of_an_entry_counts_each_translation(
+    entry: Entry, stored: int, rendered: int, rows: int
+) -> None:
+    """Each row of a translation also has 1,024 bytes, and all values of the entry, if it is ready
+    to serve and has texts of its own."""
+    assert stored_bytes(entry) == stored
+    assert rendered_bytes(entry) == rendered
+    assert projected_bytes(entry) == stored + rows + 1_024 * len(entry.translations)
+
+
+def many(values: int) -> Translation:
+    return Translation(fields={f"f{n}": Raw(b"1") for n in range(values)})
+
+
+REST = MAX_BYTES_IN_ALL_LOCALES - MAX_BYTES
+
+
+@pytest.mark.parametrize(
+    ("largest", "larger", "bound"),
+    [
+        (sized(MAX_BYTES), sized(MAX_BYTES + 1), "2,097,153 bytes; the limit is 2,097,152"),
+        (
+            sized(MAX_BYTES, fr=Translation(fields=text(REST))),
+            sized(MAX_BYTES, fr=Translation(fields=text(REST)), de=Translation("a")),
+            "8,388,609 bytes with its translations; the limit is 8,388,608",
+        ),
+        (
+            sized(20, fr=many(MAX_TRANSLATED_VALUES - 1), de=many(1)),
+            sized(20, fr=many(MAX_TRANSLATED_VALUES), de=many(1)),
+            "10,001 values; the limit is 10,000",
+        ),
+    ],
+    ids=["own", "in all locales", "values"],
+)
+def test_an_entry_larger_than_a_limit_is_refused(largest: Entry, larger: Entry, bound: str) -> None:
+    check_size(largest)
+    with pytest.raises(InvalidEntry, match=bound):
+        check_size(larger)

@@ -11,7 +11,7 @@ from tests.unit.samples import COLOURS, raw, raws
 from write_side.domain.definition import Field
 from write_side.domain.field_types import FieldType
 from write_side.domain.refusals import InvalidField
-from write_side.domain.values import checked, checked_value, missing, targets
+from write_side.domain.values import MAX_ITEMS, checked, checked_value, missing, targets
 
 DATES = 'a range {"from": …, "to": …} of ISO 8601 dates or date-times'
 DATE = "an ISO 8601 date or date-time, such as 2026-01-31 or 2026-01-31T09:30:00Z"
@@ -238,3 +238,19 @@ def test_a_number_of_more_than_4000_characters_is_refused(value: str) -> None:
 def test_long_runs_of_digits_in_strings_are_kept(value: str) -> None:
     sent = Raw(value.encode())
     assert checked_value(JSON, sent, "meta") == sent
+
+
+def array(item: str, length: int) -> Raw:
+    return Raw(f"[{','.join([item] * length)}]".encode())
+
+
+@pytest.mark.parametrize(
+    ("field", "item"),
+    [(SELECTS, '"red"'), (REFERENCES, '"a,b"'), (REPEATER, '{"q":"a","n":1}')],
+    ids=lambda given: given.type if isinstance(given, Field) else "",
+)
+def test_an_array_of_more_than_5000_elements_is_refused(field: Field, item: str) -> None:
+    most = array(item, MAX_ITEMS)
+    assert checked_value(field, most, "f") == most
+    with pytest.raises(InvalidField, match="'f' takes an array of up to 5,000: use several"):
+        checked_value(field, array(item, MAX_ITEMS + 1), "f")
