@@ -20,7 +20,16 @@ from projector.projection import (
     project,
     required_rows,
 )
-from projector.rows import EntryState, PastVersion, Rows, columns, count_changes
+from projector.rows import (
+    NO_TYPE,
+    EntryState,
+    PastVersion,
+    Rows,
+    columns,
+    count_changes,
+    locale_changes,
+    portions,
+)
 from tests.unit.samples import (
     AUTHOR,
     AUTHORS,
@@ -43,6 +52,7 @@ from tests.unit.store.golden_events import EXPECTED
 from write_side.domain import events as e
 from write_side.domain.definition import Field
 from write_side.domain.events import Plan, Translation
+from write_side.domain.identity import Actor
 
 LEAD = Field("lead", "Lead", "text")
 DRAFTS = ("acme", "production", POSTS, "draft", "en-US")
@@ -163,6 +173,13 @@ class TestEntries:
         ]
         assert {(row["id"], row["position"]) for row in rows} == {(ENTRY, 1)}
 
+    @pytest.mark.parametrize("name", ["title", "slug"])
+    def test_a_text_too_long_to_be_compared_is_not_kept(self, name: str) -> None:
+        longest, longer = "ü" * 500, "ü" * 500 + "a"
+        batch = recorded(created(**{name: longest}), updated(**{name: longer}), deleted())
+        rows = [dict(zip(VERSION_COLUMNS, row, strict=True)) for row in versions(batch, POSTS_TYPE)]
+        assert [row[name] for row in rows] == [longest, None]
+
     def test_a_version_that_no_moment_has_is_not_kept(self) -> None:
         at_once = created(), updated(title="Two", at=NOON), deleted(at=NOON)
         assert versions(recorded(*at_once), POSTS_TYPE) == []
@@ -261,6 +278,26 @@ class TestCounts:
         french = created(entry_id="fr", language="fr-FR")
         rows = project(recorded(*entries, french), POSTS_TYPE)
         assert totals(Rows(), rows) == {DRAFTS: 3, (*DRAFTS[:4], "fr-FR"): 1}
+
+    def test_an_entry_counts_in_a_block_of_each_level(self) -> None:
+        blocks = (0, 2**18, 2**18 + 2**13, 2**18 + 2**13 + 2**8)
+        rows = project(recorded(created(), start=blocks[-1] + 255), POSTS_TYPE)
+        assert count_changes(POSTS_TYPE, rows) == {
+            ("acme", "production", filters, level, *of_list, block): 1
+            for level, block in enumerate(blocks)
+            for filters, *of_list in ((0, NO_TYPE, "", ""), (1, POSTS, "", ""), (3, *DRAFTS[2:]))
+        }
+
+    def test_translations_are_counted_by_locale_and_status(self) -> None:
+        before = known(created(translations={"fr-FR": Translation("A")}))
+        update = updated(status="published", translations={"de-DE": Translation("B")})
+        assert locale_changes(before, project(recorded(update, after=1), before)) == {
+            ("acme", "production", "fr-FR", "draft"): -1,
+            ("acme", "production", "fr-FR", "published"): 1,
+            ("acme", "production", "de-DE", "published"): 1,
+        }
+        retitled = updated(translations={"fr-FR": Translation("C")})
+        assert locale_changes(before, project(recorded(retitled, after=1), before)) == {}
 
 
 class TestTypes:
@@ -386,7 +423,8 @@ class TestTheRest:
     def test_a_reverted_import_has_the_time_of_the_revert(self) -> None:
         reverted = e.ImportReverted(**event_of(import_id="i", content_type_id=POSTS, at=LATER))
         made = e.ImportRecorded(
-            **event_of(import_id="i", content_type_id=POSTS, file_name="f", created=2)
+            **event_of(import_id="i", content_type_id=POSTS, file_name="f", created=2),
+            by=Actor("key", "k", "web"),
         )
         assert required_rows(recorded(reverted)).imports == {("acme", "i")}
         before = project(recorded(made), Rows())
@@ -394,7 +432,8 @@ class TestTheRest:
             project(recorded(reverted), before),
             project(recorded(made, reverted), Rows()),
         ):
-            assert (rows.imports["i"].created, rows.imports["i"].reverted_at) == (2, LATER)
+            row = rows.imports["i"]
+            assert (row.created, row.imported_by, row.reverted_at) == (2, "web", LATER)
 
     def test_a_saved_mapping_is_not_projected(self) -> None:
         saved = e.ImportMappingSaved(**event_of(content_type_id=POSTS, columns=()))
@@ -527,3 +566,16 @@ def types_of(rows: Rows) -> dict[str, Any]:
 def row_of(state: EntryState, types: dict[str, Any], before: Any = None) -> dict[str, Any]:
     [row] = entry_rows([state], types, before or {})
     return dict(zip(ENTRY_COLUMNS, row, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [
+        ([], []),
+        ([3, 3, 3, 9, 1], [[3, 3], [3, 9], [1]]),
+        ([5, 1, 6], [[5, 1], [6]]),
+        ([7], [[7]]),
+    ],
+)
+def test_a_portion_ends_when_it_has_its_size(sizes: list[int], expected: list[list[int]]) -> None:
+    assert list(portions(sizes, lambda size: size, 6)) == expected
