@@ -269,7 +269,7 @@ def search_document(prefix: str, title: list[str], body: list[str], known: Lexem
             for lexeme, there in islice(positions.items(), MOST_LEXEMES)
         ]
     )
-    return document if 4 * len(document) <= MOST_BYTES else _shortened(document)
+    return _shortened(document)
 
 
 def _shortened(document: str) -> str:
@@ -284,10 +284,9 @@ def _repeated(words: list[str], first: int) -> dict[str, list[int]]:
     """The positions of the words that there are several of."""
     counts = Counter(words)
     found: dict[str, list[int]] = {word: [] for word, n in counts.items() if n > 1}
-    if found:
-        for number, word in enumerate(words, first):
-            if word in found:
-                found[word].append(number)
+    for number, word in enumerate(words, first):
+        if word in found:
+            found[word].append(number)
     return found
 
 

@@ -477,6 +477,8 @@ class TestNeeds:
             )
         )
         assert (found.workspaces, found.keys) == ({"acme"}, {("acme", "k")})
+        switched = recorded(e.WebhookSwitchedOn(**event_of(name="w")))
+        assert required_rows(switched).webhooks == {("acme", "w")}
         assert required_rows(recorded(created())).workspaces == set()
 
 
@@ -517,6 +519,33 @@ class TestColumns:
         locales, translations = written(updated(translations={"fr-FR": Translation("Salut")}))
         assert locales == ["fr-FR"]
         assert "Hallo" in str(translations)
+        _, translations = written(
+            updated(translations={"de-DE": Translation(fields=raws(body=""))})
+        )
+        assert translations == '{"fr-FR":{"title":"Bonjour","fields":{"body":"Salut"}}}'
+
+    @pytest.mark.parametrize(
+        ("before", "after", "french"),
+        [
+            ("short", "b" * 90, ('{"body":"Salut"}', None)),
+            ("b" * 90, "short", (None, '{"body":"Salut"}')),
+        ],
+    )
+    def test_an_entry_that_becomes_large_or_small_has_all_its_rows_written(
+        self,
+        before: str,
+        after: str,
+        french: tuple[str | None, ...],
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        """A translation with only a title has neither texts nor fields."""
+        monkeypatch.setattr("projector.entry_rows.MAX_RENDERED", 60)
+        given = {"fr-FR": Translation("Bonjour", raws(body="Salut")), "de-DE": Translation("Hallo")}
+        rows = known(created(translations=given, fields=raws(body=before)))
+        change = recorded(updated(fields=raws(body=after)), after=1)
+        entry = entry_of(project(change, rows)).entry
+        found = {row[2]: row[-2:] for row in locale_rows([entry], types_of(rows), rows.entries)}
+        assert found == {"fr-FR": french, "de-DE": (None, None)}
 
     def test_without_translations_there_are_no_rows_and_no_columns(self) -> None:
         rows = project(recorded(created()), POSTS_TYPE)
@@ -527,6 +556,8 @@ class TestColumns:
         rows = project(recorded(created(fields=raws(gone=1, body="B"))), POSTS_TYPE)
         row = row_of(entry_of(rows), types_of(rows))
         assert (row["stored"], row["fields"]) == ('{"gone":1,"body":"B"}', '{"body":"B"}')
+        rows = project(recorded(created(fields=raws(body="B"))), POSTS_TYPE)
+        assert row_of(entry_of(rows), types_of(rows))["stored"] is None
 
     def test_an_entry_is_a_row_with_its_stage_and_translations(self) -> None:
         types = project(recorded(type_created(TEXT, stages=STAGES)), Rows())
