@@ -32,7 +32,6 @@ class TypeValues:
 
     def __init__(self, type_: ContentType) -> None:
         self.version = type_.version
-        self._type = type_
         self._keys = EntryKeys(type_.fields, type_.stages)
         self._lists: dict[tuple[str, str], list[UUID]] = {}
 

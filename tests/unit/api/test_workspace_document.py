@@ -187,6 +187,7 @@ def test_repeaters_are_named_by_their_path() -> None:
     assert item["links"]["items"] == {"$ref": "#/components/schemas/PostsPartsLinksItem"}
     assert {"PostsPartsCategory", "NewPostsPartsItem", "NewPostsPartsLinksItem"} <= schemas.keys()
     assert item["span"]["anyOf"][0] == {"$ref": "#/components/schemas/DateRange"}
+    assert schemas["DateRange"]["required"] == ["from", "to"]
 
 
 def test_a_type_is_named_by_its_slug() -> None:

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from write_side.domain.locales import supported_locales
+from write_side.domain.locales import locale_name, supported_locales
 
 
 @pytest.mark.parametrize(
@@ -42,3 +42,10 @@ def test_other_forms_and_unknown_codes_are_not(code: str) -> None:
 def test_every_code_has_the_one_form() -> None:
     assert all(re.fullmatch(r"[a-z]{2,3}-[A-Z]{2}", code) for code in supported_locales())
     assert len(supported_locales()) > 500
+
+
+@pytest.mark.parametrize(
+    ("code", "name"), [("fr-CA", "French (Canada)"), ("xx-XX", ""), ("no code", ""), ("", "")]
+)
+def test_a_known_locale_has_an_english_name(code: str, name: str) -> None:
+    assert locale_name(code) == name

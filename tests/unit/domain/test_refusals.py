@@ -108,6 +108,7 @@ def test_every_refusal_is_in_the_table_and_in_the_drawn_tree() -> None:
 
 def test_a_long_slug_or_id_is_shown_in_part() -> None:
     assert len(str(r.SlugTaken("x" * 100_000))) < 400
+    assert (r.shortened("x" * 100), r.shortened("x" * 101)) == ("x" * 100, "x" * 100 + "…")
     reference = r.UnknownReference("author", "x" * 100_000, "which is gone")
     assert len(str(reference)) < 400
     assert len(reference.target) == 100_000

@@ -25,6 +25,7 @@ from write_side.domain.identity import Scope
 from write_side.domain.refusals import EnvironmentNotSetUp, InvalidDefinition, StagingNotInPlan
 from write_side.domain.workspace import (
     check_environment,
+    check_key_environment,
     check_permissions,
     evolve_key,
     evolve_media,
@@ -147,6 +148,13 @@ def test_a_key_may_have_any_of_the_permissions(permissions: tuple[str, ...]) -> 
 def test_other_permissions_are_refused_by_name(why: str, permissions: tuple[str, ...]) -> None:
     with pytest.raises(InvalidDefinition, match=why):
         check_permissions(permissions)
+
+
+def test_a_key_is_of_a_known_environment_or_of_all() -> None:
+    check_key_environment(None)
+    check_key_environment("staging")
+    with pytest.raises(InvalidDefinition, match="Unknown environment 'qa': use production or"):
+        check_key_environment("qa")
 
 
 def test_a_secret_of_a_header_with_invalid_bytes_has_a_hash() -> None:

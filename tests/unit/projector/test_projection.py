@@ -267,6 +267,7 @@ class TestCounts:
         before = known(created())
         rows = project(recorded(updated(status="published"), after=1), before)
         assert totals(before, rows) == {DRAFTS: -1, PUBLISHED: 1}
+        assert all(count_changes(before, rows).values()), "those of all statuses are the same"
 
     def test_changes_that_cancel_out_are_omitted(self) -> None:
         before = known(created())
@@ -290,6 +291,9 @@ class TestCounts:
 
     def test_translations_are_counted_by_locale_and_status(self) -> None:
         before = known(created(translations={"fr-FR": Translation("A")}))
+        french = ("acme", "production", "fr-FR", "draft")
+        assert locale_changes(Rows(), before) == {french: 1}
+        assert locale_changes(before, project(recorded(deleted(), after=1), before)) == {french: -1}
         update = updated(status="published", translations={"de-DE": Translation("B")})
         assert locale_changes(before, project(recorded(update, after=1), before)) == {
             ("acme", "production", "fr-FR", "draft"): -1,
