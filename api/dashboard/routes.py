@@ -104,6 +104,9 @@ def _webhook_routes() -> list[web.RouteDef]:
     return [
         web.get(f"{ROOT}/webhooks", page(VIEW, webhook_pages.show_webhooks)),
         web.get(_WEBHOOK, page(VIEW, webhook_pages.show_webhook)),
+        web.get(
+            f"{_WEBHOOK}/{{form:test|replay|enable}}", page(VIEW, webhook_pages.return_to_webhook)
+        ),
         web.post(f"{_WEBHOOK}/test", action(EDIT, webhook_pages.send_test)),
         web.post(f"{_WEBHOOK}/replay", action(EDIT, webhook_pages.replay)),
         web.post(f"{_WEBHOOK}/enable", action(EDIT, webhook_pages.switch_on)),

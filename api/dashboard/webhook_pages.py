@@ -10,7 +10,6 @@ from aiohttp import web
 from api.dashboard.dashboard_request import DashboardRequest
 from api.dashboard.page_handlers import Form, redirect, show
 from api.dashboard.wizard.wizard_steps import wait_until_readable
-from api.errors import BadRequest
 from api.webhooks.operations import ListedWebhook, WebhookOperations
 from write_side.domain.api_key import expiry
 from write_side.domain.refusals import InvalidDefinition, UnknownWebhook
@@ -40,8 +39,14 @@ async def show_webhooks(request: DashboardRequest) -> web.StreamResponse:
 
 
 async def show_webhook(request: DashboardRequest) -> web.StreamResponse:
-    """The endpoint and its last deliveries. As for entries, an invalid filter is not chosen."""
-    webhook = await _webhook(request)
+    return await _show(request, await _webhook(request))
+
+
+async def _show(
+    request: DashboardRequest, webhook: ListedWebhook, after: str = "", problem: str = ""
+) -> web.StreamResponse:
+    """The endpoint and its last deliveries. As for entries, an invalid filter is not chosen.
+    ``problem``: why the endpoint is not replayed from ``after``."""
     given = request.query.get("status", "")
     outcome: DeliveryOutcome = next((value for value, _ in OUTCOMES if value == given), "")
     since = _time(request.query.get("since", ""))
@@ -49,6 +54,7 @@ async def show_webhook(request: DashboardRequest) -> web.StreamResponse:
     return await show(
         request,
         "webhook.html",
+        400 if problem else 200,
         webhook=webhook,
         deliveries=deliveries,
         outcomes=OUTCOMES,
@@ -56,6 +62,8 @@ async def show_webhook(request: DashboardRequest) -> web.StreamResponse:
         since=f"{since:%Y-%m-%dT%H:%M}" if since else "",
         address=address(webhook.url),
         is_replayed="replayed" in request.query,
+        after=after,
+        problem=problem,
         may_edit=request.may(EDIT),
     )
 
@@ -69,14 +77,17 @@ async def send_test(request: DashboardRequest, _form: Form) -> web.StreamRespons
 
 
 async def replay(request: DashboardRequest, form: Form) -> web.StreamResponse:
-    webhook = await _webhook(request)
+    webhook, after = await _webhook(request), form.get("after", "").strip()
     try:
-        await _operations(request).replay(
-            webhook.name, form.get("after", "").strip(), request.service.read_model
-        )
+        await _operations(request).replay(webhook.name, after, request.service.read_model)
     except InvalidDefinition as refusal:
-        raise BadRequest(str(refusal)) from None
+        return await _show(request, webhook, after, str(refusal))
     return redirect(request.link("webhooks", webhook.name, replayed=1))
+
+
+async def return_to_webhook(request: DashboardRequest) -> web.StreamResponse:
+    """For a reload of a form's URL."""
+    return _to(request, await _webhook(request))
 
 
 async def switch_on(request: DashboardRequest, _form: Form) -> web.StreamResponse:

@@ -201,11 +201,29 @@ async def test_a_replay_delivers_again(
         assert hook.received[2].id == hook.received[1].id
         await visitor.post(f"{PAGE}/search/replay", {"after": "2020-01-31"})
         await hook.has(6)
-    odd = await visitor.post(f"{PAGE}/search/replay", {"after": "yesterday"})
-    assert odd.status == 400
-    assert "'yesterday' is neither the id of a change in production nor a time" in unescape(
-        odd.text
-    )
+
+
+@pytest.mark.parametrize(
+    ("after", "why"),
+    [
+        ("yesterday", "'yesterday' is neither the id of a change in production nor a time"),
+        ("2999-01-31", "'2999-01-31' is in the future"),
+    ],
+)
+async def test_a_replay_from_an_invalid_time_shows_the_form_again(
+    acme: Given, hook: HookServer, visitor: Browser, after: str, why: str
+) -> None:
+    await create_webhook(acme, hook)
+    address = f"{PAGE}/search/replay"
+    refused = await visitor.post(address, {"after": after})
+    assert refused.status == 400
+    [field] = re.findall(r'<input[^>]* id="after"[^>]*>', refused.text)
+    assert f'value="{after}"' in field
+    assert 'aria-describedby="after-error"' in field
+    [message] = re.findall(r'id="after-error">([^<]*)<', refused.text)
+    assert why in unescape(message)
+    again = await visitor.get(address)
+    assert (again.status, again.headers["Location"]) == (303, f"{PAGE}/search")
 
 
 @pytest.mark.parametrize("what", ["test", "replay", "enable"])
