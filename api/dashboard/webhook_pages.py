@@ -10,6 +10,7 @@ from aiohttp import web
 from api.dashboard.dashboard_request import DashboardRequest
 from api.dashboard.page_handlers import Form, redirect, show
 from api.dashboard.wizard.wizard_steps import wait_until_readable
+from api.webhooks.message import TEST
 from api.webhooks.operations import ListedWebhook, WebhookOperations
 from write_side.domain.api_key import expiry
 from write_side.domain.refusals import InvalidDefinition, UnknownWebhook
@@ -51,6 +52,7 @@ async def _show(
     outcome: DeliveryOutcome = next((value for value, _ in OUTCOMES if value == given), "")
     since = _time(request.query.get("since", ""))
     deliveries = await _operations(request).deliveries(webhook.name, outcome=outcome, since=since)
+    tests = (one for one in deliveries if one.type == TEST)
     return await show(
         request,
         "webhook.html",
@@ -62,6 +64,7 @@ async def _show(
         since=f"{since:%Y-%m-%dT%H:%M}" if since else "",
         address=address(webhook.url),
         is_replayed="replayed" in request.query,
+        tested=next(tests, None) if "tested" in request.query else None,
         after=after,
         problem=problem,
         may_edit=request.may(EDIT),
@@ -69,11 +72,10 @@ async def _show(
 
 
 async def send_test(request: DashboardRequest, _form: Form) -> web.StreamResponse:
-    """The outcome is the first of the deliveries."""
     webhook = await _webhook(request)
     async with request.request.app[TESTS].turn(request.scope.workspace):
         await _operations(request).test(webhook.name, request.service.settings.webhook_networks)
-    return _to(request, webhook)
+    return redirect(request.link("webhooks", webhook.name, tested=1))
 
 
 async def replay(request: DashboardRequest, form: Form) -> web.StreamResponse:

@@ -128,8 +128,24 @@ async def test_a_webhook_is_tried_out_and_switched_on(visit: Visit) -> None:
     await page.get_by_role("button", name="Switch on").click()
     await expect(page.get_by_role("button", name="Switch on")).to_be_hidden()
     await page.get_by_role("button", name="Send a test message").click()
-    await expect(page.get_by_text("CONTENTLOG_WEBHOOK_NETWORKS")).to_be_visible()
+    await expect(page.get_by_text("The test message was not delivered")).to_be_visible()
+    await expect(page.get_by_text("CONTENTLOG_WEBHOOK_NETWORKS").first).to_be_visible()
     await checked_in_both_themes(page)
+
+
+@pytest.mark.slow
+async def test_the_page_of_a_webhook_follows_its_deliveries(visit: Visit, place: Place) -> None:
+    page = await signed_in(visit)
+    await page.goto(f"{visit.origin}/dashboard/webhooks/search")
+    details = page.locator("details", has_text="wordswithoutspaces")
+    await details.locator("summary").click()
+    await page.get_by_label("Deliver again what came after").fill("2026-")
+    late = Outcome(message_id="3", type="entry.created", status=503, error="HTTP 503")
+    await Cursors(place.acme.repository.recorder.fetch).record_test("acme", "search", late)
+    await expect(page.get_by_role("row", name="HTTP 503")).to_be_visible()
+    assert await details.evaluate("one => one.open")
+    await expect(page.get_by_label("Deliver again what came after")).to_be_focused()
+    await expect(page.get_by_label("Deliver again what came after")).to_have_value("2026-")
 
 
 async def test_a_user_signs_in_finds_an_entry_and_signs_out(visit: Visit) -> None:

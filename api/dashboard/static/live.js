@@ -90,7 +90,8 @@
     }
     if (shown.isEqualNode(wanted)) return;
     for (const { name } of [...shown.attributes]) {
-      if (!wanted.hasAttribute(name)) shown.removeAttribute(name);
+      // What the user has opened stays open.
+      if (name !== "open" && !wanted.hasAttribute(name)) shown.removeAttribute(name);
     }
     for (const { name, value } of wanted.attributes) {
       if (shown.getAttribute(name) !== value) shown.setAttribute(name, value);

@@ -91,11 +91,14 @@ async def test_a_test_message_is_sent_and_its_outcome_shown(
 ) -> None:
     await create_webhook(acme, hook)
     done = await visitor.post(f"{PAGE}/search/test", {})
-    assert (done.status, done.headers["Location"]) == (303, f"{PAGE}/search")
+    assert (done.status, done.headers["Location"]) == (303, f"{PAGE}/search?tested=1")
+    assert "HTTP 200 in" in (await visitor.get(done.headers["Location"])).text
     assert [one.json["type"] for one in hook.received] == ["webhook.test"]
     assert "webhook.test" in (await visitor.get(f"{PAGE}/search")).text
     hook.answer = answer(500, b"broken")
-    await visitor.post(f"{PAGE}/search/test", {})
+    done = await visitor.post(f"{PAGE}/search/test", {})
+    page = (await visitor.get(done.headers["Location"])).text
+    assert re.search("The test message was not delivered.*?UTC: HTTP 500", page, re.DOTALL)
     assert "HTTP 500" in (await visitor.get(f"{PAGE}/search?status=failed")).text
 
 
