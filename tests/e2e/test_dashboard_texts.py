@@ -13,7 +13,7 @@ from tests.e2e.pages import checked_in_both_themes, signed_in
 from tests.integration.api.server import Server
 from tests.integration.projector.sample_log import BODY, Given, raws
 from write_side import commands as c
-from write_side.domain.definition import Stage
+from write_side.domain.definition import Field, Stage
 from write_side.domain.webhook import new_webhook_secret
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
@@ -21,6 +21,7 @@ pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
 LONG_NAME = "a name of which nobody thought that anybody would ever read it to its end, " * 2
 ARABIC = "مرحبا بالعالم! هذا نص طويل (نسخة 2) باللغة العربية، ويحتوي على علامات ترقيم."
 LONG_KEY = f"key-{'x' * 180}"
+LONG_TITLE = f"{LONG_NAME * 2}{'W' * 180}"
 EVENTS = ("entry.created", "entry.updated", "entry.published", "entry.unpublished")
 
 
@@ -44,11 +45,13 @@ async def _workspace(server: Server) -> Given:
         scope=acme.scope,
         slug="posts",
         name=LONG_NAME,
-        fields=(BODY,),
+        fields=(BODY, Field("related", "Related", "reference", multiple=True)),
         stages=(Stage("one", LONG_NAME),),
     )
     await acme.entry("arabic", title=ARABIC, fields=raws(body=ARABIC))
     await acme.entry("long", fields=raws(body="A line of a long text\n" * 400))
+    target = await acme.entry("s" * 400, title=LONG_TITLE)
+    await acme.entry("refers", fields=raws(related=[target]))
     await acme.does(
         c.CreateWebhook,
         workspace="acme",
@@ -104,6 +107,33 @@ async def test_long_names_leave_room_for_the_others(visit: Visit) -> None:
     assert round(await events.evaluate(lines)) <= len(EVENTS), "no name is broken"
     since = page.get_by_label("Since")
     assert await since.evaluate("element => element.offsetWidth") > 200, "the time is visible"
+
+
+@pytest.mark.parametrize(("width", "one_line"), [(1280, 60), (320, 380)])
+async def test_a_long_title_leaves_room_and_can_be_read(
+    visit: Visit, width: int, one_line: int
+) -> None:
+    page = await signed_in(visit)
+    await page.set_viewport_size({"width": width, "height": 800})
+    height = "element => element.offsetHeight"
+    for path in ("entries", "activity"):
+        await page.goto(f"{visit.origin}/dashboard/{path}")
+        row = page.get_by_role("row", name=LONG_TITLE)
+        assert await row.evaluate(height) < one_line, path
+        assert await page.locator(".scroll").evaluate("e => e.scrollWidth - e.clientWidth") < 250
+        assert await row.get_by_title(LONG_TITLE).count() == 1
+    await row.get_by_title(LONG_TITLE).click()
+    lines = "element => element.offsetHeight / parseFloat(getComputedStyle(element).lineHeight)"
+    assert round(await page.locator("h1").evaluate(lines)) <= 4
+    for name, text in (("Title", LONG_TITLE), ("Slug", "s" * 400)):
+        whole = page.get_by_role("group", name=name)
+        assert await whole.evaluate(height) <= 130
+        assert await whole.text_content() == text
+    await checked_in_both_themes(page)
+    await page.goto(f"{visit.origin}/dashboard/entries?search=refers")
+    await page.get_by_role("link", name="Refers").click()
+    assert round(await page.get_by_role("link", name=LONG_TITLE).evaluate(lines)) <= 4
+    await checked_in_both_themes(page)
 
 
 async def test_a_long_text_is_scrolled_with_a_keyboard(visit: Visit) -> None:

@@ -10,7 +10,7 @@ from tests.integration.api.server import Server
 from tests.integration.projector.sample_log import Given
 
 _ROW = re.compile(
-    r'data-label="Change" class="bare">(\w+)<.*?data-label="What">\s*(.*?)\s*</td>', re.S
+    r'data-label="Change" class="bare">(\w+)<.*?data-label="What"[^>]*>\s*(.*?)\s*</td>', re.S
 )
 _NEXT = re.compile(r'<a class="button small" href="([^"]+)" rel="next">')
 
@@ -31,11 +31,12 @@ async def test_the_newest_changes_are_listed_with_links(server: Server, acme: Gi
         "Created",
         "Defined",
     ]
-    link = f'<a href="/dashboard/entries/{kept}">A &lt;b&gt;title&lt;/b&gt;</a>'
+    title = "A &lt;b&gt;title&lt;/b&gt;"
+    link = f'<a href="/dashboard/entries/{kept}" title="{title}">{title}</a>'
     assert rows[0][1] == rows[3][1] == link
     assert rows[1][1] == rows[2][1] == '<code class="slug" title="lost">lost</code>'
     assert rows[4][1] == "Content type"
-    assert page.count('data-label="By">operator test<') == 5
+    assert page.count('data-label="By" title="operator test">operator test<') == 5
 
 
 async def test_older_changes_are_on_further_pages(server: Server, acme: Given) -> None:

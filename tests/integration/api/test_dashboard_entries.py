@@ -32,7 +32,7 @@ FIELDS = (
     Field("faq", "FAQ", "repeater", fields=(Field("q", "Question", "text"),)),
 )
 UNKNOWN = "019a0000-0000-7000-8000-000000000000"
-_TITLE = re.compile(r'data-label="Title">\s*<a href="([^"]+)">([^<]*)</a>')
+_TITLE = re.compile(r'data-label="Title">\s*<a href="([^"]+)"[^>]*>([^<]*)</a>')
 _TOTAL = re.compile(r'id="results-heading"[^>]*>([^<]*)<')
 
 
