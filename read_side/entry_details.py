@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from uuid import UUID
 
 from msgspec import Raw, Struct
@@ -13,6 +13,7 @@ from read_side.refusals import EntryNotFound
 from write_side.domain.definition import Field, decode_fields
 from write_side.domain.identity import Scope
 from write_side.domain.rendering import Renderer, stored_translations, stored_values
+from write_side.domain.values import EMPTY
 from write_side.postgres.statements import statement
 
 _BY_ID = statement("read_side", "entry_by_id")
@@ -21,7 +22,8 @@ _TITLES = statement("read_side", "titles")
 
 class EntryDetails(Struct, frozen=True):
     """``fields`` are all fields of its type, in its order, with the texts of the requested locale;
-    ``locales`` are those into which it is translated."""
+    ``locales`` are those into which it is translated; ``translated``: the fields with texts in the
+    requested one."""
 
     entry: EntrySummary
     type_slug: str
@@ -30,12 +32,20 @@ class EntryDetails(Struct, frozen=True):
     definition: tuple[Field, ...]
     fields: dict[str, Raw]
     locales: list[str]
+    translated: frozenset[str] = frozenset()
+
+    def field_language(self, slug: str, locale: str) -> str:
+        """The language of a field's texts, which are shown in the locale."""
+        return locale if slug in self.translated else self.entry.language
 
 
 class EntryTitle(Struct, frozen=True):
+    """``language``: of the title."""
+
     id: str
     title: str
     status: str
+    language: str
 
 
 async def entry_details(pool: Pool, scope: Scope, *, entry_id: str, locale: str) -> EntryDetails:
@@ -52,8 +62,8 @@ async def entry_details(pool: Pool, scope: Scope, *, entry_id: str, locale: str)
     definition = decode_fields(record["type_fields"])
     renderer = Renderer(definition)
     stored = stored_values(record["stored"])
-    if locale in translations:
-        stored = renderer.translated(stored, translations[locale].fields)
+    texts = translations[locale].fields if locale in translations else {}
+    stored = renderer.translated(stored, texts)
     return EntryDetails(
         entry=entry_summary(record),
         type_slug=record["type_slug"],
@@ -62,7 +72,13 @@ async def entry_details(pool: Pool, scope: Scope, *, entry_id: str, locale: str)
         definition=definition,
         fields=stored_values(renderer.render(stored)),
         locales=sorted(translations),
+        translated=translated_fields(texts),
     )
+
+
+def translated_fields(texts: Mapping[str, Raw]) -> frozenset[str]:
+    """The fields of which a translation has a text."""
+    return frozenset(slug for slug, text in texts.items() if bytes(text) not in EMPTY)
 
 
 async def titles(

@@ -51,6 +51,10 @@ class EntrySummary(Struct, frozen=True):
     updated_at: datetime
     published_at: datetime | None
 
+    def title_language(self, locale: str) -> str:
+        """The language of the title that is shown in the locale."""
+        return self.language if self.translated in (None, self.title) else locale
+
 
 async def list_of_type(
     pool: Pool,

@@ -41,11 +41,13 @@ _NAMES = {"title": "Title", "slug": "Slug", "status": "Status", "stage": "Stage"
 
 class FieldDifference(Struct, frozen=True):
     """``before`` and ``after`` are text, None for no value. ``locale``: of a translation.
+    ``language``: of the text, "" if it is not in a language.
     ``spans``: what changed within a long text, instead of both texts; ``note`` says what they
     omit."""
 
     name: str
     locale: str
+    language: str
     before: str | None
     after: str | None
     spans: Sequence[Span] = ()
@@ -114,7 +116,8 @@ async def _difference_reader(
 ) -> _DifferenceReader:
     fields = {field.slug: field for field in details.definition}
     names = await reference_names(request, _references(changes, fields), locale)
-    return _DifferenceReader(fields, {stage.id: stage.name for stage in stages}, names)
+    stage_names = {stage.id: stage.name for stage in stages}
+    return _DifferenceReader(fields, stage_names, names, details.entry.language)
 
 
 def _references(
@@ -131,14 +134,19 @@ def _references(
 
 class _DifferenceReader:
     """Fields and stages that were removed are shown by slug or id. ``names``: of referenced entries
-    and media, by id."""
+    and media, by id. ``language``: of the entry."""
 
     def __init__(
-        self, fields: Mapping[str, Field], stages: Mapping[str, str], names: Mapping[str, str]
+        self,
+        fields: Mapping[str, Field],
+        stages: Mapping[str, str],
+        names: Mapping[str, str],
+        language: str,
     ) -> None:
         self._fields = fields
         self._stages = stages
         self._names = names
+        self._language = language
         self._left = MAX_COMPARED_IN_ALL
 
     async def read(self, changes: Iterable[FieldChange]) -> list[FieldDifference]:
@@ -149,8 +157,10 @@ class _DifferenceReader:
         slug = path.removeprefix("fields.")
         field = None if path in _NAMES else self._fields.get(slug)
         name = _NAMES.get(path, field.name if field else slug)
+        is_prose = path == "title" or (field is not None and field.spec.translatable)
+        language = (locale or self._language) if is_prose else ""
         if _is_text(change):
-            compared = await self._compared(name, locale, change)
+            compared = await self._compared(name, locale, language, change)
             if compared is not None:
                 return compared
         before, after = _text(change.before), _text(change.after)
@@ -159,10 +169,10 @@ class _DifferenceReader:
         if field is not None and field.spec.refers_to and not _is_long(change):
             before = shortened(with_names(change.before, self._names), MAX_LENGTH) or before
             after = shortened(with_names(change.after, self._names), MAX_LENGTH) or after
-        return FieldDifference(name, locale, before, after)
+        return FieldDifference(name, locale, language, before, after)
 
     async def _compared(
-        self, name: str, locale: str, change: FieldChange
+        self, name: str, locale: str, language: str, change: FieldChange
     ) -> FieldDifference | None:
         """None if the texts are short or too many."""
         given = [msgspec.json.decode(one, type=str) for one in (change.before, change.after)]
@@ -180,7 +190,7 @@ class _DifferenceReader:
             note = "Only the markup changed"
             if is_beyond:
                 note = f"Changed after the first {MAX_COMPARED:,} characters"
-        return FieldDifference(name, locale, before, after, spans, note)
+        return FieldDifference(name, locale, language, before, after, spans, note)
 
 
 async def _in_turn(work: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:

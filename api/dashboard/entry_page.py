@@ -25,7 +25,7 @@ from api.dashboard.values import (
 from api.rest import parameters
 from api.rest.point_in_time import entry_of_id
 from read_side.content_types import content_type
-from read_side.entry_details import EntryDetails, entry_details
+from read_side.entry_details import EntryDetails, entry_details, translated_fields
 from read_side.paging import EntrySummary
 from read_side.refusals import TypeNotFound
 from write_side.domain.definition import Field, Stage
@@ -37,10 +37,11 @@ _FIELDS = msgspec.json.Decoder(dict[str, Raw])
 
 
 class FieldLine(Struct, frozen=True):
-    """A field and its value; None for a section, which is a heading."""
+    """A field and its value; None for a section, which is a heading. ``language``: of its texts."""
 
     field: Field
     value: DisplayValue | None
+    language: str
 
 
 async def show_entry(request: DashboardRequest) -> web.StreamResponse:
@@ -83,6 +84,7 @@ async def show_value(request: DashboardRequest) -> web.StreamResponse:
         address=_value_address(request, details, locale),
         before=max(first - step, 0),
         locale=locale,
+        language=details.field_language(path.partition(".")[0], locale),
         as_of=request.query.get("asOf", ""),
     )
 
@@ -121,6 +123,7 @@ async def _entry_at(
         request.service, request.scope, entry_id=entry_id, locale=locale or BASE_LANGUAGE, at=at
     )
     row, entry = past.row, past.entry
+    texts = entry.translations.get(locale)
     return EntryDetails(
         entry=EntrySummary(
             id=row.id,
@@ -141,6 +144,7 @@ async def _entry_at(
         definition=past.content_type.fields,
         fields=_FIELDS.decode(row.fields),
         locales=sorted(entry.translations),
+        translated=translated_fields(texts.fields if texts else {}),
     )
 
 
@@ -161,7 +165,10 @@ async def _lines(request: DashboardRequest, details: EntryDetails, locale: str) 
     ]
     targets = await _targets(request, shown, locale)
     values = {one.path: display_value(one, targets) for one in shown}
-    return [FieldLine(field, values.get(field.slug)) for field in details.definition]
+    return [
+        FieldLine(field, values.get(field.slug), details.field_language(field.slug, locale))
+        for field in details.definition
+    ]
 
 
 async def _targets(

@@ -59,14 +59,15 @@ async def reference_targets(
 async def reference_names(
     request: DashboardRequest, values: Iterable[tuple[Field, Raw]], locale: str = ""
 ) -> dict[str, str]:
-    """Titles of entries and names of files by id; ``values`` come with their fields. Deleted
-    entries and files are missing."""
+    """Titles of entries and names of files by id; ``values`` come with their fields."""
     ids: dict[str, set[str]] = {"entry": set(), "media": set()}
     for field, value in values:
         if field.spec.refers_to:
             ids[field.spec.refers_to].update(_ids(value))
     found = await reference_targets(request, ids["entry"], ids["media"], locale)
     return {
+        **{one: f"deleted entry {one}" for one in ids["entry"]},
+        **{one: f"deleted file {one}" for one in ids["media"]},
         **{one.id: one.name for one in found.media.values()},
         **{one.id: one.title for one in found.entries.values()},
     }

@@ -10,6 +10,7 @@ from msgspec import Raw, Struct
 from api.dashboard.values import readable, with_names
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry
+from write_side.domain.locales import supported_locales
 from write_side.domain.values import EMPTY
 from write_side.imports.columns import ATTRIBUTES, LANGUAGE, NOTHING
 from write_side.imports.preview import SHOWN, Note, PreviewRow, one_line
@@ -22,13 +23,15 @@ pair. An entry may have 300,000 escapes."""
 
 
 class Cell(Struct, frozen=True):
-    """``kind``: problem, warning, changed or "". ``before``: the value that an update replaces."""
+    """``kind``: problem, warning, changed or "". ``before``: the value that an update replaces.
+    ``language``: of the text, "" if it is unknown or not in a language."""
 
     name: str
     text: str
     kind: str = ""
     reasons: tuple[str, ...] = ()
     before: str | None = None
+    language: str = ""
 
 
 class Line(Struct, frozen=True):
@@ -65,6 +68,7 @@ class LineReader:
         self._entries = entries
         self._names = names
         self._references = {f.slug for f in content_type.value_fields if f.spec.refers_to}
+        self._prose = {"Title", *(f.slug for f in content_type.value_fields if f.spec.translatable)}
         self._own: dict[str, int] = {}
         self._fields: dict[str, int] = {}
         for column, target in enumerate(kept.request.targets):
@@ -87,7 +91,7 @@ class LineReader:
             reasons += (f"repeats the slug of row {row.repeats:,}",)
         own = [self._own_cell(row, cells, target, before) for target in self._attributes]
         fields = [
-            _cell(row, column, slug, name, one_line(cells[column]), self._field(before, slug))
+            self._cell(row, column, slug, name, one_line(cells[column]), self._field(before, slug))
             for (slug, column), name in zip(
                 self._fields.items(), self._names_of_fields, strict=True
             )
@@ -118,19 +122,27 @@ class LineReader:
         has_notes = given.strip() and any(note.column == column for note in row.notes)
         text = given if has_notes else getattr(row, name) or given
         before = getattr(entry, name) if entry else None
-        return _cell(row, column, target, target, one_line(text), before)
+        return self._cell(row, column, target, target, one_line(text), before)
 
-
-def _cell(
-    row: PreviewRow, column: int | None, target: str, name: str, text: str, before: str | None
-) -> Cell:
-    notes = [note for note in row.notes if column is not None and note.column == column]
-    if notes:
-        failed = any(note.severity == "error" for note in notes)
-        return Cell(name, text, "problem" if failed else "warning", _reasons(notes))
-    if target in row.changed:
-        return Cell(name, text, "changed", before=before)
-    return Cell(name, text)
+    def _cell(
+        self,
+        row: PreviewRow,
+        column: int | None,
+        target: str,
+        name: str,
+        text: str,
+        before: str | None,
+    ) -> Cell:
+        is_prose = target in self._prose and row.language in supported_locales()
+        language = row.language if is_prose else ""
+        notes = [note for note in row.notes if column is not None and note.column == column]
+        if notes:
+            failed = any(note.severity == "error" for note in notes)
+            kind = "problem" if failed else "warning"
+            return Cell(name, text, kind, _reasons(notes), language=language)
+        if target in row.changed:
+            return Cell(name, text, "changed", before=before, language=language)
+        return Cell(name, text, language=language)
 
 
 def _reasons(notes: Sequence[Note]) -> tuple[str, ...]:

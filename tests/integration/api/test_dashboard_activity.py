@@ -32,7 +32,7 @@ async def test_the_newest_changes_are_listed_with_links(server: Server, acme: Gi
         "Defined",
     ]
     title = "A &lt;b&gt;title&lt;/b&gt;"
-    link = f'<a href="/dashboard/entries/{kept}" title="{title}">{title}</a>'
+    link = f'<a href="/dashboard/entries/{kept}" lang="en-US" title="{title}">{title}</a>'
     assert rows[0][1] == rows[3][1] == link
     assert rows[1][1] == rows[2][1] == '<code class="slug" title="lost">lost</code>'
     assert rows[4][1] == "Content type"

@@ -238,7 +238,7 @@ async def test_an_entry_shows_all_its_fields_and_nothing_as_markup(
         assert "<script>alert" not in text
         assert "&lt;script&gt;alert(1)&lt;/script&gt; &amp; &#34;quotes&#39; {{ 7 * 7 }}" in text
     assert "One\nTwo three\n" in page, "rich text as it reads"
-    assert f'href="/dashboard/entries/{other}">Other</a>' in page
+    assert f'href="/dashboard/entries/{other}" lang="en-US">Other</a>' in page
     assert f"<code>{gone}</code>" in page
     assert 'href="https://cdn.example.com/a.png"' in page
     assert 'href="javascript:' not in page
@@ -260,7 +260,7 @@ async def test_an_entry_is_shown_in_other_locales_and_at_other_times(
         assert value_of(now) == "A second text"
         assert actions(now) == ["Updated", "Translated", "Created"]
         french = (await visitor.get(f"{where}?locale=fr-FR")).text
-        assert (value_of(french), "<h1>Bonjour</h1>" in french) == ("Un texte", True)
+        assert (value_of(french), '<h1 lang="fr-FR">Bonjour</h1>' in french) == ("Un texte", True)
         then = unescape(re.findall(r'href="([^"]+asOf=[^"]+)"', now)[-1])
         past = (await visitor.get(then)).text
         assert value_of(past) == "A first text"
@@ -271,13 +271,42 @@ async def test_an_entry_is_shown_in_other_locales_and_at_other_times(
         assert (await visitor.get(f"{where}?asOf=yesterday")).status == 400
 
 
+async def test_texts_name_their_language(server: Server, acme: Given) -> None:
+    await acme.content_type(*FIELDS)
+    other = await acme.entry("other", title="Anderes", language="de-DE")
+    entry = await acme.entry("hello", fields=raws(lead="A lead", body="A text", related=[other]))
+    await acme.translate(entry, "fr-FR", title="Bonjour", fields=raws(body="Un texte"))
+    await server.caught_up()
+    async with signed_in(server) as visitor:
+        where = f"/dashboard/entries/{entry}"
+        english = languages((await visitor.get(where)).text)
+        french = languages((await visitor.get(f"{where}?locale=fr-FR")).text)
+        body = languages((await visitor.get(f"{where}/value?path=body&locale=fr-FR")).text)
+        table = languages((await visitor.get("/dashboard/entries?locale=fr-FR")).text)
+        activity = languages((await visitor.get("/dashboard/activity")).text)
+    assert {"Hello": "en-US", "A text": "en-US", "Anderes": "de-DE"}.items() <= english.items()
+    changed = {"After: Un texte": "fr-FR", "After: A text": "en-US"}
+    assert changed.items() <= english.items(), "history"
+    shown = {"Bonjour": "fr-FR", "Un texte": "fr-FR", "A lead": "en-US", "Anderes": "de-DE"}
+    assert shown.items() <= french.items()
+    assert body.items() >= {"Bonjour": "fr-FR", "Un texte": "fr-FR"}.items()
+    assert table.items() >= {"Bonjour": "fr-FR", "Anderes": "de-DE"}.items()
+    assert activity.items() >= {"Hello": "en-US", "Anderes": "de-DE"}.items()
+
+
+def languages(page: str) -> dict[str, str]:
+    """Text → the language of the nearest element around it that has one."""
+    found = re.findall(r'<(\w+)[^>]* lang="([^"]+)"[^>]*>(.*?)</\1>', page.partition("<body")[2])
+    return {re.sub("<[^>]*>", "", text).strip(): language for _, language, text in found}
+
+
 def actions(page: str) -> list[str]:
     return re.findall(r'class="what">(\w+)', page)
 
 
 def value_of(page: str) -> str:
     """The value of the only field."""
-    [text] = re.findall(r'<dd><div class="long">([^<]*)', page)
+    [text] = re.findall(r'<dd><div class="long" lang="[^"]+">([^<]*)', page)
     return str(text)
 
 
