@@ -11,7 +11,8 @@ and the other one is refused. Without the first step, chardet 7.7 detects 106 of
 charset-normalizer 3.5 297. Of 283 lists of one, two and four titles in 14 encodings, including
 those of Windows with characters such as ① and 똠, none is detected wrongly and 35 are refused. Of
 2,098 lists of one to eight titles in 27 languages with prices, sizes, units, dashes or ellipses, 8
-are detected wrongly and 869 are refused.
+are detected wrongly and 869 are refused. Of 195 lists of one to eight titles in capitals, in 12
+languages, none is detected wrongly and 83 are refused.
 """
 
 from __future__ import annotations
@@ -108,6 +109,10 @@ def detect(document: bytes) -> Detection:
         and _decoded(document, encoding) is not None
     }
     confidences = _confidences(sample, list(texts))
+    for encoding, text in texts.items():
+        if _is_in_capitals(text):
+            small = text.lower().encode(codec_of(encoding), "ignore")
+            confidences[encoding] = _confidences(small, list(texts)).get(encoding, 0.0)
     by_text: dict[str, list[str]] = {}
     for encoding, text in texts.items():
         by_text.setdefault(text, []).append(encoding)
@@ -125,6 +130,13 @@ def detect(document: bytes) -> Detection:
     likely = tuple((encoding, text.partition("\n")[0]) for _, encoding, text in ranked)
     is_certain = _is_certain([confidence for confidence, _, _ in ranked], sample)
     return Detection(likely[0][0] if is_certain else None, likely)
+
+
+def _is_in_capitals(text: str) -> bool:
+    """Chardet knows few of them: in KOI8-R, Russian capitals are small letters of Windows-1251, and
+    the other way round."""
+    letters = [letter for letter in text if not letter.isascii() and letter.isalpha()]
+    return sum(map(str.isupper, letters)) > sum(map(str.islower, letters))
 
 
 def _weight(text: str) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from tests.unit.imports.test_csv_reader import cells, table
@@ -22,6 +24,7 @@ TITLES = {
     "cp1254": ("İstanbul'da yaz", "Güneş", "Çocuk şarkıları", "Türkiye"),
     "cp1250": ("Zażółć gęślą jaźń", "Książka", "Święta", "Żółw"),
     "cp1252": ("Été à la plage", "Les élèves français", "Où sont les châteaux ?", "Noël"),
+    "cp1257": ("Rīga un jūra", "Šodienas ziņas", "Kur nopirkt biļetes", "Gada labākās grāmatas"),
     "iso8859-15": ("Größe und Maß", "Äpfel für Köln", "Straße nach München", "Öffnungszeiten"),
 }
 
@@ -55,10 +58,19 @@ def document(titles: tuple[str, ...], encoding: str) -> bytes:
     return f"Title,Status,Views\n{rows}".encode(encoding)
 
 
-@pytest.mark.parametrize("encoding", TITLES)
-def test_an_encoding_is_detected_from_four_titles(encoding: str) -> None:
-    found = table(document(TITLES[encoding], encoding))
-    assert tuple(row[0] for row in cells(found)[1:]) == TITLES[encoding]
+@pytest.mark.parametrize(
+    ("encoding", "case"),
+    [
+        *((encoding, str) for encoding in TITLES),
+        *((encoding, str.upper) for encoding in ("cp1251", "koi8-r", "cp1253", "cp1250", "cp1257")),
+    ],
+)
+def test_an_encoding_is_detected_from_four_titles(
+    encoding: str, case: Callable[[str], str]
+) -> None:
+    titles = tuple(map(case, TITLES[encoding]))
+    found = table(document(titles, encoding))
+    assert tuple(row[0] for row in cells(found)[1:]) == titles
     assert found.encoding_source == "detected"
 
 
