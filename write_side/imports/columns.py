@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Literal
 
 from msgspec import Struct
@@ -37,6 +38,8 @@ fields, which never have capital letters."""
 Source = Literal["saved", "heading", ""]
 MOST_NAMED = 5
 """Columns without a heading that a refusal names."""
+FIRST_ROWS = 5
+"""Rows among which headings below a title are looked for."""
 LONGEST_NUMBER = 9
 """Digits; Python refuses to convert a number with thousands of digits."""
 _GAPS = re.compile(r"[\s_-]+")
@@ -115,8 +118,8 @@ def matched(
     rows: Iterable[Row] = (),
 ) -> tuple[str, ...]:
     """The targets without interactive choices: those ``given``, by index, then those that match the
-    headings. Raises MappingRefused if a heading matches no free target, or if a column of the
-    ``rows`` has cells but no heading."""
+    headings. Raises MappingRefused if a heading matches no free target or has a namesake, or if a
+    column of the ``rows`` has cells but no heading."""
     proposal = _proposed(headings, fields, given)
     lost = [
         repr(one_line(heading))
@@ -128,11 +131,52 @@ def matched(
         known = ", ".join(target.name for target in column_targets(fields))
         what = "heading" if len(lost) == 1 else "headings"
         reasons = [f"no free target matches the {what} {', '.join(lost)}; targets are: {known}"]
+        if number := headings_row(rows, fields):
+            reasons[0] += f"; row {number} looks like the headings: delete the rows above it"
     if blank := _cells_without_heading(headings, rows, given):
         reasons.append(f"cells without a heading are in {_named(blank)}: {NAME_COLUMNS}")
+    reasons += [
+        f"{headings[index]!r} is the name of a field and of a column of an export that is not "
+        "imported: map it to the field, or leave it out"
+        for index, _ in namesakes(headings, proposal.targets, fields)
+        if index not in given
+    ]
     if reasons:
         raise MappingRefused(reasons)
     return proposal.targets
+
+
+def headings_row(rows: Iterable[Row], fields: Iterable[Field]) -> int | None:
+    """The number of one of the first rows that looks like the headings, below a title."""
+    names = {folded(name) for one in column_targets(fields) for name in (one.name, one.target)}
+    names |= set(map(folded, NOT_IMPORTED))
+    for row in islice(rows, FIRST_ROWS):
+        cells = {folded(cell) for cell in row.cells if cell.strip()}
+        if folded("Title") in cells and cells <= names:
+            return row.number
+    return None
+
+
+def namesakes(
+    headings: Sequence[str], targets: Sequence[str], fields: Sequence[Field]
+) -> list[tuple[int, Field]]:
+    """Columns that are not imported because an export has such columns, each with a field of this
+    name that no column is mapped to."""
+    if _is_export(headings):
+        return []
+    unfilled = [field for field in fields if field.slug not in targets]
+    not_imported = set(map(folded, NOT_IMPORTED))
+    return [
+        (index, field)
+        for index, heading in enumerate(headings)
+        if targets[index] == NOTHING and folded(heading) in not_imported
+        for field in unfilled
+        if folded(heading) in (folded(field.name), folded(field.slug))
+    ]
+
+
+def _is_export(headings: Sequence[str]) -> bool:
+    return tuple(headings[: len(EXPORTED)]) == EXPORTED
 
 
 def _cells_without_heading(
@@ -164,8 +208,9 @@ def proposed(
     entry's own, as in an export. Language comes after the fields, as in an export.
     """
     offered = {target.target for target in column_targets(fields)}
-    is_export = tuple(headings[: len(EXPORTED)]) == EXPORTED
-    return _proposed(headings, fields, {} if is_export else _kept(headings, saved, offered))
+    return _proposed(
+        headings, fields, {} if _is_export(headings) else _kept(headings, saved, offered)
+    )
 
 
 def _proposed(

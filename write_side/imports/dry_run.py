@@ -214,7 +214,9 @@ class _Round:
                 self._note_missing(decision, refused.paths, "error", reason)
             elif not (isinstance(refused, InvalidText) and _names_are_noted(decision.row)):
                 decision.notes.append(Note(None, "", "error", "", str(refused)))
-        if after.status != "published" and (paths := missing_required(content_type, after, before)):
+        if after.status == "published" or not decision.changes_entry:
+            return
+        if paths := missing_required(content_type, after, before):
             reason = "is blank, and the entry cannot be published without it"
             self._note_missing(decision, paths, "warning", reason)
 

@@ -118,7 +118,12 @@ class References(Struct, frozen=True):
             kind = f"of type {' or '.join(field.to)} " if field.to else ""
             raise BadCell(f"names no entry: no entry {kind}has the id or slug {shortened(name)!r}")
         if len(found) > 1:
-            raise BadCell(f"is ambiguous: {len(found)} entries have the slug {name!r}, give the id")
+            own = sum(key is not None for key in found.values())
+            of_file = f"{own} of them in this file: import it without this cell, then "
+            raise BadCell(
+                f"is ambiguous: {len(found)} entries have the slug {name!r}, "
+                f"{of_file if own else ''}give the id"
+            )
         return found.popitem()
 
     def _with_slug(self, field: Field, slug: str, language: str | None) -> dict[str, Key]:

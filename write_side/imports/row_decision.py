@@ -48,7 +48,7 @@ class RowDecision(Struct):
             self.state = "error"
         elif self.before is None:
             self.state = "new"
-        elif self.values or self._changed_attributes:
+        elif self.changes_entry:
             self.state = "update"
         else:
             self.state = "unchanged"
@@ -59,6 +59,11 @@ class RowDecision(Struct):
         on the rows above."""
         self.digest = self._digest
         self.notes, self.omitted = limit.kept(self.notes)
+
+    @property
+    def changes_entry(self) -> bool:
+        """Whether the row creates an entry or changes one. Known once ``after`` is set."""
+        return self.before is None or bool(self.values or self._changed_attributes)
 
     @property
     def _changed_attributes(self) -> list[str]:

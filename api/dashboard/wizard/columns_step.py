@@ -35,6 +35,8 @@ from write_side.imports.columns import (
     ColumnTarget,
     MappingRefused,
     column_targets,
+    headings_row,
+    namesakes,
     propose,
     save_mapping,
 )
@@ -61,7 +63,8 @@ class ColumnMapping(Struct, frozen=True):
 
 
 class ColumnView(Struct, frozen=True):
-    """A column of the file. ``source``: why the target is proposed; ``error``: what is wrong."""
+    """A column of the file. ``source``: why the target is proposed; ``error``: what is wrong.
+    ``namesake``: the field that has the name of a column which exports have, "" if none has."""
 
     letters: str
     heading: str
@@ -69,6 +72,7 @@ class ColumnView(Struct, frozen=True):
     target: str
     source: str
     error: str
+    namesake: str
 
 
 async def show_columns(request: DashboardRequest, upload: Upload) -> web.StreamResponse:
@@ -176,7 +180,7 @@ async def _views(
     offered, targets = column_targets(content_type.value_fields), mapping.request.targets
     return {
         "content_type": content_type,
-        "columns": await _column_views(upload, mapping, offered),
+        "columns": await _column_views(upload, mapping, offered, content_type),
         "required": [(one.name, one.target in targets) for one in offered if one.required],
         "groups": _target_groups(offered, content_type),
         "is_large": len(targets) * len(offered) > MAX_OPTIONS,
@@ -213,18 +217,23 @@ async def _show(
         delimiter=form_choices.delimiter_name(upload.table.delimiter),
         sample_rows=_sample_rows(upload),
         hidden_columns=_hidden_columns(upload),
+        headings_row=headings_row(upload.table.rows, views["content_type"].value_fields),
         how_to_write=_how_to_write(views["content_type"].value_fields),
         **views,
     )
 
 
 async def _column_views(
-    upload: Upload, mapping: ColumnMapping, offered: Sequence[ColumnTarget]
+    upload: Upload,
+    mapping: ColumnMapping,
+    offered: Sequence[ColumnTarget],
+    content_type: ContentType,
 ) -> list[ColumnView]:
     headings = upload.table.headings
     samples = await asyncio.to_thread(uploads.samples, upload.table)
     targets = mapping.request.targets
     errors = _errors(targets, offered)
+    same_name = dict(namesakes(headings, targets, content_type.value_fields))
     return [
         ColumnView(
             letters=column_letters(index),
@@ -233,6 +242,7 @@ async def _column_views(
             target=target,
             source=mapping.sources[index] if mapping.sources else "",
             error=errors[index],
+            namesake=same_name[index].name if index in same_name else "",
         )
         for index, target in enumerate(targets)
     ]

@@ -411,3 +411,28 @@ async def test_problems_and_pages_are_made_in_a_thread(
 def _states(page: str) -> list[str]:
     """The states of the table's rows, in order."""
     return re.findall(r'<tr role="row" class="(\w+)">', page)
+
+
+async def test_the_columns_page_explains_headings_and_languages(
+    wizard: Wizard, acme: Given
+) -> None:
+    await acme.content_type(Field("created", "Created", "text"), slug="plays")
+    file = csv("Title,Created,Language", "Hamlet,1600,de-DE")
+    import_id = await wizard.uploaded(file, type="plays")
+    columns = (await wizard.page(import_id, "columns", type="plays")).text
+    assert "exports have such a column. To fill the field Created, choose it" in columns
+    assert "looks like the headings" not in columns
+    written = "written in the language that each row names, or en-US"
+    assert f"into Plays, {written}" in columns
+    targets = ("Title", "created", "Language")
+    assert (await wizard.mapped(import_id, *targets, type="plays")).status == 303
+    preview = await wizard.page(import_id, "preview")
+    assert written in preview.text
+    assert '<span class="text" lang="de-DE">Hamlet</span>' in preview.text
+    assert (await wizard.run(import_id)).status == 303
+    result = (await wizard.page(import_id)).text
+    assert "written in en-US unless a row names another language" in result
+
+    import_id = await wizard.uploaded(csv("Our plays", "Title", "Hamlet"), type="plays")
+    columns = (await wizard.page(import_id, "columns", type="plays")).text
+    assert "Row 2 looks like the headings: delete the rows above it" in columns

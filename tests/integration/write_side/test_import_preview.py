@@ -200,12 +200,17 @@ async def test_any_chain_of_references_to_a_row_with_errors_is_reported(
 async def test_a_missing_required_value_is_an_error_if_published_else_a_warning(
     magazine: Repository,
 ) -> None:
-    shown = await seen(magazine, "Title,Status,Body\nA,published,\nB,draft,\nC,archived,\n")
+    file = "Title,Status,Body\nA,published,\nB,draft,\nC,archived,\n"
+    shown = await seen(magazine, file)
     assert states(shown) == ["error", "new", "new"]
     notes = [(note.severity, note.heading, note.reason) for row in shown.rows for note in row.notes]
     warning = ("warning", "Body", "is blank, and the entry cannot be published without it")
     needed = ("error", "Body", "is blank, and a published entry needs it")
     assert notes == [needed, warning, warning]
+    await imported(magazine, file, ready_only=True)
+    again = await seen(magazine, f"{file}C,draft,\n", update=True)
+    assert states(again) == ["error", "unchanged", "unchanged", "update"]
+    assert [len(row.notes) for row in again.rows] == [1, 0, 0, 1]
 
 
 async def test_an_invalid_status_and_any_unpublishing_are_warnings(
@@ -405,6 +410,14 @@ async def test_references_are_looked_up_in_the_imports_language_and_then_in_all(
     one, two = [await magazine.entry(SCOPE, made[slug][0][0]) for slug in ("one", "two")]
     ids = [values(one)["author"], values(two)["author"]]
     assert ids == [f'"{bob[1].entry_id}"', f'"{eve.entry_id}"']
+    file = "Title,Body,Related,Language\nSix,x,,de-DE\nSix,x,,fr-FR\nSeven,x,six,en-US\n"
+    assert errors(await seen(magazine, file)) == [
+        (
+            *(4, "Related"),
+            "'six' is ambiguous: 2 entries have the slug 'six', 2 of them in this file: "
+            "import it without this cell, then give the id",
+        )
+    ]
     several = "Title,Body,Author,About\nThree,x,bob,\nFour,x,,bob\nFive,x,nobody,ada\n"
     shown = await seen(magazine, several)
     ambiguous = "is ambiguous: {} entries have the slug 'bob', give the id"

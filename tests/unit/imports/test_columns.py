@@ -12,6 +12,7 @@ from write_side.imports.columns import (
     MappingRefused,
     column_targets,
     columns_of,
+    headings_row,
     mapped,
     matched,
     proposed,
@@ -160,12 +161,35 @@ def test_without_interaction_a_column_with_cells_needs_a_heading() -> None:
         matched(("Title", *[""] * 8), FIELDS, {}, [Row(2, ("x",) * 9)])
 
 
+def test_a_row_of_texts_is_not_taken_for_the_headings() -> None:
+    for cells in (("Title", "Colour"), ("Text", "Views"), ("", "")):
+        assert headings_row([Row(2, cells)], FIELDS) is None
+
+
+def test_a_column_that_exports_have_fills_no_field_silently() -> None:
+    fields = [Field("created", "Made on", "text"), Field("code", "ID", "text")]
+    for heading, slug in (("Created", "created"), ("id", "code")):
+        expected = f"'{heading}' is the name of a field and of a column of an export"
+        with pytest.raises(MappingRefused, match=expected):
+            matched(("Title", heading), fields, {})
+        for target in (slug, ""):
+            assert matched(("Title", heading), fields, {1: target}) == ("Title", target)
+        assert matched(("Title", heading, heading), fields, {}) == ("Title", "", slug)
+    assert matched(EXPORT, fields, {})[0] == ""
+
+
 @pytest.mark.parametrize(
-    "document", [b"My list\nTitle,Views\nA,1\n", b"My list,\nTitle,Views\nA,1\n"]
+    "document",
+    [
+        b"My list\nTitle,Views\nA,1\n",
+        b"My list,\nTitle,Views\nA,1\n",
+        b"My list\nTitle\nA\n",
+        b"My list,,\nof 2026,,\nID,title,goes live\nA\n",
+    ],
 )
 def test_a_title_above_the_headings_is_to_be_deleted(document: bytes) -> None:
     """Excel saves a CSV file with rows of the same width."""
-    with pytest.raises((FileRefused, MappingRefused), match="delete rows above the headings"):
+    with pytest.raises((FileRefused, MappingRefused), match=r"delete (the )?rows above"):
         mapped(REQUEST, [], None, csv_table(document, "a.csv"), FIELDS)
 
 
