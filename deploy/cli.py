@@ -70,7 +70,7 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Runs the command; an expected failure ends with one line and exit status 1.
 
-        Ctrl-C or SIGTERM also ends it with status 1, but a server that is told to stop while it
+        Ctrl-C or SIGTERM also ends it with status 1, but a server that is asked to stop while it
         starts ends with status 0, as it does later.
         """
         try:
