@@ -1,4 +1,4 @@
-"""Filters, sort keys and pages over entries in memory, in the simplest way."""
+"""Filters, sort keys and pages over entries in memory, implemented in the simplest way."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MAX_EXPONENT = 16_383
 
 
 class Known(Struct, frozen=True):
-    """An entry. ``values``: what was written, by path; absent for null."""
+    """An entry. ``values``: by path, as written; absent for null."""
 
     id: str
     position: int
@@ -34,7 +34,7 @@ class Known(Struct, frozen=True):
 
 
 def expected(entries: Sequence[Known], query: EntryQuery) -> list[Known]:
-    """All matches in their order."""
+    """All matches in order."""
     found = [
         one
         for one in entries
@@ -62,12 +62,13 @@ def compared(one: Known, other: Known, key: SortKey) -> int:
 
 
 def group(value: Any) -> int:
-    """0 for what can be compared, and what comes after it in both directions."""
+    """0 for values that can be compared; a higher number for those that come after them in both
+    directions."""
     return 2 if value is None else 1 if is_long(value) else 0
 
 
 def is_long(value: Any) -> bool:
-    """Whether no key can hold it."""
+    """Whether the value is too long for a key."""
     if isinstance(value, Decimal):
         return bool(value) and abs(value.adjusted()) > MAX_EXPONENT
     return isinstance(value, str) and len(value.encode()) > LONGEST

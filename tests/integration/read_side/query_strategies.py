@@ -1,5 +1,4 @@
-"""Lists as hypothesis draws them: filters, sort keys and pages, and the values that entries have in
-the fields."""
+"""Hypothesis strategies for lists: filters, sort keys and pages, and the values of entries."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ from write_side.domain.definition import Field, Option
 
 OPTIONS = (Option("news", "News"), Option("howto", "How-to"), Option("tide", "Tide"))
 IDS = [f"018f0000-0000-7000-8000-00000000000{n}" for n in range(4)]
-"""Of the first entries, which others refer to."""
+"""Ids of the first entries, to which others refer."""
 NOBODY = "018f0000-0000-7000-8000-00000000dead"
 FIELDS = (
     Field("lead", "Lead", "text", indexed=True),
@@ -68,7 +67,7 @@ def random_values(chance: Random) -> dict[str, str]:
 
 
 def shown(values: dict[str, str]) -> dict[str, Any]:
-    """By path, as the oracle compares them."""
+    """Values by path, in the form that the oracle compares."""
     found: dict[str, Any] = {}
     for slug, text in values.items():
         value: Any = text if slug == "views" else msgspec.json.decode(text)
@@ -99,7 +98,7 @@ def values_of(path: str, ids: Sequence[str]) -> st.SearchStrategy[str]:
 
 @st.composite
 def filters(draw: st.DrawFn, built_in: bool, ids: Sequence[str] = IDS) -> Filter:
-    """``ids``: what references may be compared with."""
+    """``ids``: the ids with which references may be compared."""
     paths = [*SORTABLE, *MULTIPLE]
     path = draw(st.sampled_from([one for one in paths if not built_in or PREFIX not in one]))
     operators: tuple[str, ...] = EQUALITY
@@ -120,7 +119,7 @@ def filters(draw: st.DrawFn, built_in: bool, ids: Sequence[str] = IDS) -> Filter
 
 @st.composite
 def attribute_filters(draw: st.DrawFn) -> Filter:
-    """An id is the number of an entry."""
+    """An id is given as the number of an entry."""
     name, values = draw(
         st.sampled_from(
             [
@@ -160,7 +159,7 @@ def queries(draw: st.DrawFn) -> EntryQuery:
 
 @st.composite
 def sorted_by_attributes(draw: st.DrawFn) -> EntryQuery:
-    """Among other keys, and often across statuses and languages."""
+    """Sort keys that include attributes, often across statuses and languages."""
     query = draw(queries())
     names = draw(st.lists(st.sampled_from(ATTRIBUTES), min_size=1, max_size=3, unique=True))
     added = [SortKey(name, draw(st.booleans())) for name in names]

@@ -1,4 +1,4 @@
-"""Searches in a read model, and the kinds of entries that there are in it."""
+"""Searches in a read model, and the kinds of entries that it has."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The feed is what a naive fold of the log makes of it, for any selection and in pages of any size;
-whether it was followed or rebuilt."""
+"""The feed equals a naive fold of the log, for any selection and any size of page, whether the read
+model was followed or rebuilt."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ selections = st.builds(
 
 
 async def naive_feed(url: str) -> dict[Scope, list[dict[str, Any]]]:
-    """From the stored JSON of the events alone."""
+    """The feed, computed from the stored JSON of the events alone."""
     found: dict[Scope, list[dict[str, Any]]] = {scope: [] for scope in SCOPES}
     types: dict[str, str] = {}
     entries: dict[str, dict[str, Any]] = {}
@@ -110,7 +110,7 @@ def selected(feed: list[dict[str, Any]], selection: Selection) -> Iterator[dict[
 
 
 async def in_pages(pool: Pool, scope: Scope, selection: Selection, limit: int) -> list[Any]:
-    """Each page begins after the last change of the one before, which it names."""
+    """Each page begins after the last change of the previous page."""
     found: list[Any] = []
     after = BEGINNING
     while True:
@@ -164,7 +164,7 @@ async def told(url: str, seed: int, steps: int) -> dict[Scope, list[dict[str, An
 
 
 def shown(change: Any, expected: list[dict[str, Any]]) -> dict[str, Any]:
-    """In the words of the naive feed."""
+    """A change in the terms of the naive feed."""
     names = {"position", "content_type", "at", "kind", "published", "subject"}
     if change.entry_id is not None:
         names |= {"version", "slug", "status", "language"}

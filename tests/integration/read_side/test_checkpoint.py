@@ -1,4 +1,4 @@
-"""Waiting for the checkpoint, and watching it over a connection that may die."""
+"""Waiting for the checkpoint, and watching it over a connection that may be lost."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def execute(url: str, sql: str, *parameters: object) -> None:
 
 
 async def move(url: str, position: int) -> None:
-    """As a projector does; on Citus, it also announces the position."""
+    """Moves the checkpoint as a projector does; on Citus it also announces the position."""
     async with connected(url) as connection:
         await connection.execute(MOVE, position)
         if await is_distributed(connection):
@@ -49,7 +49,7 @@ async def test_each_request_waits_for_its_own_position(database_url: str) -> Non
 
 
 async def test_a_cancelled_wait_leaves_nothing_behind(database_url: str) -> None:
-    """A projector that is down for an hour must not fill the memory of those who wait."""
+    """While a projector is down for an hour, waiting requests must not accumulate in memory."""
     async with CheckpointWatch(database_url) as watch:
         assert not any(await asyncio.gather(*(watch.wait(1, 0.05) for _ in range(100))))
         cancelled = asyncio.create_task(watch.wait(1, 10))
@@ -68,7 +68,7 @@ async def test_a_late_result_never_moves_the_checkpoint_back(database_url: str) 
 
 
 async def test_after_a_lost_connection_the_checkpoint_is_read_again(database_url: str) -> None:
-    """A restored database may stand at an earlier position."""
+    """A restored database may be at an earlier position."""
     await move(database_url, 9)
     async with CheckpointWatch(database_url) as watch:
         assert await watch.wait(9, 10)
@@ -85,7 +85,7 @@ async def test_after_a_lost_connection_the_checkpoint_is_read_again(database_url
 async def test_the_watch_recovers_from_a_silent_database(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Between connecting and listening too."""
+    """Also between connecting and listening."""
     monkeypatch.setattr(module, "PATIENCE", 1.0)
     connect, connections = asyncpg.connect, []
 
@@ -111,7 +111,7 @@ async def test_the_watch_recovers_from_a_silent_database(
 async def test_after_a_rebuild_from_a_restored_log_the_checkpoint_is_read_again(
     database_url: str,
 ) -> None:
-    """Else who writes at a position that is used again would be told that it can be read."""
+    """Otherwise a writer at a position that is used again would be answered too early."""
     await move(database_url, 9)
     async with CheckpointWatch(database_url) as watch:
         assert await watch.wait(9, 10)
@@ -126,7 +126,7 @@ async def test_after_a_rebuild_from_a_restored_log_the_checkpoint_is_read_again(
 
 
 async def test_the_watch_ends_even_if_woken_at_the_same_moment(database_url: str) -> None:
-    """asyncio.wait_for would swallow the cancellation, and the watch would run for ever."""
+    """asyncio.wait_for would swallow the cancellation, and the watch would never end."""
     async with asyncio.timeout(10):
         for _ in range(5):
             async with CheckpointWatch(database_url) as watch:

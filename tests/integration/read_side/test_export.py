@@ -110,7 +110,7 @@ async def test_texts_are_original_even_if_translated(
 async def test_values_are_the_stored_ones_of_current_fields(
     given: Given, pool: Pool, database_url: str
 ) -> None:
-    """Removed fields are hidden, in repeaters too; what is stored is not rendered."""
+    """Removed fields are hidden, also in repeaters. Stored values are not rendered."""
     await given.workspace()
     parts = Field("parts", "Parts", "repeater", fields=(BODY, LEAD))
     await given.content_type(BODY, LEAD, parts)
@@ -128,7 +128,8 @@ async def test_values_are_the_stored_ones_of_current_fields(
 async def test_only_the_newest_5000_are_exported(
     magazine: Given, pool: Pool, database_url: str
 ) -> None:
-    """Entries of one millisecond, at the ends of pages too, are neither repeated nor skipped."""
+    """Entries of the same millisecond, also at the ends of pages, are neither repeated nor
+    skipped."""
     await fill(database_url, LIMIT + 7)
     wanted = await exported(pool)
     found = [row.slug for row in await rows_of(wanted)]
@@ -140,7 +141,8 @@ async def test_only_the_newest_5000_are_exported(
 async def test_large_entries_make_short_pages(
     magazine: Given, pool: Pool, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A page ends with the entry that passes its bytes, and the next asks for few more."""
+    """A page ends with the entry that exceeds its bytes, and the next page asks for fewer
+    entries."""
     monkeypatch.setattr(module, "PAGE_BYTES", 100_000)
     await fill(database_url, 30, stored=f'{{"body": "{"x" * 40_000}"}}')
     pages = [len(page) async for page in (await exported(pool)).pages()]
@@ -151,7 +153,7 @@ async def test_large_entries_make_short_pages(
 async def test_an_export_continues_over_a_switch(
     magazine: Given, pool: Pool, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It holds nothing that the switch would wait for, and goes on in the new tables."""
+    """The export holds no lock that the switch would wait for, and continues in the new tables."""
     monkeypatch.setattr(module, "PAGE", 2)
     wanted = await exported(pool)
     pages = wanted.pages()
@@ -189,7 +191,7 @@ async def test_the_languages_are_those_of_the_matches(magazine: Given, pool: Poo
 async def test_entries_of_a_later_language_are_not_exported(
     search: str, magazine: Given, pool: Pool, database_url: str
 ) -> None:
-    """Its file has no Language column, or would not, so nobody could tell."""
+    """The file was begun without a Language column, so such entries would be ambiguous."""
     wanted = await exported(pool, Filters("posts", status="published", search=search))
     assert wanted.languages == ("en-US",)
     await magazine.entry("sechs", language="de-DE", status="published")

@@ -1,4 +1,4 @@
-"""The lists that PostgreSQL writes as JSON are byte for byte those that the API encodes."""
+"""Lists that PostgreSQL writes as JSON equal those that the API encodes, byte for byte."""
 
 from __future__ import annotations
 
@@ -214,7 +214,7 @@ async def fill(
 def listing_of(
     pool: Pool, name: str, offset: int, parameters: tuple[Any, ...]
 ) -> tuple[Listing, Callable[[Page[EntryRow]], bytes]]:
-    """And what the API makes of its rows."""
+    """A list, and the JSON that the API makes from its rows."""
     locale = parameters[-1]
     of_type = name.startswith("list_of_type")
     made: Callable[[EntryRow, str], wire.Entry] = (

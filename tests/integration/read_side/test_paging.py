@@ -1,4 +1,5 @@
-"""Every page of every list is that part of the whole, whatever happened to its entries."""
+"""Every page of every list is the right slice of the whole list, whatever changes its entries
+had."""
 
 from __future__ import annotations
 
@@ -43,7 +44,7 @@ IDS = list[Identified]
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So small that lists have several, and are not read without skipping them."""
+    """Blocks so small that lists have several and pages skip them."""
     for module in (rows, build):
         monkeypatch.setattr(module, "BLOCKS", BLOCKS)
     monkeypatch.setattr(paging, "DEEP", 5)
@@ -69,7 +70,7 @@ class Lists:
         self._scope = scope
 
     async def check(self, limits: tuple[int, ...] = (1, 3)) -> int:
-        """Every page of each; returns the number of entries."""
+        """Checks every page of each list. Returns the number of entries."""
         place = (self._scope.workspace, self._scope.environment)
         async with connected(self._url, search_path=LIVE) as connection:
             self._entries = [tuple(row) for row in await connection.fetch(NEWEST_FIRST, *place)]
@@ -118,7 +119,7 @@ class Lists:
 
 
 def offsets(whole: list[str]) -> Iterator[int]:
-    """Of all entries, and beyond the end."""
+    """The offset of each entry, and offsets beyond the end."""
     yield from range(len(whole) + 2)
     yield 10**12
 
@@ -139,7 +140,8 @@ async def test_every_page_after_random_commands(
 async def test_pages_of_many_blocks_before_and_after_a_rebuild_and_a_rollback(
     given: Given, database_url: str, pool: Pool
 ) -> None:
-    """Entries change their status, and some are deleted: among them all of a large block."""
+    """Entries change their status, and some are deleted, among them all entries of a large
+    block."""
     await given.magazine()
     ids = [await given.entry(f"entry-{n}", status=STATUSES[n % 2]) for n in range(130)]
     lists = Lists(database_url, pool, SCOPE)

@@ -1,4 +1,4 @@
-"""Lists as of a moment read a bounded number of versions, at 200,000 entries."""
+"""Lists as of a time read a bounded number of versions, at 200,000 entries."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ HOUR = timedelta(hours=1)
 MONTH = timedelta(days=30)
 SCOPE = Scope("acme", "production")
 JIT_ABOVE = 100_000
-"""The cost from which PostgreSQL compiles a plan, by default."""
+"""The default cost from which PostgreSQL compiles a plan."""
 POSITIONS = """
 SELECT position FROM unnest($1::uuid[]) WITH ORDINALITY AS wanted (id, n)
 JOIN read_model.entry USING (id) ORDER BY n"""
@@ -136,7 +136,7 @@ async def pool(filled: Connection, module_database_url: str) -> AsyncIterator[Po
 
 
 def position_at(at: datetime) -> int:
-    """Of the entries; the events of a real log have positions of their own."""
+    """Positions of the entries. The events of a real log have other positions."""
     return min((at - BASE) // EVERY, ENTRIES)
 
 
@@ -182,7 +182,7 @@ def rows_read(plan: dict[str, Any]) -> int:
 async def test_a_list_as_of_a_moment_reads_a_bounded_number_of_versions(
     sql: str, most: int, name: str, at: str, filled: Connection
 ) -> None:
-    """By index alone, in the plan that the pool asks for."""
+    """By index alone, with the plan that the pool requests."""
     given = parameters(sql, LISTS[name], MOMENTS[at], most)
     plan = await explained(filled, "force_generic_plan", READ_SIDE[sql], given)
     # Those near the moment; then, of each entry, the step of the walk and its version.
@@ -212,7 +212,7 @@ async def test_pages_and_totals_of_a_large_list(name: str, at: str, pool: Pool) 
 
 
 async def test_filters_and_sorting_of_a_large_list(pool: Pool) -> None:
-    """Where few versions have ended near the moment, of entries of any number."""
+    """Few versions have ended near that time, among any number of entries."""
     at = MOMENTS["after all edits"]
     moment = Moment(at, position_at(at))
     asked = EntryQuery(

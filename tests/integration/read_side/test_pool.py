@@ -1,4 +1,4 @@
-"""Reads from a database that is down, silent, or slow to connect to."""
+"""Reads from a database that is down, does not respond, or is slow to connect to."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def until_read(pool: Pool, times: int = 1) -> None:
-    """Reads at once until all succeed; on a busy machine, connections may take too long."""
+    """Repeats reads until all succeed; on a busy machine, connecting may take too long."""
     async with asyncio.timeout(20):
         while True:
             outcomes = await asyncio.gather(
@@ -48,7 +48,7 @@ async def until_read(pool: Pool, times: int = 1) -> None:
 
 
 async def use_all(pool: Pool, size: int) -> None:
-    """Every connection has been made."""
+    """Opens all connections."""
     await asyncio.gather(*(fetch(pool, LONG) for _ in range(size)))
 
 

@@ -1,4 +1,4 @@
-"""Filters, sort keys, pages and cursors in any combination, against an oracle in Python."""
+"""Filters, sort keys, pages and cursors in any combination, compared with an oracle in Python."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ ENTRIES = 160
 
 
 class Desk:
-    """Entries of a workspace as they were written, and a pool that reads them."""
+    """The entries of a workspace as they were written, and a pool that reads them."""
 
     def __init__(self, runner: asyncio.Runner, pool: Pool, entries: list[Known]) -> None:
         self.runner = runner
@@ -131,13 +131,13 @@ LARGE, SMALL = (10_000, 2_000, 1_000), (6, 3, 1_000)
 
 
 def check(desk: Desk, query: EntryQuery, rows_: int, chunk: int, streams: int) -> None:
-    """``rows_``: up to how many entries are collected; ``chunk``: how many a walk reads at once;
+    """``rows_``: how many entries are collected at most. ``chunk``: how many a walk reads at once.
     ``streams``: the most ranges that it merges instead of checking the entries."""
     query = replace(query, filters=tuple(desk.named(one) for one in query.filters))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(finder, "ROWS", rows_)
         patch.setattr(budget, "CHUNK", chunk)
-        # Chunks of three make as many statements of a page as others read entries.
+        # With chunks of three, a page takes as many statements as others read entries.
         patch.setattr(budget, "ROWS", 10**9)
         patch.setattr(budget, "COUNTED", 10**9)
         patch.setattr(budget, "MERGED", 10**9)
@@ -183,7 +183,7 @@ def test_thousands_of_queries_against_the_oracle(
 
 @pytest.mark.parametrize("descending", [False, True])
 def test_a_walk_that_checks_its_own_key_leaves_out_groups(descending: bool, desk: Desk) -> None:
-    """More ranges than a walk merges: it meets the keys between them too."""
+    """With more ranges than a walk merges, it meets the keys between them too."""
     query = EntryQuery(
         type_slug="posts",
         status=None,
@@ -196,7 +196,8 @@ def test_a_walk_that_checks_its_own_key_leaves_out_groups(descending: bool, desk
 
 
 def test_the_entries_differ_enough(desk: Desk) -> None:
-    """The tests above can fail: entries have several values in each field, or none."""
+    """Entries have several values in each field, and none; otherwise the tests above would prove
+    little."""
     assert len(desk.entries) == len(IDS) + ENTRIES
     for path in (*SORTABLE, *MULTIPLE):
         values = {str(one.values.get(path)) for one in desk.entries}

@@ -1,4 +1,5 @@
-"""At 200,000 entries a query reads what its budget allows: no sequential scan, no whole index."""
+"""At 200,000 entries a query stays within its budget: no sequential scan, no scan of a whole
+index."""
 
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ SCOPE = Scope("acme", "production")
 TYPE = "018f0000-0000-7000-8000-0000000000aa"
 FIELDS = ("price", "rank", "flag", "group", "rare")
 FEW = 1_500
-"""Rows that a page of ten reads, several statements together."""
+"""Rows that a page of ten reads at most, over all of its statements."""
 LISTS = "ALTER TABLE entry_value_production ALTER COLUMN list SET (n_distinct = {})"
 SMALL = ("content_type", "entry_count", "indexing", "entry_locale_production_other")
 FILL = [
@@ -137,7 +138,7 @@ class Explaining:
         return await self._connection.fetch(sql, *parameters)
 
     def rows(self) -> int:
-        """Rows of entries and keys that were visited, those that a filter removed included."""
+        """Rows of entries and keys that were visited, including those that a filter removed."""
         return sum(
             (node["Actual Rows"] + node.get("Rows Removed by Filter", 0)) * node["Actual Loops"]
             for _, plan in self.plans
@@ -153,7 +154,7 @@ class Explaining:
 
 
 def literal(value: Any) -> Any:
-    """As an array's text."""
+    """The value as text in an array."""
     if not isinstance(value, list):
         return value
     return "{" + ",".join(map(element, value)) + "}"
@@ -307,7 +308,7 @@ async def test_a_query_beyond_the_budget_ends_within_it(name: str, explaining: E
 
 
 async def test_the_matches_of_a_search_are_checked_one_by_one(explaining: Explaining) -> None:
-    """``test_search_bounds`` shows how they are found."""
+    """``test_search_bounds`` covers how they are found."""
     asked = query(of("flag", "1"), of("group", "1", op="ne"), sort="title,-fields.rank")
     wanted = selection(asked, [Field(one, one, "number", indexed=True) for one in FIELDS])
     lists = Lists(SCOPE, [Combination(TYPE, "posts", "published", "en-US", 180_000)])

@@ -77,7 +77,7 @@ async def skewed(module_database_url: str) -> AsyncIterator[Connection]:
 
 
 def visited(plan: dict[str, Any]) -> int:
-    """Rows of entries that the plan visited, those that a filter removed included."""
+    """Rows of entries that the plan visited, including those that a filter removed."""
     return sum(
         (node["Actual Rows"] + node.get("Rows Removed by Filter", 0)) * node["Actual Loops"]
         for node in scans(plan)

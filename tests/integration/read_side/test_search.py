@@ -1,4 +1,4 @@
-"""What a search finds in a small read model, as the projector has written it."""
+"""Searches in a small read model, written by the projector."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ async def test_a_translation_stands_for_the_original(given: Given, database_url:
 
 
 async def test_rows_follow_every_change(given: Given, database_url: str) -> None:
-    """Each state is what a rebuild would write."""
+    """After each change, the rows are those that a rebuild would write."""
     one = await given.entry("one", title="First", fields=raws(body="alpha"))
     changes: list[dict[str, Any]] = [
         {"title": "Second"},

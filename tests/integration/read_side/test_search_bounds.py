@@ -1,4 +1,4 @@
-"""What a search reads among 200,000 entries of two workspaces."""
+"""How much a search reads among 200,000 entries of two workspaces."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WORKSPACES = {
     "other": "018f0000-0000-7000-8000-0000000000bb",
 }
 RARE = 1_000
-"""One entry of so many has a rare word."""
+"""One of this number of entries has a rare word."""
 _GIN = "CREATE INDEX entry_search_words ON entry_search USING gin (words) WITH (fastupdate = off)"
 _COUNT = """
 INSERT INTO entry_count
@@ -39,7 +39,7 @@ GROUP BY workspace, type_id, number, status, position / size * size"""
 
 @pytest.fixture
 async def large(module_database_url: str) -> AsyncIterator[Connection]:
-    """Every second entry is of the other workspace, one of 50 is a draft."""
+    """Every second entry belongs to the other workspace, and one of 50 is a draft."""
     settings = {"search_path": LIVE, "plan_cache_mode": "force_generic_plan"}
     connection = await asyncpg.connect(module_database_url, server_settings=settings)
     if not await connection.fetchval("SELECT EXISTS (SELECT FROM entry_search)"):
@@ -99,7 +99,7 @@ SEARCHES: list[tuple[str, str, int, int]] = [
     ("common", "archived", 0, 0),
 ]
 ENDED = [("common", "draft"), ("live", "draft")]
-"""Searches that end before they have read all texts."""
+"""Searches that stop before they have read all texts."""
 
 
 @pytest.mark.parametrize(("text", "status", "matches", "most_read"), SEARCHES)

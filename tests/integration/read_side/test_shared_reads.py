@@ -1,4 +1,4 @@
-"""Reads that arrive together share statements; each gets the rows that it would get alone."""
+"""Reads that arrive together share statements, and each gets the rows that it would get alone."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ async def pool(repository: Repository, database_url: str) -> AsyncIterator[Pool]
 
 
 class Counted(SharedReads):
-    """``statements``: receives each one that is sent."""
+    """``statements``: receives each statement that is sent."""
 
     def __init__(self, pool: Pool) -> None:
         self.statements: list[str] = []

@@ -1,4 +1,4 @@
-"""Every statement fits the real tables, and the lists use the indexes."""
+"""Every statement fits the real tables, and lists use the indexes."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ WHERE oid IN (
     'entry_value_production'::regclass)"""
 _PAGE = ["acme", "production", 10, 0]
 OFFSET = 3
-"""Of each page's parameters, which is the offset."""
+"""The index of the offset among the parameters of a page."""
 LISTS: dict[str, list[Any]] = {
     "list_of_type": [*_PAGE, "posts", "published", "en-US", INLINE],
     "list_of_type_deep": [*_PAGE, "posts", "published", "en-US", INLINE],
@@ -140,8 +140,8 @@ CHANGES: dict[str, list[Any]] = {
     "changes_of_type": ["acme", "production", 5_000, 51, "posts", _RARE, "{true,false}"],
 }
 LANES = 4
-"""Combinations of what these select, each with its own scan."""
-# Small reads of a page, each by a key.
+"""Combinations of these parameters, each of which has a scan of its own."""
+# Reads of single rows of a page, each by a key.
 BY_KEY = (
     "content_types_by_id",
     "entries_by_id",
@@ -189,7 +189,7 @@ async def filled(module_database_url: str) -> AsyncIterator[Connection]:
 
 
 async def settle(connection: Connection) -> None:
-    """Vacuum until it has taken: whatever looks at the tables meanwhile can hold it back."""
+    """Vacuums until it has an effect: transactions that are open meanwhile can hold it back."""
     async with asyncio.timeout(60):
         while True:
             await connection.execute("VACUUM ANALYZE")
@@ -222,7 +222,7 @@ async def test_statements_prepare_and_list_their_parameters_on_their_first_line(
 
 
 def test_reads_name_the_schema_and_writes_use_the_search_path() -> None:
-    """A rebuild writes the same statements into another schema."""
+    """A rebuild executes the same statements in another schema."""
     tables = r"\b(?:FROM|JOIN|INTO|UPDATE)\s+(entry\w*|content_type|checkpoint|rendering)\b"
     for name, sql in READ_SIDE.items():
         assert not re.search(tables, sql), name
@@ -385,7 +385,7 @@ async def test_entries_are_found_by_their_keys(mode: str, filled: Connection) ->
 
 @pytest.mark.parametrize("mode", PLANS)
 async def test_the_past_owner_of_a_slug_is_found_by_index(mode: str, filled: Connection) -> None:
-    """Also where it was taken and given up again thousands of times."""
+    """Also if it was taken and released thousands of times."""
     at = await filled.fetchval("SELECT since FROM past_slug WHERE position = 19987")
     again = "\\x" + slug_hash("again").hex()
     parameters = ["acme", "production", "posts", "en-US", again, at]
@@ -423,7 +423,7 @@ async def test_content_types_are_found_by_their_index(
     parameters, found = TYPES[name]
     transaction = filled.transaction()
     await transaction.start()
-    try:  # to the other plans they would be too many
+    try:  # too many compared with the other plans
         await filled.execute(MANY_TYPES)
         await filled.execute("ANALYZE content_type")
         plan = await explained(filled, mode, READ_SIDE[name], parameters)
@@ -535,7 +535,7 @@ async def test_a_translation_is_read_from_one_partition(
 
 
 def of_entries(plan: dict[str, Any]) -> int:
-    """How many entries are read at most, of an index."""
+    """The most entries that are read from an index."""
     entries = [node for node in scans(plan) if "entry_production" in node["Relation Name"]]
     assert {node["Node Type"] for node in entries} <= {"Index Scan", "Index Only Scan"}
     return int(max(node["Actual Rows"] * node["Actual Loops"] for node in entries))
@@ -574,7 +574,7 @@ OF_VALUES = {
 async def test_values_of_an_entry_are_found_by_their_index(
     name: str, mode: str, entries: int, filled: Connection, module_database_url: str
 ) -> None:
-    """Also where samples of the table suggest few ``entries`` with many values each."""
+    """Also if samples of the table suggest few ``entries`` with many values each."""
     owner = await asyncpg.connect(
         owner_of(module_database_url), server_settings={"search_path": LIVE}
     )
@@ -602,7 +602,7 @@ SMALL = ("content_type", "entry_count")
 async def explained(
     connection: Connection, mode: str, sql: str, parameters: list[Any]
 ) -> dict[str, Any]:
-    """The plan as it was carried out, without what was never executed."""
+    """The plan as it was executed, without the parts that were not."""
     await connection.execute(f"SET plan_cache_mode = {mode}")
     await connection.execute(f"DEALLOCATE ALL; PREPARE explained AS {sql}")
     given = ", ".join(map(literal, parameters))
@@ -612,7 +612,8 @@ async def explained(
 
 
 def literal(value: str | int | None) -> str:
-    """As SQL has it: a generic plan is only made of a statement that was prepared by name."""
+    """A SQL literal, because a generic plan exists only for a statement that was prepared by
+    name."""
     return "NULL" if value is None else f"'{value}'"
 
 
@@ -629,7 +630,8 @@ def scans(plan: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 MOST_COUNTS = 2 + sum(large // small for large, small in pairwise(BLOCKS[1:]))
-"""Blocks of all levels that a page may read, of fewer positions than the largest have."""
+"""The most counts that a page may read: blocks of all levels that cover fewer positions than a
+block of the largest size."""
 
 
 def counts_read(plan: dict[str, Any]) -> int:
@@ -650,5 +652,5 @@ def of_type(plan: dict[str, Any], *types: str, skip: tuple[str, ...] = ()) -> li
 
 
 def the_page(plan: dict[str, Any]) -> dict[str, Any]:
-    """What picks the page: the innermost limit that is not of one of its rows."""
+    """The node that selects the page: the innermost limit that is not within one of its rows."""
     return [node for node in of_type(plan, "Limit") if node["Actual Loops"] == 1][-1]

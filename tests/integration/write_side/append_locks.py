@@ -1,4 +1,4 @@
-"""Makes appends wait on the server for as long as a test needs, and checks that they do."""
+"""Makes appends wait in the server for as long as a test needs, and checks that they wait."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SECONDS = 20
 
 
 async def until(holds: Callable[[], Awaitable[bool]]) -> None:
-    """Wait for a condition that only the server can tell, or fail."""
+    """Waits for a condition that only the server knows, or fails."""
     async with asyncio.timeout(_SECONDS):
         while not await holds():  # noqa: ASYNC110 - it is not ours to be told
             await asyncio.sleep(0.005)
@@ -41,7 +41,7 @@ async def until_true(holds: Callable[[], bool]) -> None:
 
 @asynccontextmanager
 async def connected(url: str) -> AsyncIterator[Connection]:
-    """As the owner, who may change what contentlog may not."""
+    """A connection of the owner, who has more privileges than contentlog."""
     connection = await asyncpg.connect(owner_of(url))
     try:
         yield connection
@@ -50,7 +50,7 @@ async def connected(url: str) -> AsyncIterator[Connection]:
 
 
 class Hold:
-    """A transaction of another session that keeps appends waiting until it is let go."""
+    """A transaction of another session that blocks appends until it is released."""
 
     def __init__(self, holder: Connection, watcher: Connection) -> None:
         self._transaction = holder.transaction()
@@ -62,7 +62,7 @@ class Hold:
         await self.holder.execute(statement, *parameters)
 
     async def until_blocked(self, sessions: int = 1) -> None:
-        """Wait until so many sessions wait for a lock."""
+        """Waits until this number of sessions wait for a lock."""
 
         async def blocked() -> bool:
             return bool(await self.watcher.fetchval(_BLOCKED) == sessions)
@@ -80,7 +80,7 @@ class Hold:
 async def held(
     url: str, statement: str = "SELECT FROM write_side.head FOR UPDATE", *parameters: Any
 ) -> AsyncIterator[Hold]:
-    """Hold what the statement locks: by default the head, so that every append waits."""
+    """Holds what the statement locks: by default the head, so that every append waits."""
     async with connected(url) as holder, connected(url) as watcher:
         hold = Hold(holder, watcher)
         await hold.start(statement, *parameters)
@@ -88,8 +88,8 @@ async def held(
 
 
 async def deadlocks(url: str) -> int:
-    """How many there were in the database. Sessions report them when they end: all but this one
-    must be closed."""
+    """The number of deadlocks in the database. Sessions report them when they end, so all but this
+    one must be closed."""
     async with connected(url) as connection:
 
         async def alone() -> bool:

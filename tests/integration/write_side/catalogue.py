@@ -1,4 +1,4 @@
-"""A schema as text that can be compared: tables, types, constraints, indexes and functions."""
+"""A schema as comparable text: tables, types, constraints, indexes and functions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SEQUENCES = "SELECT sequencename FROM pg_sequences WHERE schemaname = $1 ORDER 
 
 
 async def catalogue(connection: Connection, schema: str = "write_side") -> list[str]:
-    """One line for each thing there is. Columns are compared by their order among the living."""
+    """One line for each object. Columns are compared in their order, without dropped ones."""
     lines: list[str] = []
     for statement in (_COLUMNS, _CONSTRAINTS, _INDEXES, _FUNCTIONS, _TRIGGERS, _SEQUENCES):
         lines += [str(tuple(row)) for row in await connection.fetch(statement, schema)]

@@ -1,4 +1,4 @@
-"""Recorders on one event store, as several processes have them."""
+"""Several recorders on one event store, as in several processes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from write_side.store.recorder import open_recorder
 
 @pytest.fixture
 async def repositories(database_url: str) -> AsyncIterator[list[Repository]]:
-    """Three that share nothing but the database: each has an appender of its own."""
+    """Three repositories that share only the database; each has an appender of its own."""
     async with AsyncExitStack() as stack:
         opened = [
             await stack.enter_async_context(open_recorder(database_url, connections=4))

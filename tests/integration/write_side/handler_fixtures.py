@@ -1,4 +1,4 @@
-"""A workspace with types, and queries that the handlers' tests share."""
+"""A workspace with content types, and queries that the tests of handlers share."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ STAGES = (Stage("writing", "Writing"), Stage("review", "Review"))
 
 
 class World:
-    """Sends commands of one actor, and looks at what the log has of them."""
+    """Sends commands of one actor, and reads their events from the log."""
 
     def __init__(self, repository: Repository) -> None:
         self.repository = repository
@@ -72,7 +72,7 @@ class World:
         return await self.do(c.CreateContentType, scope=scope, slug=slug, **made)
 
     async def entry(self, slug: str, kind: str = "posts", scope: Scope = SCOPE, **said: Any) -> str:
-        """Create an entry; its id."""
+        """Creates an entry and returns its id."""
         made = {"title": slug, "slug": slug, "content_type_slug": kind, **said}
         executed = await self.do(c.CreateEntry, scope=scope, **made)
         return entry_id(executed)
@@ -82,7 +82,7 @@ class World:
 
     @asynccontextmanager
     async def refuses(self, refusal: type[Refused], text: str) -> AsyncIterator[None]:
-        """Refused with this class exactly and with this in its text, and nothing appended."""
+        """The command is refused with exactly this class and this text, and nothing is appended."""
         before = await self.head()
         with pytest.raises(refusal) as refused:
             yield

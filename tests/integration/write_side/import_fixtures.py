@@ -1,4 +1,4 @@
-"""A workspace with types of every kind, and files to be imported into it."""
+"""A workspace with content types of every kind, and files to import."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ async def request_for(
     scope: Scope = SCOPE,
     **options: Any,
 ) -> ImportRequest:
-    """Columns by their headings."""
+    """An import whose columns are mapped by their headings."""
     fields = (await repository.fresh_content_type(scope, kind)).value_fields
     targets = matched(table.headings, fields, {})
     return ImportRequest(scope, kind, import_id, targets, **options)
@@ -113,7 +113,7 @@ async def imported(
 
 
 async def entries(repository: Repository, *slugs: str, kind: str = "posts") -> dict[str, Entry]:
-    """Those that there are, in the order of the slugs."""
+    """The entries in the order of their slugs."""
     found = await repository.entries_by_slug(SCOPE, [kind], "en-US", slugs)
     ids = {slug: found[slug][0][0] for slug in slugs if slug in found}
     return {slug: await repository.entry(SCOPE, each) for slug, each in ids.items()}
@@ -124,7 +124,7 @@ def states(shown: Preview) -> list[str]:
 
 
 def errors(shown: Preview) -> list[tuple[int, str, str]]:
-    """Row, heading, and the cell with its reason."""
+    """Row, heading, cell and reason of each error."""
     return [
         (row.number, note.heading, f"{note.cell!r} {note.reason}" if note.cell else note.reason)
         for row in shown.rows
@@ -134,7 +134,7 @@ def errors(shown: Preview) -> list[tuple[int, str, str]]:
 
 
 def warnings(shown: Preview) -> list[tuple[int, str, str, str]]:
-    """Row, heading, cell and reason."""
+    """Row, heading, cell and reason of each warning."""
     return [
         (row.number, note.heading, note.cell, note.reason)
         for row in shown.rows

@@ -54,7 +54,7 @@ class SynchronousRecorder(ApplicationRecorder):
             raise
 
     def close(self) -> None:
-        """Close the connections. Stop the subscriptions before."""
+        """Closes the connections. Stop the subscriptions before."""
         try:
             self._wait(self._opened.__aexit__(None, None, None))
         finally:
@@ -68,7 +68,7 @@ class SynchronousRecorder(ApplicationRecorder):
     def insert_events(
         self, stored_events: Sequence[StoredEvent], **_kwargs: Any
     ) -> Sequence[int] | None:
-        """Append all or none. Raises IntegrityError where a stream has one of the versions."""
+        """Appends all events or none. Raises IntegrityError if a stream has one of the versions."""
         if not stored_events:
             return []
         try:
@@ -119,7 +119,7 @@ class SynchronousRecorder(ApplicationRecorder):
             raise OperationalError(str(error)) from error
 
     async def listen(self, arrived: threading.Event) -> None:
-        """Set the event at every append, and once a second, until cancelled."""
+        """Sets the event at every append, and once a second, until cancelled."""
 
         def wake(*_: object) -> None:
             arrived.set()
@@ -149,7 +149,7 @@ class _Subscription(ListenNotifySubscription[SynchronousRecorder]):
         self._listening.add_done_callback(self._fail)
 
     def _fail(self, listening: Future[None]) -> None:
-        """End the iteration if listening has failed: nothing would wake it."""
+        """Ends the iteration if listening has failed, because nothing would wake it."""
         if not listening.cancelled():
             self._thread_error = listening.exception()
             super().stop()

@@ -14,7 +14,7 @@ from write_side.store.recorder import Recorder
 
 
 class Lossy:
-    """A recorder that appends through a proxy and reads beside it."""
+    """A recorder that appends through a proxy and reads without it."""
 
     def __init__(self, recorder: Recorder, proxy: Proxy) -> None:
         self.recorder = recorder
@@ -23,7 +23,8 @@ class Lossy:
         self.appends = 0
 
     async def append(self) -> Append:
-        """Append two events and check that they are in the log once, where the answer says."""
+        """Appends two events and checks that they are in the log once, at the position that was
+        returned."""
         self.appends += 1
         append = plain(f"test/{self.appends}", n=2)
         await self.check(append, await self.recorder.append(append))
@@ -35,7 +36,7 @@ class Lossy:
         assert streams == [(e.originator_id, e.originator_version) for e in append.events]
 
     def reconnect(self) -> None:
-        """Make the next append begin with a new connection."""
+        """Makes the next append begin with a new connection."""
         self.recorder._appender._disconnect()
 
 

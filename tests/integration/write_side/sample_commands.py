@@ -1,4 +1,4 @@
-"""Commands and appends to test the event store with, and what must always hold of it."""
+"""Commands and appends for tests of the event store, and its invariants."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ UNRELEASED = """
 CREATE SCHEMA write_side;
 CREATE TABLE write_side.migration (number int PRIMARY KEY, name text, digest text);
 INSERT INTO write_side.migration VALUES (1, 'event_store', 'abc')"""
-"""What tells an event store of the versions before the first release."""
+"""What identifies an event store from before the first release."""
 
 
 def repository_on(recorder: Recorder) -> Repository:
@@ -99,7 +99,7 @@ def import_of(rows: list[CreateEntry], import_id: str = "i1") -> commands.Import
 
 
 async def entry(repository: Repository, slug: str) -> str:
-    """Create an entry and return its id."""
+    """Creates an entry and returns its id."""
     return entry_id_of(await execute(create(slug), repository))
 
 
@@ -110,14 +110,14 @@ def entry_id_of(executed: CommandResult) -> str:
 
 
 def plain(stream: str, version: int = 1, *, n: int = 1, state: bytes = b"{}") -> Append:
-    """An append of n events to one stream, which claims nothing."""
+    """An append of n events to one stream, without claims."""
     events = [StoredEvent(stream, version + i, "test.happened.v1", state) for i in range(n)]
     return Append(events=events)
 
 
 async def check_log(recorder: Recorder) -> int:
-    """Positions count from 1 without a gap, versions in every stream too, and every key that is
-    remembered has its events. Returns the head."""
+    """Positions count from 1 without a gap, and so do the versions of each stream; each command key
+    that is kept has its events. Returns the head."""
     head = await recorder.head()
     rows = await recorder.log(0, head + 1000)
     assert [row["notification_id"] for row in rows] == list(range(1, head + 1))
@@ -133,7 +133,7 @@ async def check_log(recorder: Recorder) -> int:
 
 
 async def check_store(repository: Repository) -> int:
-    """The log is whole and the claims are those that follow from it. Returns the head."""
+    """The log is complete, and the claims are those that follow from it. Returns the head."""
     head = await check_log(repository.recorder)
     rows = await repository.recorder.log(0, head)
     events = [repository.mapper.decode(row["topic"], row["state"], row["at"]) for row in rows]

@@ -68,8 +68,8 @@ async def test_positions_are_gapless_and_in_commit_order_under_many_writers(
 
 
 async def _write(recorder: Recorder, numbers: itertools.count[int], seed: int) -> list[int]:
-    """Appends that happen, each behind what its writer was answered before, and some that do
-    not."""
+    """Some appends succeed, each after the position that its writer was answered before, and some
+    are refused."""
     choice = random.Random(seed)
     own: list[int] = []
     for _ in range(20):
@@ -88,7 +88,7 @@ async def _write(recorder: Recorder, numbers: itertools.count[int], seed: int) -
 
 
 async def _read_prefixes(recorder: Recorder, done: asyncio.Event) -> int:
-    """Read the log over and over: it must always be there from 1 on, and never shrink."""
+    """Reads the log repeatedly: it always begins at 1 without a gap, and never shrinks."""
     reads, head = 0, 0
     while not done.is_set():
         rows = await recorder.log(0, 100_000)
@@ -238,7 +238,7 @@ async def test_two_simultaneous_equal_renames_do_not_conflict(
 
 
 def _claiming(slug: str, *, stream: str | None = None) -> Append:
-    """A create as the store sees it, in the workspace's first content type."""
+    """A create as the store receives it, in the workspace's first content type."""
     entry_id = new_id()
     claim = EntryClaim(entry_id, sample_commands.SCOPE, str(_TYPE_ID), "en-US", slug)
     return Append(
@@ -276,7 +276,7 @@ async def test_refusals_in_a_call_do_not_affect_others_and_undo_everything(
     for refused in (stale, taken, over):
         assert await recorder.appended(refused.command_key) is None
     await check_log(recorder)
-    # What was refused claims its slug still, once there is room.
+    # A slug that was refused for lack of room can be claimed once there is room.
     async with connected(database_url) as owner:
         await owner.execute("UPDATE write_side.usage SET bound = NULL")
     again = Append(events=plain("entry/again").events, claims=stale.claims, uses=stale.uses)
@@ -287,7 +287,7 @@ async def test_refusals_in_a_call_do_not_affect_others_and_undo_everything(
 
 
 async def _transactions(recorder: Recorder, appends: list[Append]) -> int:
-    """In how many transactions they were appended."""
+    """The number of transactions that appended them."""
     streams = [append.events[0].originator_id for append in appends]
     statement = """
     SELECT count(DISTINCT xmin::text) FROM write_side.event WHERE originator_id = ANY ($1)"""

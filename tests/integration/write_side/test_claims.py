@@ -1,4 +1,4 @@
-"""After any commands in any order, the claims are those that follow from the log."""
+"""After any sequence of commands, the claims are those that follow from the log."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ CLAIMLESS = {
 
 
 class Anyone:
-    """Asks for things at random, few enough that many of them are in each other's way."""
+    """Sends random commands on so few objects that many of them conflict."""
 
     def __init__(self, seed: int) -> None:
         self.choice = random.Random(seed)
@@ -191,7 +191,7 @@ class Anyone:
 
 
 async def _try(command: Command, repository: Repository) -> set[type[Event]]:
-    """The kinds of events that came of it; a refusal has none."""
+    """The kinds of events that the command appended; none if it was refused."""
     try:
         executed = await execute(command, repository)
     except Refused:

@@ -1,4 +1,4 @@
-"""What every connection asks of PostgreSQL, and what it does behind a pooler."""
+"""What every connection requests of PostgreSQL, and how it behaves behind a pooler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands that compete for the same rows: no update is lost, no entry is without a type."""
+"""Commands that compete for the same rows: no update is lost, and no entry lacks a content type."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _revise(*slugs: str) -> ReviseContentType:
     return ReviseContentType(actor=ACTOR, scope=SCOPE, slug=TYPE, name="Posts", fields=fields)
 
 
-# Content types that go or change under a create
+# Content types that are removed or changed during a create
 
 
 async def test_a_type_is_not_removed_while_a_create_is_in_progress(
@@ -114,7 +114,7 @@ async def _check_types(repository: Repository) -> None:
 async def _start_over(
     repository: Repository, outcomes: list[CommandResult | BaseException]
 ) -> None:
-    """An empty content type again, whichever of them won."""
+    """Creates an empty content type again, whichever of the two commands won."""
     for outcome in outcomes:
         if isinstance(outcome, CommandResult) and isinstance(outcome.events[0].event, EntryCreated):
             await execute(sample_commands.delete(sample_commands.entry_id_of(outcome)), repository)
@@ -351,6 +351,6 @@ async def test_a_paused_import_does_not_keep_its_priority(
     content_type = await paused.content_type(SCOPE, TYPE)
     async with import_module.priority(paused, content_type.id):
         async with import_module.priority(other, content_type.id):
-            pass  # without priority, since it cannot be had in time
+            pass  # without priority, because it cannot be obtained in time
         assert len((await execute(_retitle(entry_id, "Two"), other)).events) == 1
     assert len((await execute(_retitle(entry_id, "Three"), paused)).events) == 1

@@ -1,4 +1,4 @@
-"""Two appends that want the same rows in opposite orders never wait for each other."""
+"""Two appends that lock the same rows in opposite orders never wait for each other."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ FROM write_side.entry_claim LIMIT 1 ON CONFLICT DO NOTHING"""
 
 
 def _append(n: int, **same: Any) -> Append:
-    """A create with key, slug and workspace of its own, but for what is given."""
+    """A create with a key, slug and workspace of its own, except for those given."""
     entry_id, scope = new_id(), Scope(same.get("workspace", f"w{n}"), "production")
     slug = same.get("slug", entry_id)
     return Append(
@@ -79,7 +79,8 @@ async def _send(connection: Connection, appends: Sequence[Append]) -> None:
 async def test_calls_in_opposite_orders_take_their_rows_in_one_order(
     database_url: str, same: str, values: Sequence[str], hold: str
 ) -> None:
-    """The row in the middle is held by a third, so that each has what it took first."""
+    """A third transaction holds the row in the middle, so that each append has what it locked
+    first."""
     assert sorted(SLUGS, key=slug_hash)[1] == "b"
     async with connected(database_url) as one, connected(database_url) as other:
         await one.execute(_USAGE)
@@ -141,7 +142,7 @@ async def test_renames_never_deadlock_with_each_other_or_with_creates(database_u
         a, b = [await sample_commands.entry(repositories[0], slug) for slug in ("a", "b")]
         found: Counter[str] = Counter()
         for turn in range(20):
-            # Each wants what the other is letting go of, or what the creates are taking.
+            # Each requests what the other releases, or what the creates take.
             slugs = ("a", "b") if turn % 2 else ("b", "a")
             work = [
                 execute(sample_commands.rename(a, slugs[0]), repositories[0]),

@@ -1,4 +1,4 @@
-"""A transaction that has appended and is slow to commit: no reader ever sees a gap behind it."""
+"""A transaction that appended is slow to commit: no reader ever sees a gap behind it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from write_side.store.recorder import Recorder
 
 
 async def _slow(hold: Hold, append: Append) -> int:
-    """Append within the holder's open transaction; its position."""
+    """Appends within the open transaction of the holder. Returns the position."""
     rows = await hold.holder.fetch(_APPEND, *parameters([append]))
     return int(rows[-1]["detail"].split(":")[0])
 
@@ -63,7 +63,7 @@ async def test_appends_behind_a_slow_rollback_reuse_its_positions(
 async def test_a_continuous_reader_sees_the_log_grow_without_a_gap(
     repositories: list[Repository], database_url: str
 ) -> None:
-    """Slow commits and quick ones in turn, and one who reads from where it last stopped."""
+    """Slow and quick commits alternate, while a reader continues from where it last stopped."""
     recorder, reader, _ = (repository.recorder for repository in repositories)
     seen: list[int] = []
 
@@ -87,7 +87,7 @@ async def test_a_continuous_reader_sees_the_log_grow_without_a_gap(
 async def test_the_head_is_locked_last_so_a_slow_claim_blocks_no_one(
     repositories: list[Repository], database_url: str
 ) -> None:
-    """Who waits for a row of its own does not hold the head."""
+    """An append that waits for a row of its own does not hold the head."""
     waiting, passing, _ = (repository.recorder for repository in repositories)
     append = plain("test/waiting")
     key = "INSERT INTO write_side.command VALUES ($1, '', 'held', 1, 1)"

@@ -30,7 +30,7 @@ class _Silent:
 
 
 class Reads:
-    """The rows and bytes of entries that the recorder reads."""
+    """The rows and bytes of entries that the recorder has read."""
 
     def __init__(self) -> None:
         self.rows = self.bytes = 0

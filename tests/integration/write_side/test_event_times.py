@@ -1,4 +1,4 @@
-"""Events get their time from the event store's clock, and it never goes back over the whole log."""
+"""Events get their time from the event store's clock, and time never goes back in the log."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ async def _clock(repository: Repository) -> datetime:
 
 
 async def _last_event_at(url: str, ahead: timedelta) -> None:
-    """As after a time in which the event store's clock was ahead."""
+    """Sets the time of the last event, as if the store's clock had been ahead."""
     async with connected(url) as connection:
         await connection.execute(SET_LAST, ahead)
 
 
 class _FastClock(datetime):
-    """The clock of a host that is a year ahead."""
+    """The clock of a host, a year ahead."""
 
     @classmethod
     def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override]
@@ -82,7 +82,7 @@ async def test_the_response_has_the_time_of_the_log(
 async def test_time_stands_still_while_the_clock_is_behind_the_last_event(
     repository: Repository, database_url: str
 ) -> None:
-    """In all streams, also for appends at once."""
+    """In all streams, also for concurrent appends."""
     world = await magazine(repository)
     await _last_event_at(database_url, YEAR)
     first = await world.entry("a", "authors")

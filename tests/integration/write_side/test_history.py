@@ -26,7 +26,7 @@ def given(repository: Repository) -> Given:
 
 @pytest.fixture
 def statements(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Those that are sent from now on."""
+    """The statements that are sent from now on."""
     sent: list[str] = []
     fetch = repository.recorder.fetch
 
@@ -39,7 +39,7 @@ def statements(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> list[
 
 
 async def renamed(given: Given, slug: str, times: int) -> str:
-    """An entry with so many changes of its title after its creation."""
+    """An entry whose title was changed this often after its creation."""
     entry_id = await given.entry(slug)
     for number in range(times):
         await given.update(entry_id, title=f"{slug} {number + 2}")

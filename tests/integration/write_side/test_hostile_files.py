@@ -1,4 +1,5 @@
-"""Hostile files: each is refused with its reason, in little memory; the next one is read."""
+"""Hostile files: each is refused with its reason, without much memory, and the next file is
+read."""
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ sys.stderr.write(open("/proc/self/status").read().partition("VmHWM:")[2].split()
 
 
 def read_and_measured(document: bytes, name: str, limits: Limits = LIMITS) -> tuple[Answer, int]:
-    """The worker's answer, and the most memory that was resident in it, in bytes."""
+    """The worker's result, and its peak of resident memory in bytes."""
     task = msgspec.json.encode(Task(name, NO_CHOICE, limits)).decode()
     with tempfile.TemporaryFile() as file:
         file.write(document)
@@ -63,7 +64,7 @@ def read_and_decoded(document: bytes) -> Table:
 
 
 def with_doctype(part: str, declaration: str) -> str:
-    """Its first element behind the declaration; every text of it is an entity."""
+    """The first element follows the declaration, and each of its texts is an entity."""
     return f"<!DOCTYPE x [{declaration}]>{part.replace('<t>', '<t>&e;')}"
 
 
@@ -74,13 +75,13 @@ STRINGS = "xl/sharedStrings.xml"
 
 
 def lying(says: int) -> bytes:
-    """Its header promises little, checksum included; the stream goes on and on."""
+    """The header promises little data, with a valid checksum, but the stream is endless."""
     crc = zlib.crc32(sheet(HEADINGS).encode()[:says])
     return claiming(bomb(64 * MIB), SHEET, says, crc=crc)
 
 
 def named(*names: str) -> bytes:
-    """A workbook with more parts of these names."""
+    """A workbook with additional parts of these names."""
     file = io.BytesIO(workbook())
     with warnings.catch_warnings(), zipfile.ZipFile(file, "a") as archive:
         warnings.simplefilter("ignore", UserWarning)
@@ -90,7 +91,7 @@ def named(*names: str) -> bytes:
 
 
 def flipped(document: bytes) -> bytes:
-    """One bit of the sheet's own bytes is wrong."""
+    """One bit of the sheet's own bytes is flipped."""
     at = document.index(SHEET.encode()) + len(SHEET) + 20
     return document[:at] + bytes([document[at] ^ 1]) + document[at + 1 :]
 
@@ -104,7 +105,7 @@ def rows(*written: str) -> bytes:
 
 
 def formatted(code: str) -> bytes:
-    """A workbook without any cells, with numbers so formatted."""
+    """A workbook without cells that has this number of formats."""
     styles = PARTS["xl/styles.xml"].replace('formatCode="', f'formatCode="{code}')
     return workbook("", {"xl/styles.xml": styles})
 
@@ -116,7 +117,7 @@ SPARSE = sheet(
 
 
 def doctype_in(part: str, declaration: str) -> bytes:
-    """In the workbook's part of that name."""
+    """A document type in the workbook's part of that name."""
     shared = in_column(' t="s"><v>0</v>')
     usual = {**PARTS, SHEET: sheet(shared)}[part]
     return workbook(shared, {part: with_doctype(usual, declaration)})

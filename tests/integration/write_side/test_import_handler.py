@@ -1,4 +1,4 @@
-"""An import: all of its rows or none, and once for each id (behaviour.md §4.6)."""
+"""An import appends all of its rows or none, and once for each import id (behaviour.md §4.6)."""
 
 from __future__ import annotations
 

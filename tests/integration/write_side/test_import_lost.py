@@ -1,4 +1,4 @@
-"""A step whose acknowledgement was lost is reported as done by this request."""
+"""A step whose acknowledgement was lost is reported as executed by this request."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FILE = "Title,Body\nOne,x\nTwo,x\n"
 
 
 class Losing:
-    """Each append is made, and the first answer to it is lost."""
+    """Each append is executed, and its first response is lost."""
 
     def __init__(self) -> None:
         self.lost = 0

@@ -1,4 +1,5 @@
-"""What an import would do is shown row by row, before anything is saved (behaviour.md §4.6)."""
+"""The preview shows row by row what an import would do, before anything is saved (behaviour.md
+§4.6)."""
 
 from __future__ import annotations
 
@@ -371,7 +372,7 @@ async def test_serials_are_dates_in_a_workbook(repository: Repository) -> None:
         rows = (Row(n, (f"{epoch} {n}", "x", serial)) for n, serial in enumerate(serials, 2))
         return Table("x.xlsx", ("Title", "Body", "Live"), tuple(rows), epoch=epoch, texts=texts)
 
-    # The first spreadsheets had a 29th of February 1900: day 60.
+    # Early spreadsheets had a 29 February 1900: day 60.
     old, mac = table(1900, "46053", "46053.5", "1", "59", "61"), table(1904, "44591")
     [warned] = (await seen(repository, mac)).rows[0].notes
     assert (warned.heading, warned.severity, warned.reason) == (

@@ -1,4 +1,4 @@
-"""A reverted import: by events, for entries that have not changed since."""
+"""A revert takes back an import by events, for entries that have not changed since."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ async def test_updated_entries_are_restored_and_keep_translations(magazine: Repo
     assert (after_one.title, after_one.status) == ("One", "published")
     assert after_one.translations == french
     assert (values(after_two), after_two.status) == (values(two), "draft")
-    # Each import is taken back on its own; the first one's entries are as it left them.
+    # Each import is reverted on its own, so the entries of the first one are as it left them.
     assert {each.slug for each in (await revert(magazine)).deleted} == {"two", "three"}
     await check_store(magazine)
 
@@ -121,7 +121,7 @@ async def test_a_second_revert_does_nothing(magazine: Repository) -> None:
     report = await import_report(magazine, SCOPE, "i-1")
     assert report.reverted is not None
     assert report.reverted.deleted == first.deleted
-    # The import was carried out, and its id stays used.
+    # The import was executed, and its id stays used.
     assert (await imported(magazine, FILE)).replayed
 
 

@@ -1,4 +1,4 @@
-"""Uploads, previews and mappings: kept between requests, bounded, and private to their user."""
+"""Uploads, previews and mappings are kept between requests, limited, and private to their user."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ async def test_an_upload_is_found_by_every_process_and_read_again(magazine: Repo
 async def test_an_upload_that_is_sent_again_after_a_lost_connection_is_kept(
     magazine: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a read does that finds its connection dead, when the first one had arrived."""
+    """This is what happens to a read whose connection is lost after the first statement arrived."""
     fetch = magazine.recorder.fetch
 
     async def twice(statement: str, *parameters: Any) -> Any:

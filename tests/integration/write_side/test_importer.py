@@ -1,4 +1,4 @@
-"""The import itself: checked again, appended at once, without blocking other writers."""
+"""The import checks the file again and appends it at once, without blocking other writers."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ async def test_the_event_loop_serves_other_tasks_while_rows_are_checked(
 async def test_lost_staged_events_are_staged_again(
     magazine: Repository, monkeypatch: pytest.MonkeyPatch, database_url: str
 ) -> None:
-    """As after a crash of PostgreSQL, which empties the unlogged table."""
+    """After a crash of PostgreSQL, the unlogged table is empty."""
     copy, losses = appender.staged, [1]
     async with connected(database_url) as other:
 

@@ -1,4 +1,4 @@
-"""Files into the log: one unit, once for each import id, and what prevents it."""
+"""Imports of files: all or nothing, once for each import id, and what prevents them."""
 
 from __future__ import annotations
 

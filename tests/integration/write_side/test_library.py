@@ -1,4 +1,4 @@
-"""The eventsourcing library's own classes over our mapper and our store."""
+"""The eventsourcing library's own classes with our mapper and our store."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def _until_listening(recorder: SynchronousRecorder) -> None:
 
 
 def _next_in_thread(subscription: Iterator[Notification]) -> Callable[[], int]:
-    """Begin to wait for the next event; the answer waits for its position."""
+    """Starts to wait for the next event. The result is its position."""
     found: list[int] = []
     thread = threading.Thread(target=lambda: found.append(next(subscription).id))
     thread.start()

@@ -44,7 +44,7 @@ class TestApplicationRecorder(OnOurStore, ApplicationRecorderTestCase[Synchronou
 
 
 class TestNotificationsDoNotInterleave(OnOurStore, NonInterleavingNotificationIDsBaseCase):
-    """Two appends at once: the positions of one never stand between those of the other."""
+    """Two concurrent appends: the positions of each are contiguous."""
 
 
 del ApplicationRecorderTestCase, NonInterleavingNotificationIDsBaseCase

@@ -1,4 +1,5 @@
-"""Entries that have been changed very often: their histories are folded, never kept in memory."""
+"""Entries with thousands of versions: their history is folded and never held in memory as a
+whole."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ PAGE = 256 * 1024
 BODY = 64 * 1024
 VERSIONS = 100
 ROOM = 8 * PAGE
-"""Less than a third of the history, and far more than a page takes as rows and as events."""
+"""Less than a third of the history, and far more than one page of it takes."""
 
 
 @pytest.fixture
@@ -78,7 +79,7 @@ async def test_no_history_is_held_in_memory_completely(old: Entry, repository: R
     async def revert() -> None:
         assert len((await revert_import(repository, SCOPE, "i-2", OPERATOR)).restored) == 1
 
-    await update()  # what is made once, such as decoders, is not its own
+    await update()  # what is created once, such as decoders, does not count
     for work in (update, check, update_by_import, revert):
         assert await peak(work) < ROOM, work.__name__
     after = await repository.entry(SCOPE, old.id)
@@ -89,7 +90,7 @@ async def test_no_history_is_held_in_memory_completely(old: Entry, repository: R
 
 
 async def peak(work: Callable[[], Awaitable[None]]) -> int:
-    """How many bytes it held at its most, beside what there was before."""
+    """The peak of allocated bytes, without what existed before."""
     tracemalloc.start()
     try:
         await work()

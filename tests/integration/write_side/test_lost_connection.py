@@ -26,7 +26,7 @@ WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type 
 _KEY = "INSERT INTO write_side.command VALUES ($1, '', 'held', 1, 1)"
 
 
-# Cut at each point of the exchange
+# The connection is cut at each point of the exchange
 
 
 @pytest.mark.parametrize("side", ["request", "answer"])
@@ -34,8 +34,8 @@ _KEY = "INSERT INTO write_side.command VALUES ($1, '', 'held', 1, 1)"
 async def test_an_append_cut_at_any_byte_takes_effect_once(
     lost: Lossy, side: Side, connection: str
 ) -> None:
-    """Before the request, in its middle, before the answer, in its middle; and the same in the
-    exchange that opens a connection and prepares the statement."""
+    """Before and within the request, before and within the response; and likewise while a
+    connection is opened and the statement prepared."""
     await lost.append()
     if connection == "new":
         lost.reconnect()
@@ -69,7 +69,8 @@ async def test_a_request_that_never_arrived_is_appended_again(lost: Lossy) -> No
 
 
 async def test_a_lost_call_of_many_commands_answers_each(lost: Lossy, database_url: str) -> None:
-    """Those that had happened are answered from the log, those that were refused are refused."""
+    """The outcome of commands that took effect is read from the log; refused commands are refused
+    again."""
     await lost.append()
     many = [plain(f"test/many-{n}", n=1 + n % 2) for n in range(9)]
     async with held(database_url) as hold:
@@ -95,7 +96,8 @@ async def test_a_lost_call_of_many_commands_answers_each(lost: Lossy, database_u
 async def _lost_in_the_server(
     lost: Lossy, hold: Hold, append: Append
 ) -> AsyncIterator[asyncio.Task[Appended]]:
-    """The append waits in the server, its client is cut off, and it is sent again behind it."""
+    """The append waits in the server, its client is cut off, and the append is sent again behind
+    it."""
     appending = asyncio.create_task(lost.recorder.append(append))
     await hold.until_blocked(1)
     lost.proxy.cut()
@@ -132,7 +134,7 @@ async def test_a_lost_transaction_that_is_rolled_back_is_replaced_by_the_repetit
 async def test_a_lost_transaction_that_waits_for_its_key_comes_first(
     lost: Lossy, database_url: str
 ) -> None:
-    """It stands before the one that is sent again, whichever of the two then makes the append."""
+    """It precedes the one that is sent again, whichever of the two makes the append."""
     append = plain("test/a")
     async with (
         held(database_url, _KEY, append.command_key) as hold,

@@ -1,4 +1,4 @@
-"""The installed schema is what its files say, and is migrated once, in order."""
+"""The installed schema equals its files, and is migrated once, in order."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ async def empty(empty_database_url: str) -> AsyncIterator[Connection]:
 
 @contextmanager
 def known(*known: Migration) -> Iterator[None]:
-    """As if these were the migrations that this code knows."""
+    """Replaces the migrations that the code knows."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(migrations, "migrations", lambda: list(known))
         yield
@@ -61,7 +61,7 @@ def _files(*folders: str) -> list[Path]:
     return [file for folder in folders for file in sorted((FOLDER / folder).glob("*.sql"))]
 
 
-# What is installed is what the files say
+# The installed schema equals its files
 
 
 async def test_every_installed_object_has_a_file_with_its_name(database_url: str) -> None:
@@ -94,7 +94,7 @@ async def test_installed_functions_read_as_their_files(database_url: str) -> Non
 async def test_schema_is_its_files_run_one_after_another(
     empty: Connection, database_url: str
 ) -> None:
-    """The template that every test runs on was made by ``migrate``."""
+    """``migrate`` made the template database of all tests."""
     await empty.execute("CREATE SCHEMA write_side")
     for file in _files("tables", "types", "functions", "triggers"):
         await empty.execute(file.read_text("utf-8"))
@@ -214,7 +214,7 @@ async def test_database_of_an_unreleased_version_is_refused_untouched(empty: Con
 async def test_plain_role_that_owns_its_database_can_migrate_and_append(
     empty: Connection, empty_database_url: str
 ) -> None:
-    """No superuser: an operator's PostgreSQL seldom gives one."""
+    """No superuser, because operators rarely have one."""
     role = f"plain_{urlsplit(empty_database_url).path.strip('/')}"
     database = urlsplit(empty_database_url).path.strip("/")
     await empty.execute(f'CREATE ROLE "{role}" NOSUPERUSER NOCREATEDB NOCREATEROLE')

@@ -1,4 +1,4 @@
-"""The processes that files are read in: how they start, how many, and when they end."""
+"""The processes in which files are read: how they start, how many run, and when they end."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CONFINED = "from write_side.imports.worker import *; from write_side.imports.tab
 
 
 def children() -> set[str]:
-    """The ids of the processes that this one has started and that still run."""
+    """The ids of the running processes that this one has started."""
     return {pid for path in Path("/proc/self/task").iterdir() for pid in _children(path)}
 
 
@@ -36,7 +36,7 @@ def _children(task: Path) -> list[str]:
 
 @pytest.fixture
 def instead(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str], None]:
-    """Have this run by a shell in the place of workers."""
+    """Runs this shell command instead of a worker."""
 
     def write(commands: str) -> None:
         script = tmp_path / "python"
@@ -49,7 +49,7 @@ def instead(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str], 
 
 @pytest.fixture
 def inheritable(tmp_path: Path) -> Iterator[int]:
-    """An open file that programs inherit unless they are kept from it."""
+    """An open file that child processes inherit unless this is prevented."""
     with (tmp_path / "open").open("w") as file:
         os.set_inheritable(file.fileno(), True)
         yield file.fileno()
@@ -175,7 +175,7 @@ def test_a_confined_process_writes_no_file(tmp_path: Path) -> None:
 
 
 def test_a_confined_process_does_not_outlive_its_parent() -> None:
-    """Its standard error is at its end when both have gone."""
+    """Its standard error reaches the end when both processes have ended."""
     child = f"{CONFINED} confine(Limits(seconds=600, cpu_seconds=600))\nos.write(2, b'up')"
     child += "\nwhile True: pass"
     parent = (

@@ -1,4 +1,4 @@
-"""Expired commands and leftovers are deleted; the keys of imports are kept."""
+"""Expired commands and orphaned rows are deleted; the keys of imports are kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The role that contentlog runs as can append and read, but not change events."""
+"""The runtime role can append and read, but not change events."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ async def test_the_owner_changes_no_event_by_mistake(
 async def test_the_append_does_not_look_up_names_in_other_schemas(
     repository: Repository, database_url: str
 ) -> None:
-    """It runs as the owner: a function of its caller must not take the place of one of ours."""
+    """It runs as the owner, so a function of its caller must not replace one of ours."""
     connection = await asyncpg.connect(database_url)
     await connection.execute("CREATE SCHEMA mine")
     await connection.execute(

@@ -1,4 +1,5 @@
-"""A file imported as several imports: references across parts, crashes, and the revert of all."""
+"""A file imported in several parts: references between parts, crashes, and the revert of all
+parts."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ CYCLE = HEAD + 'A,x,"b, e"\nB,x,c\nC,x,a\nD,x,\nE,x,a\n'
 
 
 class Killed(Exception):
-    """The process dies."""
+    """The process is killed."""
 
 
 @pytest.fixture
@@ -65,7 +66,7 @@ def dying(after: int) -> Callable[[int, int], None]:
 
 
 async def related(repository: Repository) -> dict[str, list[str]]:
-    """Slug → the slugs that its entry refers to; every target is a living entry."""
+    """Slug → slugs to which its entry refers. Every target exists."""
     found = await entries(repository, *"abcde")
     slugs = {f'"{entry.id}"': slug for slug, entry in found.items()}
     return {

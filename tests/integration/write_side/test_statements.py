@@ -1,4 +1,4 @@
-"""Every SQL statement of the write side is found, and fits the schema."""
+"""Every SQL statement of the write side is found and fits the schema."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _modules() -> Iterator[ModuleType]:
 
 
 def _strings(module: ModuleType) -> Iterator[tuple[str, str]]:
-    """Name → text of the module's constants, those in dictionaries and tuples included."""
+    """Name → text of the module's constants, including those in dictionaries and tuples."""
     for name, value in vars(module).items():
         if name.startswith("__"):
             continue
@@ -69,7 +69,7 @@ async def test_every_statement_prepares_against_the_schema(database_url: str) ->
 
 @pytest.mark.slow
 def test_no_statement_is_hidden_within_a_function() -> None:
-    """Where the test above would not find it."""
+    """The test above would not find it there."""
     hidden = [
         f"{module.__name__}:{text.lineno}"
         for module in _modules()
@@ -85,7 +85,7 @@ def test_no_statement_is_hidden_within_a_function() -> None:
 
 
 async def test_every_read_of_the_log_has_an_order(database_url: str) -> None:
-    """Rows come in the order of positions or versions, or are at most one for a stream."""
+    """Rows are ordered by position or version, or there is at most one for a stream."""
     reads = {
         name: statement
         for name, statement in _constants().items()

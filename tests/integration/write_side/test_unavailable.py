@@ -1,4 +1,4 @@
-"""An event store that does not respond: waiting, commands sent again, and giving up."""
+"""An event store that does not respond: waiting, repeated commands, and giving up."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ async def test_after_the_timeout_only_a_repetition_shows_whether_it_happened(
 
 
 async def test_waiting_appends_fail_together_with_the_first(database_url: str) -> None:
-    """Imports go one by one, and would else wait for one another's patience."""
+    """Imports are appended one by one, and would otherwise wait for the timeouts of those
+    before."""
     async with lossy(database_url, patience=0.3) as lost:
         await lost.append()
         await lost.proxy.shut()
@@ -98,7 +99,7 @@ async def test_reads_of_a_silent_server_end(
 async def test_a_cancelled_read_of_a_silent_server_ends_at_once(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The pool's own way is to ask the server to cancel, and to wait until it has."""
+    """By default, the pool asks the server to cancel the statement, and waits until it has."""
     monkeypatch.setattr(recorder_module, "PATIENCE", 60.0)
     async with proxy_to(database_url) as proxy, open_recorder(proxy.url) as recorder:
         proxy.be_a_black_hole()
@@ -108,7 +109,7 @@ async def test_a_cancelled_read_of_a_silent_server_ends_at_once(
                     await recorder.head()
 
 
-# Commands that are sent again
+# Repeated commands
 
 
 async def test_a_repeated_command_is_answered_even_if_it_would_now_be_refused(
@@ -157,13 +158,13 @@ async def test_key_of_a_refused_command_is_free(recorder: Recorder) -> None:
     await execute(sample_commands.create("a", command_key="k"), repository)
 
 
-# Ends
+# Cancellation
 
 
 async def test_an_append_continues_when_its_caller_is_cancelled(
     recorder: Recorder, database_url: str
 ) -> None:
-    """One that is under way, and one that waits behind it and is not even sent."""
+    """One append is in progress, and one waits behind it and is not sent yet."""
     appends = [plain("test/a"), plain("test/b")]
     async with held(database_url) as hold:
         under_way = asyncio.create_task(recorder.append(appends[0]))

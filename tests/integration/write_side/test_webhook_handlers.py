@@ -1,4 +1,4 @@
-"""Webhook endpoints in the log, and their secrets beside it."""
+"""Webhook endpoints in the log, and their secrets in a table."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ async def test_a_cursor_begins_where_the_endpoint_was_created(
     old = await endpoint(world)
     found = await cursors.open([old])
     assert found["acme", "search"].position == head
-    # A process that knows only an older endpoint of the name does not move it.
+    # A process that knows only an older endpoint of that name does not move it.
     await world.do(c.RemoveWebhook, workspace="acme", name="search")
     await create(world)
     again = await endpoint(world)

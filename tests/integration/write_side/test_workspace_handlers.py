@@ -222,7 +222,7 @@ async def test_a_past_expiry_is_refused_only_when_it_is_new(
     soon = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=2)
     await world.do(c.IssueKey, workspace="acme", name="ci", expires_at=soon, **said)
     await asyncio.sleep(max(0.0, (soon - datetime.now(UTC)).total_seconds()) + 0.01)
-    # What it may do can still change.
+    # Its permissions can still be changed.
     permit = {"workspace": "acme", "name": "ci", "permissions": (EDIT,)}
     async with world.appends(KeyPermissionsChanged):
         await world.do(c.PermitKey, **permit, expires_at=soon)
@@ -233,7 +233,7 @@ async def test_a_past_expiry_is_refused_only_when_it_is_new(
 async def test_an_expiry_has_passed_by_the_clock_of_the_store(
     world: World, database_url: str
 ) -> None:
-    """Not by this machine's, which may be years off."""
+    """The clock of this machine may be wrong by years."""
     await follow_clock(database_url)
     Clock.time = datetime(2090, 1, 1, tzinfo=UTC)
     said = {"workspace": "acme", "name": "ci", "permissions": (VIEW,)}
