@@ -22,7 +22,7 @@ from tests.integration.write_side.import_fixtures import (
     table_of,
     values,
 )
-from write_side import slices
+from write_side import waiting
 from write_side.domain.events import ImportRecorded
 from write_side.domain.identity import Actor, import_stream
 from write_side.domain.refusals import FileMismatch, ImportIdTaken, UnknownContentType
@@ -245,7 +245,7 @@ async def test_a_large_row_is_read_and_decided_in_a_thread(
     magazine: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It may have 100,000 references, and as many elements of repeaters."""
-    monkeypatch.setattr(slices, "PARTS", 2)
+    monkeypatch.setattr(waiting, "PARTS", 2)
     steps = [(NamedTargets, "taken"), (dry_run._Round, "_bounded"), (_Decisions, "decide")]
     in_thread: list[tuple[str, bool]] = []
 
