@@ -230,4 +230,4 @@ def test_every_display_has_a_branch_in_the_template() -> None:
 
 def displayed(shown: values.DisplayValue) -> str:
     value = templates.ENVIRONMENT.get_template("_values.html").module.value  # type: ignore[attr-defined]
-    return str(value(shown, None, ""))
+    return str(value(shown, None, "", "en-US"))
