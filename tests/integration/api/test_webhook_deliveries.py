@@ -464,7 +464,8 @@ async def test_the_standby_takes_over(magazine: Given, hook: HookServer, databas
         async with connected(database_url) as owner:
             await owner.execute(
                 "SELECT pg_terminate_backend(pid) FROM pg_locks "
-                "WHERE locktype = 'advisory' AND objid = $1 AND granted",
+                "WHERE locktype = 'advisory' AND objid = $1 AND granted AND database = "
+                "(SELECT oid FROM pg_database WHERE datname = current_database())",
                 ACTIVE_LOCK & 0xFFFF_FFFF,
             )
         await magazine.entry("two")
