@@ -1,4 +1,4 @@
-"""An API on a read model that holds some workspaces: the keys of others are unknown to it."""
+"""An API on a read model with only some workspaces: the keys of the others are unknown to it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ async def clients(server: Server) -> dict[str, Client]:
 
 
 async def hold(server: Server, *workspaces: str) -> None:
-    """As a rebuild with other settings does, and a rollback."""
+    """Limit the read model to these workspaces, as a rebuild or a rollback does."""
     async with connected(server.url) as connection:
         await connection.execute(HOLD, list(workspaces) or None)
 
@@ -58,7 +58,7 @@ async def test_keys_of_other_workspaces_are_refused_like_unknown_ones(
 async def test_a_response_that_was_kept_before_is_not_sent_to_them(
     server: Server, clients: dict[str, Client]
 ) -> None:
-    for _ in range(3):  # the second is kept, the third takes the shortest path
+    for _ in range(3):  # the second is cached, the third takes the shortest path
         assert await status(clients["other"], "/v1/content/posts") == 200
     await hold(server, "acme")
     assert await status(clients["other"], "/v1/content/posts") == 401

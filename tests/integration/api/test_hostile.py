@@ -1,4 +1,4 @@
-"""Hostile texts in paths, queries, headers and values: never a 500, and nothing is lost."""
+"""Hostile texts in paths, queries, headers and values never cause a 500, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ TEXTS = [
 
 @pytest.fixture(autouse=True)
 def logs_as_in_production(logged: Logged) -> Iterator[None]:
-    """A log line that cannot be written would be a fault too, and so would one of two lines."""
+    """Every log record must be a single line of JSON, and none may report an error."""
     read = logged("json")
     yield
     for line in map(json.decode, read().splitlines()):
@@ -159,7 +159,7 @@ async def test_what_is_not_valid_http_is_refused_with_the_reason(
 
 
 async def sent(server: Server, request: bytes) -> tuple[int, bytes]:
-    """The status and body of the answer to these very bytes, with the key added to them."""
+    """Send exactly these bytes, plus the key; return the status and the body."""
     port = server.session._base_url.port  # type: ignore[union-attr]
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     key = b"" if b"Authorization" in request else b"Authorization: Bearer secret-of-acme\r\n"

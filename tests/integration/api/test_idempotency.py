@@ -174,7 +174,7 @@ async def test_a_lost_response_is_returned_to_a_repetition(client: Client) -> No
             async with asyncio.timeout(0.001):
                 await client.post(POST, headers=ONCE)
     answer = await client.post(POST, headers=ONCE)
-    while answer.status == 409:  # one of those is still waiting to be visible
+    while answer.status == 409:  # an earlier request still waits for its entry to be visible
         answer = await client.post(POST, headers=ONCE)
     assert answer.data["slug"] == "a"
     assert (await client.get("/v1/content")).body["pagination"]["total"] == 1

@@ -1,4 +1,4 @@
-"""Imports over HTTP: accepted at once, executed later, reported as the command reports."""
+"""Imports over HTTP are accepted at once, executed later, and reported as by the command."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def posts(server: Server, acme: Given) -> Given:
 
 
 async def titles(client: Client, status: str = "draft", *, path: str = "") -> list[str]:
-    """``path``: of an import that they include."""
+    """Sorted titles of the posts. ``path``: an import whose entries the list must include."""
     headers = {}
     if path:
         headers["X-Content-Position"] = (await client.get(path)).headers["X-Content-Position"]
@@ -44,12 +44,12 @@ async def titles(client: Client, status: str = "draft", *, path: str = "") -> li
 
 
 def check_contract(answer: Answer, method: str, path: str) -> None:
-    """Against the OpenAPI document."""
+    """Check the response against the OpenAPI document."""
     Contract().check(method, path, answer.status, answer.headers, answer.text)
 
 
 async def waiting(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody carries imports out."""
+    """No process executes imports."""
 
     async def none(*_: Any) -> None:
         return None
@@ -190,7 +190,7 @@ async def test_a_refusal_may_quote_a_heading_with_a_nul(client: Client) -> None:
         sheet = book.add_worksheet()
         sheet.write_row(0, 0, ["Title", "_x0000_"])
         sheet.write_row(1, 0, ["A", "x"])
-    # XlsxWriter writes the escape as a literal.
+    # XlsxWriter escapes "_x0000_" as literal text; undo that.
     one = await done(
         client,
         recompressed(document.getvalue(), b"_x005F_x0000_", b"_x0000_"),
@@ -201,7 +201,7 @@ async def test_a_refusal_may_quote_a_heading_with_a_nul(client: Client) -> None:
 
 
 def recompressed(document: bytes, text: bytes, other: bytes) -> bytes:
-    """The workbook with one text replaced."""
+    """The workbook with ``text`` replaced by ``other``."""
     found = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(document)) as book, zipfile.ZipFile(found, "w") as copy:
         for name in book.namelist():
@@ -327,7 +327,7 @@ async def _kept(server: Server) -> int:
 
 
 def test_the_form_is_what_curl_sends() -> None:
-    """``-F file=@posts.csv -F contentType=posts``: the file may come first."""
+    """``curl -F file=@posts.csv -F contentType=posts`` may send the file first."""
     assert form(GOOD)._fields[0][0]["name"] == "file"
 
 

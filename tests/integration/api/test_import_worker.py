@@ -1,4 +1,4 @@
-"""Accepted imports are run by one process at a time, and by another one if it dies."""
+"""One process at a time executes accepted imports; if it dies, another one takes over."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ async def test_an_import_that_always_kills_its_process_is_abandoned(
 async def test_a_file_is_checked_once(
     magazine: Repository, monkeypatch: pytest.MonkeyPatch, is_dry_run: bool, states: list[str]
 ) -> None:
-    """The state is ``importing`` once the rows are decided."""
+    """The state becomes ``importing`` once the rows are checked."""
     steps: list[str] = []
     advance = jobs.advance_job
 

@@ -1,4 +1,4 @@
-"""``include``: the entries and media files to which the entries of a page refer."""
+"""``include``: the entries and media files that the entries of a page refer to."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ async def test_references_and_media_are_included_once_along_the_paths(
 async def test_a_cycle_is_followed_to_its_last_level(
     server: Server, client: Client, acme: Given, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also from an entry that is included already, by another path."""
+    """Also through an entry that another path has already included."""
     ids = ["018f0000-0000-7000-8000-00000000000a", "018f0000-0000-7000-8000-00000000000b"]
     for slug, one in zip("ab", ids, strict=True):
         await acme.entry(slug, type_slug="authors", entry_id=one)
@@ -90,7 +90,7 @@ async def test_a_cycle_is_followed_to_its_last_level(
     await server.caught_up()
     found = await included(client, f"{POSTS}?include=related")
     assert found["entries"].keys() == set(ids)
-    # b is on the first level; that b has a friend matters on the second one.
+    # b is already included on the first level, but its friend is needed from the second one.
     found = await included(client, f"{POSTS}?include=related.friend.friend")
     assert found["entries"].keys() == {*ids, c}
     await acme.update(c, fields=raws(friend=ids[0]))
@@ -99,7 +99,7 @@ async def test_a_cycle_is_followed_to_its_last_level(
         found = await included(client, f"{POSTS}?include=related.friend.friend")
     assert found["entries"].keys() == {*ids, c}
     assert len(statements) == 4, "what is known is not read again"
-    # b is on the first level by one path, and leads on from the second level of another.
+    # b is on the first level of one path, and leads further from the second level of another.
     await entry(acme, "other", author=ids[0], related=[ids[1]])
     await server.caught_up()
     found = await included(client, f"{POSTS}/other?include=related,author.friend.friend")
@@ -200,7 +200,7 @@ async def test_a_level_is_one_statement_however_many_entries_it_has(
             found = await included(client, path)
         assert len(found["entries"]) == 2 * number
         counts.append(len(statements))
-    # Fields, page, two levels, media.
+    # Statements: fields, page, two levels, media.
     assert counts == [5, 5]
 
 
@@ -222,7 +222,7 @@ async def test_without_the_parameters_a_list_is_one_statement(
 async def test_large_entries_are_included_from_a_file(
     path: str, server: Server, client: Client, acme: Given, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Large ones on the page, among what is included, or both: the same as from memory."""
+    """Large entries on the page, among the included ones, or both: as if from memory."""
     authors = [
         await entry(acme, f"a{n}", "authors", bio="é" * size, photo="face")
         for n, size in enumerate((10, 40_000, 10, 700_000, 700_000, 20_000))

@@ -1,4 +1,4 @@
-"""Kept responses with ``include``: used again, but not after something in them has changed."""
+"""Cached responses with ``include`` are reused until something in them changes."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ async def revise(given: Given, slug: str, *fields: Field) -> None:
 
 
 async def remove_media(given: Given) -> None:
-    # What refers to it still names it.
+    # Entries that refer to it keep its id.
     await given.does(c.RemoveMedia, workspace=given.scope.workspace, media_id="face")
 
 
@@ -89,7 +89,7 @@ CHANGES: dict[str, tuple[Change, Callable[[Any], bool]]] = {
 @pytest.mark.parametrize(
     ("name", "path"),
     [
-        # Each change with one of the paths, and in the slow tests with all.
+        # Each change runs with one of the paths; the slow tests run the other combinations.
         pytest.param(name, path, marks=() if (n - m) % len(PATHS) == 0 else pytest.mark.slow)
         for n, name in enumerate(CHANGES)
         for m, path in enumerate(PATHS)
@@ -114,7 +114,7 @@ async def test_what_changes_shows_at_once_in_every_process(
 
         await change(acme)
         await until(partial(shows, server))
-        # One process has shown the new state, so the other may not show the old one.
+        # One process has shown the new state, so the other must not show the old one.
         assert await shows(other)
 
 
@@ -173,7 +173,7 @@ async def test_other_writes_do_not_disturb_it(server: Server, acme: Given) -> No
 
 
 async def test_where_an_id_is_missing_any_new_entry_counts(server: Server, acme: Given) -> None:
-    """It may be the one that is missing, if the projector is halfway through an import."""
+    """Any new entry may be the missing one while the projector is halfway through an import."""
     client = server.client()
     await acme.delete(FRIEND)
     await server.caught_up()

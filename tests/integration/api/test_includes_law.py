@@ -1,4 +1,4 @@
-"""``select`` and ``include`` against a naive oracle: any references, any paths, any members."""
+"""``select`` and ``include`` against a naive oracle, with random references, paths and members."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from write_side.domain.definition import Field
 
 READER = "secret-of-a-reader"
 NUMBER = 3
-"""Entries of each type."""
+"""Entries per type."""
 FILES = ("hero", "face", "map")
 FIELDS: dict[tuple[str, str], Field] = {
     (type_slug, field.slug): field for type_slug, fields in TYPES.items() for field in fields
@@ -46,7 +46,7 @@ def ids_of(value: Any) -> list[str]:
 
 
 def is_path(path: list[str], types: Iterable[str]) -> bool:
-    """Whether some type has each field."""
+    """Whether every field on the path is a reference field of some type."""
     fields = [field for (of, slug), field in FIELDS.items() if slug == path[0] and of in types]
     targets: set[str] = set()
     for field in fields:
@@ -60,7 +60,7 @@ def is_path(path: list[str], types: Iterable[str]) -> bool:
 def walked(
     one: dict[str, Any], path: list[str], entries: Entries, found: set[str], media: set[str]
 ) -> None:
-    """One entry after another, one path after another."""
+    """Follow one path recursively from one entry."""
     if not path:
         return
     field = FIELDS.get((one["contentType"]["slug"], path[0]))
@@ -87,7 +87,7 @@ def shown(one: dict[str, Any], members: list[str] | None) -> dict[str, Any]:
 
 
 async def write(given: Given, random: Random) -> None:
-    """Three types of a few entries with any references, one of which is deleted then."""
+    """Create entries of three types with random references; delete an entry and a media file."""
     of_type: dict[str, list[str]] = {slug: [] for slug in TYPES}
     for type_slug, ids in of_type.items():
         for number in range(NUMBER):
@@ -108,7 +108,7 @@ async def write(given: Given, random: Random) -> None:
 
 
 def any_paths(random: Random, path: str) -> list[str]:
-    """Mostly such as there are."""
+    """One to four random paths; in 80% of cases all of them are valid."""
     found = [".".join(random.choices(LEADING, k=random.randint(1, 3))) for _ in range(200)]
     known = [one for one in found if is_path(one.split("."), types_of(path))]
     return random.choices(known if random.random() < 0.8 else found, k=random.randint(1, 4))
@@ -121,7 +121,7 @@ def types_of(path: str) -> list[str]:
 async def check(
     client: Client, path: str, members: list[str] | None, paths: list[str]
 ) -> tuple[int, bool]:
-    """The status, and whether something was included."""
+    """Compare a response with the oracle; return its status and whether anything was included."""
     everything = await client.get("/v1/content?limit=100")
     entries: Entries = {one["id"]: one for one in everything.data}
     plain = await client.get(path)
@@ -154,7 +154,7 @@ async def check(
 
 @pytest.fixture
 def answered() -> Iterator[Counter[tuple[int, bool]]]:
-    """How many of each answer there were: enough of all."""
+    """Count the outcomes; each must occur often enough."""
     counted: Counter[tuple[int, bool]] = Counter()
     yield counted
     assert min(counted[400, False], counted[200, False], counted[200, True]) > 50, counted

@@ -1,4 +1,4 @@
-"""A list has the same bytes, however its entries are read and encoded."""
+"""A list has the same bytes however its entries are read and encoded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys that are loaded change by change are those that a fresh start would load."""
+"""Keys that are loaded change by change equal those that a fresh start loads."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from write_side.store import access
 
 
 class Asked:
-    """Passes on what is asked of the store, and knows what it was."""
+    """Forwards statements to the store and records them."""
 
     def __init__(self, repository: Repository) -> None:
         self._fetch = repository.recorder.fetch
@@ -67,7 +67,7 @@ async def workspace(repository: Repository, slug: str) -> Given:
 
 
 def held(keys: Keys) -> list[Any]:
-    """All that it would answer."""
+    """The callers of all loaded keys."""
     return sorted(map(repr, (keys.caller(one, NOON) for one in keys._by_digest)))
 
 
@@ -115,7 +115,7 @@ async def change(given: Given, dice: random.Random) -> None:
                 await given.does(c.ChangePlan, workspace=slug, plan=plan)
                 await given.does(c.AddEnvironment, scope=Scope(slug, "staging"))
     except Refused:
-        pass  # There is such a key, or none.
+        pass  # The key exists already, or it does not exist.
 
 
 async def test_one_small_query_is_sent_if_nothing_has_changed(
@@ -145,7 +145,7 @@ async def test_all_keys_are_read_if_the_log_is_not_sufficient(
     claims = KeyLoader(asked, repository)
     await claims.refresh()
     assert len(claims.keys._by_digest) == 1
-    # By hand, as if the log had lost what made the key.
+    # Changed by hand, as if the log had lost the event behind it.
     await connection.execute("UPDATE write_side.key_claim SET revoked = true")
     if how == "restored":
         await connection.execute("UPDATE write_side.access SET version = version - 1")

@@ -1,4 +1,4 @@
-"""Lists of large entries, and responses to slow clients: the same bytes, within bounds."""
+"""Lists of large entries and responses to slow clients: the same bytes, with limited resources."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MB = 1_000_000
 
 @pytest.fixture
 async def server(database_url: str, repository: Repository) -> AsyncIterator[Server]:
-    """With large entries among small ones."""
+    """A server with large entries among small ones."""
     async with serving(database_url, repository, response_file_bytes=40 * MB) as server:
         acme = await server.workspace()
         await acme.content_type(BODY)
@@ -40,7 +40,7 @@ async def server(database_url: str, repository: Repository) -> AsyncIterator[Ser
 
 
 def open_files() -> int:
-    """Files without a name that the process has open."""
+    """The number of unnamed files that the process has open."""
     links = list(Path("/proc/self/fd").iterdir())
     return sum("(deleted)" in str(link.readlink()) for link in links if link.is_symlink())
 
@@ -133,14 +133,14 @@ async def test_a_workspace_over_its_share_waits_and_is_then_refused(
 async def test_bodies_in_memory_are_limited_and_the_rest_goes_to_files(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A single entry of 1 MB, to clients that do not read it."""
+    """Several clients request an entry of 1 MB and do not read it."""
     monkeypatch.setattr(server.service.large_bodies, "memory", large_bodies.ByteBudget(5 * MB))
     listed = (await server.client().get(OF_TYPE)).body["data"]
     slug = next(one["slug"] for one in listed if one["title"] == "T 3")
     bodies, before = server.service.large_bodies, open_files()
     readers = [slow_reader(server, f"/v1/content/posts/{slug}") for _ in range(5)]
     async with asyncio.timeout(20):
-        while open_files() < before + 3:  # noqa: ASYNC110 - no event tells
+        while open_files() < before + 3:  # noqa: ASYNC110 - there is no event
             await asyncio.sleep(0.02)
     assert 2 * MB < bodies.memory.taken < 2.5 * MB
     assert 3 * MB < bodies.files.taken < 3.5 * MB

@@ -1,4 +1,4 @@
-"""An entry that would be large with all its translations: they are rendered on reading."""
+"""An entry that would be large with all its translations: they are rendered when it is read."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def rendered(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def translated(acme: Given) -> str:
-    """In fr-FR a text, in de-DE a title alone, in it-IT both."""
+    """An entry with a translated text in fr-FR, a title in de-DE, and both in it-IT."""
     one = await acme.entry("one", status="published", fields=raws(body="Text", lead="Lead"))
     await acme.update(one, translations=TEXTS)
     return one
 
 
 async def answers(server: Server) -> list[object]:
-    """Every way of reading it, in each locale."""
+    """The title and the fields for every way of reading the entry, in each locale."""
     client = server.client()
     found: list[object] = []
     for locale in (*LOCALES, "sv-SE"):

@@ -1,4 +1,4 @@
-"""The counter in the database behaves as its model does, and expired buckets are removed."""
+"""The counter in the database behaves like its model, and expired buckets are removed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Make = Callable[[], Counter]
 
 @pytest.fixture
 async def make(database_url: str) -> AsyncIterator[Make]:
-    """As many as one likes on the same database."""
+    """Makes any number of counters on the same database."""
     made: list[Counter] = []
 
     def counter() -> Counter:
@@ -31,7 +31,7 @@ async def make(database_url: str) -> AsyncIterator[Make]:
 
 
 async def quiet() -> None:
-    """No window ends within the next seconds."""
+    """Wait until no window ends within the next few seconds."""
     left = 60 - time.time() % 60
     if left < 6:
         await asyncio.sleep(left + 0.05)

@@ -1,4 +1,4 @@
-"""Rate limits over HTTP: exact across processes, shown on every response, never in the way."""
+"""Rate limits over HTTP: exact across processes, shown on every response, and never an obstacle."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PATH = "/v1/content"
 
 
 def shown(answer: Answer) -> tuple[int, int]:
-    """Limit and remaining, after a look at the reset."""
+    """The limit and the remaining requests; checks the reset time too."""
     reset = int(answer.headers["X-RateLimit-Reset"])
     assert reset % 60 == 0
     assert 0 <= reset - time.time() <= 61
@@ -26,7 +26,7 @@ def shown(answer: Answer) -> tuple[int, int]:
 
 
 async def room(seconds: float = 8.0) -> None:
-    """Wait for the next window where this one ends sooner than that."""
+    """Wait for the next window if this one ends within ``seconds``."""
     left = 60 - time.time() % 60
     if left < seconds:
         await asyncio.sleep(left + 0.05)
@@ -34,8 +34,8 @@ async def room(seconds: float = 8.0) -> None:
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is merely slow, on a busy machine, is not away. The gauge of this process may still have
-    what the server of an earlier test left."""
+    """A slow database on a busy machine does not count as unavailable. The gauge is reset because
+    it may hold a value from the server of an earlier test."""
     AWAY.set(0)
     monkeypatch.setattr("api.rate_limits.leases.CALL_TIMEOUT", 30.0)
     monkeypatch.setattr("write_side.store.rate_limits.CONNECT_TIMEOUT", 30.0)
@@ -106,7 +106,7 @@ class TestResponses:
             after = time.time()
         wait, reset = (int(answer.headers[name]) for name in ("Retry-After", "X-RateLimit-Reset"))
         assert 1 <= wait <= 60
-        # Whole seconds, rounded up; our clock is the counter's, but for a little.
+        # Whole seconds, rounded up; our clock may differ slightly from the counter's.
         assert reset - after - 1 <= wait <= reset - before + 2
         assert answer.status == 429
         assert answer.body == {"error": f"Rate limit exceeded, please retry in {wait} seconds"}
@@ -137,7 +137,7 @@ class TestResponses:
             await server.key("may only look", "acme", ("content.view",))
             one_way = server.client("may only look")
             tag = (await key.get(PATH)).headers["ETag"]
-            # Known by now, so that what the router answers describes it as well.
+            # The key is known by now, so the router's responses describe its limit too.
             of_key = [
                 (404, await key.get("/nowhere")),
                 (405, await key.ask("DELETE", PATH)),

@@ -1,4 +1,4 @@
-"""Exactly the limit of a window passes, whichever processes get the requests."""
+"""Exactly as many requests pass in a window as its limit allows, whichever process gets them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = ["patient"]  # a fixture
 async def test_processes_together_let_50_of_200_pass(
     workers: tuple[int, ...], database_url: str, repository: Repository, tmp_path: Path
 ) -> None:
-    """Two servers that know nothing of each other, and the two workers of one."""
+    """Two independent servers, and one server with two workers."""
     with api_processes(database_url, tmp_path, workers) as processes:
         await check_processes(processes, repository)
 
@@ -47,8 +47,8 @@ async def test_two_services_let_exactly_the_limit_pass(
 
 
 async def flood(bases: list[str], n: int, secret: str) -> list[Answer]:
-    """Requests spread over the servers, each on a connection of its own, in gusts with pauses in
-    which what was leased is returned."""
+    """Spread requests over the servers in bursts, each on its own connection. Unused leases are
+    returned in the pauses."""
     connector = aiohttp.TCPConnector(limit=0, force_close=True)
     headers = {"Authorization": f"Bearer {secret}"}
     async with aiohttp.ClientSession(connector=connector) as session:
@@ -63,7 +63,7 @@ async def flood(bases: list[str], n: int, secret: str) -> list[Answer]:
 
 
 async def check_exact(bases: list[str], repository: Repository, limit: int, n: int) -> None:
-    """Of so many requests within a window the limit passes, and not one more or less."""
+    """Of ``n`` requests within a window, exactly ``limit`` pass."""
     for attempt in range(3):
         secret = f"a-secret-of-attempt-{attempt}"
         await issued(repository, secret)
@@ -97,7 +97,7 @@ async def two(
 def api_processes(
     url: str, folder: Path, workers: tuple[int, ...]
 ) -> AbstractContextManager[list[Processes]]:
-    """API processes on ports of their own, with so many workers each."""
+    """API processes on separate ports, each with this number of workers."""
     return apis(
         [
             Processes(

@@ -50,7 +50,7 @@ async def server(shared_server: Server) -> Server:
 
 
 async def write_posts(server: Server) -> None:
-    """Posts 0 to 29: every third is a draft; the price is the number modulo 7, and 7 has none."""
+    """Create posts 0 to 29. Every third is a draft. The price is n modulo 7; post 7 has none."""
     given = await server.workspace(staging=True)
     await server.key(PUBLISHED_ONLY, "acme", ("content.published",))
     await given.content_type(*FIELDS, stages=STAGES)
@@ -155,7 +155,7 @@ SORTS = {
     "createdAt": lambda one: one["createdAt"],
     "updatedAt": lambda one: one["updatedAt"],
 }
-"""The built-in fields that the sorted list across types shows, and that all entries have."""
+"""The built-in fields that every entry has and that the sorted list across types includes."""
 
 
 async def test_lists_are_sorted_by_every_built_in_field(server: Server) -> None:
@@ -366,7 +366,7 @@ LIST = """query ($filter: JSON, $sort: [String!], $search: String, $cursor: Stri
 
 
 async def test_a_query_has_a_shape_too(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also if its entries are large."""
+    """Large entries have the same shape."""
     path = f"{POSTS}?select=slug&include=author&cursor=first&filter[fields.price]=1&limit=2"
     answer = await server.client().get(path)
     assert [list(one) for one in answer.data] == [["id", "slug"]] * 2

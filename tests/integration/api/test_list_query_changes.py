@@ -55,7 +55,7 @@ async def test_a_field_that_is_being_indexed_is_503(server: Server) -> None:
         connected(server.url, search_path="read_model") as connection,
         connected(server.url, search_path="read_model") as holding,
     ):
-        # The projector finishes the filling only after the queries.
+        # The projector finishes filling the index only after the queries.
         await holding.execute("BEGIN; SELECT FROM checkpoint FOR UPDATE")
         await connection.execute(
             "INSERT INTO indexing SELECT workspace, id, '{fields.price,q}', 1000000 "

@@ -1,4 +1,4 @@
-"""``?asOf=`` on lists: which entries there were, as they were, over REST and GraphQL."""
+"""``?asOf=`` on lists: the entries of that time, as they were, over REST and GraphQL."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from write_side.entry_history import media_at
 
 POSTS = "/v1/content/posts"
 EVERYTHING = "/v1/content"
-# An append of this event gets its time, and then waits for this transaction.
+# An append of the same version gets its time, then waits for this transaction.
 THIRD_VERSION = """
 INSERT INTO write_side.event (notification_id, originator_id, originator_version, topic, state, at)
 VALUES (1000000, $1, 3, 'test.happened.v1', '{}', now())"""
@@ -129,7 +129,7 @@ async def test_translations_and_languages(client: Client, acme: Given, server: S
 async def test_events_of_the_same_time_happen_at_once(
     client: Client, acme: Given, server: Server
 ) -> None:
-    """No moment is between them."""
+    """There is no moment between them."""
     await acme.content_type()
     one = await acme.entry("one")
     await acme.update(one, title="Two", status="published")
@@ -209,7 +209,7 @@ async def test_other_workspaces_and_environments_have_lists_of_their_own(
 async def test_the_past_waits_until_it_is_projected(
     path: str, client: Client, acme: Given, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Otherwise it would change afterwards."""
+    """Otherwise the past would change later."""
     await acme.content_type()
     await acme.entry("one", status="published")
     assert "One" in (await at(client, Clock.time, path)).text
@@ -226,7 +226,7 @@ async def test_the_past_waits_until_it_is_projected(
 async def test_the_past_waits_for_appends_in_progress(
     path: str, client: Client, acme: Given, server: Server, database_url: str
 ) -> None:
-    """Their events have a time already. Otherwise the past would change afterwards."""
+    """Their events already have a time, so the past would otherwise change later."""
     await acme.content_type()
     one = await acme.entry("one", status="published")
     created = tick()
@@ -309,7 +309,7 @@ async def test_a_total_of_too_many_entries_is_null(
 async def test_entries_below_many_that_had_just_been_deleted_are_listed(
     client: Client, acme: Given, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is first read does not reach down to them."""
+    """They are beyond the versions that the first query reads."""
     monkeypatch.setattr(past_versions, "FEW", 3)
     await acme.content_type()
     old = [await acme.entry(slug, status="published") for slug in ("one", "two")]
@@ -393,7 +393,7 @@ async def test_fields_of_the_past_are_built_in(client: Client, acme: Given, serv
 
 
 async def test_what_entries_of_the_past_refer_to(acme: Given, server: Server) -> None:
-    """By id, as it was at the same moment."""
+    """References are resolved by id, as of the same time."""
     await acme.content_type(BODY)
     media = {"workspace": "acme", "media_id": "hero", "name": "hero.png", "content_type": "a/b"}
     await acme.does(c.PutMedia, url="https://cdn/1", **media)

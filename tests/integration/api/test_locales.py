@@ -1,4 +1,4 @@
-"""The languages and locales of an environment, which are read like other content."""
+"""The languages and locales of an environment are read like other content."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The media library over REST and GraphQL: a content request like every other."""
+"""The media library over REST and GraphQL: its requests are treated like content requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The dashboard and the alerts ask for what `/metrics` has."""
+"""The monitoring dashboard and the alerts use only metrics that `/metrics` exports."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def shown(server: Server) -> dict[str, set[str]]:
     text = (await server.operator.get("/metrics")).text
     found: dict[str, set[str]] = {}
     for family in text_string_to_metric_families(text):
-        # One that has labels shows nothing before it has counted something.
+        # A metric with labels has no samples before its first count.
         found.setdefault(f"{family.name}_total", set())
         for sample in family.samples:
             found.setdefault(sample.name, set()).update(sample.labels)

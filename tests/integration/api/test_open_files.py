@@ -1,4 +1,4 @@
-"""A process with few descriptors: idle connections make room, and it survives having none."""
+"""A process with few file descriptors closes idle connections, and survives having none left."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages of the lists: newest first, a total order, and complete."""
+"""Pages of lists: newest first, in a total order, and complete."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PATHS = ["/v1/content/posts?status=draft&", "/v1/content?", "/v1/content?type=po
 
 @pytest.fixture
 async def newest_first(server: Server, acme: Given) -> list[str]:
-    """Slugs of entries, many of which were created in the same millisecond."""
+    """Create entries, many in the same millisecond; return their slugs, newest first."""
     await acme.content_type()
     slugs = [f"entry-{n}" for n in range(ENTRIES)]
     await acme.imports({"title": slug, "slug": slug} for slug in slugs)

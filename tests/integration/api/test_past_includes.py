@@ -127,7 +127,7 @@ async def test_includes_of_the_past_are_bounded(
     answer = await at(client, then, POSTS, include="topics")
     assert (answer.status, "more than 3 entries" in answer.body["error"]) == (400, True)
     monkeypatch.undo()
-    # Fewer than of the page and its references, more than of either.
+    # Fewer events than the page and its references have together, more than either alone.
     monkeypatch.setattr(point_in_time, "EVENTS", 5)
     answer = await at(client, then, POSTS, include="topics")
     assert (answer.status, "include fewer paths" in answer.body["error"]) == (400, True)

@@ -144,14 +144,14 @@ async def test_a_page_reads_all_its_references_at_once(
             page = await data(client, query, at=then.isoformat(), limit=limit)
         assert len(page["contentEntries"]["data"]) == limit
         counts[limit] = len(statements)
-    # The position, the page, its types and entries, and types and entries of two levels.
+    # Statements: position, page, its types and entries, types and entries of two levels.
     assert max(counts.values()) <= 8
 
 
 async def test_references_of_the_past_are_charged(
     client: Client, acme: Given, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Their cost by their number, once each; and the changes that are read."""
+    """Each referenced entry is charged once, and the number of changes read is limited."""
     await acme.content_type(BODY, RELATED)
     ids = [await acme.entry(f"e{n}") for n in range(3)]
     await acme.entry("holder", fields=raws(related=[*ids, *ids]))

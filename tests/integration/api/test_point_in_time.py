@@ -1,4 +1,4 @@
-"""``?asOf=``: an entry as it was, by the slug that it had then, under the content type of that
+"""``?asOf=``: an entry as it was, found by its slug of that time, under its content type of that
 time."""
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ async def clock(database_url: str) -> None:
 
 
 def tick() -> datetime:
-    """A second later; what happened before it has happened by the time returned."""
+    """Advance the clock by a second; return the time before, by which all earlier events have
+    happened."""
     before = Clock.time
     Clock.time += timedelta(seconds=1)
     return before
@@ -103,7 +104,7 @@ async def test_a_time_has_milliseconds(client: Client, acme: Given, server: Serv
 async def test_the_clock_of_the_store_decides_what_is_in_the_past(
     client: Client, acme: Given, server: Server
 ) -> None:
-    """Not by this machine's, which may be years off."""
+    """The clock of this machine may be years off."""
     Clock.time = datetime(2090, 1, 31, tzinfo=UTC)
     await acme.content_type()
     await acme.entry("one")
@@ -119,7 +120,7 @@ async def test_the_clock_of_the_store_decides_what_is_in_the_past(
 async def test_the_present_millisecond_is_not_in_the_future(
     client: Client, acme: Given, server: Server
 ) -> None:
-    """Clocks of clients are finer than times of events."""
+    """Client clocks are more precise than event times."""
     await acme.content_type()
     Clock.time = datetime(2090, 1, 31, tzinfo=UTC)
     await acme.entry("one")
@@ -161,7 +162,7 @@ async def test_a_slug_finds_the_entry_that_had_it_then(
 async def test_a_clock_set_back_does_not_change_who_had_a_slug(
     client: Client, acme: Given, server: Server
 ) -> None:
-    """Time stands still in the log until the clock has passed its last event."""
+    """The time of the log stands still until the clock has passed the last event."""
     await acme.content_type()
 
     async def have(title: str, since: int, until: int | None) -> None:
@@ -263,7 +264,7 @@ async def test_an_entry_is_found_by_id_regardless_of_its_slug(acme: Given, serve
 async def test_the_log_has_what_the_read_model_lacks(
     client: Client, acme: Given, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It may still say that an entry has a slug, which the log knows it has given up."""
+    """The read model may still assign a slug that the entry has already given up in the log."""
     await acme.content_type()
     entry_id = await acme.entry("one")
     then = tick()

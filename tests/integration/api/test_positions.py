@@ -1,4 +1,4 @@
-"""``X-Content-Position``: reading what was written, also from other processes and later."""
+"""``X-Content-Position``: clients read their own writes, also from other processes and later."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KEY = "SELECT key FROM write_side.token_key"
 
 @pytest.fixture
 async def behind(database_url: str, repository: Repository) -> AsyncIterator[Server]:
-    """A server whose read model nobody feeds, and whose writes do not wait for it long."""
+    """A server without a projector, whose writes wait only briefly for it."""
     async with serving(database_url, repository, projector=False, read_your_writes=0.2) as server:
         await (await server.workspace()).content_type()
         yield server

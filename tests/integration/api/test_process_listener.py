@@ -1,4 +1,4 @@
-"""The listener of processes that are not the API."""
+"""The HTTP listener of processes other than the API."""
 
 from __future__ import annotations
 

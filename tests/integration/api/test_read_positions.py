@@ -1,5 +1,5 @@
-"""``X-Content-Position`` on every response to a read, now and in the past, also if nothing is
-found."""
+"""Every response to a read has ``X-Content-Position``, with and without ``asOf``, even if nothing
+is found."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ READS = [
     *("/v1/content-types", "/v1/content-types/posts"),
     "/v1/changes",
 ]
-"""Every path that reads entries, content types or changes, in every way that it reads them."""
+"""Every path that reads entries, content types or changes, in each way of reading them."""
 WITHOUT = ("/v1/media", "/v1/media/hero", "/v1/locales", "/v1/content-types/posts/schema.json")
 OF_THE_PAST = [path for path in READS if path.startswith("/v1/content") and "-types" not in path]
 
@@ -64,7 +64,7 @@ async def test_a_read_of_the_past_names_the_last_event_until_then(
     await server.caught_up()
     now = (await client.get("/v1/content")).headers[POSITION]
     for path in OF_THE_PAST:
-        if "q=" in path:  # only of now
+        if "q=" in path:  # search reads only the present
             continue
         at = f"{path}{'&' if '?' in path else '?'}asOf={quote(then.isoformat())}"
         answer = await client.get(at)

@@ -1,4 +1,4 @@
-"""Refusals: which ones, in which order, and their messages."""
+"""Refused requests: the reasons, the order of the checks, and the messages."""
 
 from __future__ import annotations
 
@@ -79,11 +79,11 @@ WRONG_METHODS = [
 ]
 
 SOON = 10
-"""Seconds; one is promised, on a machine that is not as busy as this one may be."""
+"""Seconds. One second is promised, but this machine may be busy."""
 
 
 def refused(answer: Answer, status: int, *says: str) -> None:
-    """In the error envelope, with these words in it."""
+    """Check for the error envelope, with these words in its message."""
     assert answer.status == status, answer.text
     assert list(answer.body) == ["error"]
     assert answer.headers["Content-Type"] == "application/json"
@@ -101,7 +101,8 @@ class TestKeys:
     async def test_every_invalid_key_is_looked_up(
         self, server: Server, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """So that it takes as long: what the look is, is the same for all (``test_access``)."""
+        """All refusals then take equally long; ``test_access`` checks that each lookup does the
+        same work."""
         asked = []
         caller = Access.caller
 
@@ -249,7 +250,7 @@ class TestBodies:
     async def test_content_is_checked_after_the_body_in_order(
         self, server: Server, acme: Given
     ) -> None:
-        """Unknown type, then values, then references, then the slug, then the plan."""
+        """The order: content type, values, references, slug, plan limit."""
         client = server.client()
         await acme.content_type(BODY, Field("to", "To", "reference"))
         await acme.entry("a")

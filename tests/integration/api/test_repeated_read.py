@@ -1,4 +1,4 @@
-"""Reads on the shortest path get the response of the ordinary path."""
+"""The shortest path for reads sends the same responses as the ordinary path."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.integration.projector.sample_log import BODY, Given, raws
 from write_side.repository import Repository
 
 LARGE = "/v1/content/pages?status=draft&limit=20"
-"""Above 64 kB, with gzip too."""
+"""Over 64 kB, with gzip too."""
 PATHS = (
     "/v1/content/posts",
     LARGE,
@@ -54,7 +54,7 @@ OTHERS: tuple[dict[str, str], ...] = (
 
 
 class Paths(Struct):
-    """Which path the requests took."""
+    """Which path each request took; True is the shortest path."""
 
     repeated_allowed: bool = True
     taken: list[bool] = field(default_factory=list)
@@ -98,7 +98,7 @@ async def filled(given: Given) -> None:
 
 
 async def both_agree(server: Server, paths: Paths) -> None:
-    """Until responses are kept, and leases are there."""
+    """Wait until requests take the shortest path: responses are cached and leases exist."""
     async with asyncio.timeout(10):
         while not any(paths.taken):
             await server.client().get(PATHS[0])
@@ -107,7 +107,7 @@ async def both_agree(server: Server, paths: Paths) -> None:
 
 
 def what_is_the_same(answer: Answer) -> tuple[int, str, dict[str, list[str]]]:
-    """All but the values that differ from request to request."""
+    """The response without the values that differ from request to request."""
     names = {name.title() for name in answer.headers}
     of_each = {name.title() for name in OF_EACH_REQUEST - {"X-RateLimit-Limit"}}
     values = {name: answer.headers.getall(name) for name in names - of_each}
@@ -166,11 +166,11 @@ async def test_a_large_response_is_counted_until_it_is_read(
     monkeypatch.setattr(bodies, "memory", ByteBudget(3 * len(ordinary.text)))
     with closing(slow_reader(server, LARGE)):
         async with asyncio.timeout(10):
-            while not bodies.memory.taken:  # noqa: ASYNC110 - no event tells
+            while not bodies.memory.taken:  # noqa: ASYNC110 - there is no event
                 await asyncio.sleep(0.01)
         assert paths.taken[-1]
         assert len(ordinary.text) == bodies.memory.taken
-        # No more fits into the workspace's half, so this one is sent from a file.
+        # The workspace's half of the memory is full, so this response is sent from a file.
         assert (await client.get(LARGE, headers=identity)).text == ordinary.text
         assert not paths.taken[-1]
     await sent(server)
@@ -192,7 +192,7 @@ async def test_each_read_is_counted_once(server: Server, paths: Paths) -> None:
         remaining.append(int(answer.headers["X-RateLimit-Remaining"]))
     differences = {before - after for before, after in itertools.pairwise(remaining)}
     assert any(paths.taken)
-    assert differences <= {1} or max(remaining[1:]) > remaining[0]  # a new window
+    assert differences <= {1} or max(remaining[1:]) > remaining[0]  # unless a new window began
 
 
 async def test_keys_of_a_workspace_have_their_own_permissions(server: Server, paths: Paths) -> None:

@@ -1,4 +1,4 @@
-"""ETags and 304, HEAD, gzip, and what caches may keep."""
+"""ETags and 304, HEAD, gzip and cache headers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PATHS = [
     "/v1/content/posts/a",
     "/v1/content-types",
 ]
-# Made anew for every response.
+# Different in every response.
 CHANGING = {"date", "x-request-id", "x-ratelimit-remaining", "x-ratelimit-reset"}
 
 pytestmark = [pytest.mark.usefixtures("posts"), pytest.mark.asyncio(loop_scope="module")]
@@ -57,7 +57,7 @@ async def plain(client: Client, path: str, **headers: str) -> Answer:
 
 
 async def raw(server: Server, path: str, accept: str, method: str = "GET") -> tuple[Any, bytes]:
-    """The headers, and the body as it came."""
+    """The headers and the raw body."""
     headers = {"Authorization": "Bearer secret-of-acme", "Accept-Encoding": accept}
     async with (
         aiohttp.ClientSession(server.origin, auto_decompress=False) as session,

@@ -1,4 +1,4 @@
-"""Large request bodies are limited for each workspace, over any number of connections."""
+"""Memory for large request bodies is limited per workspace, across all connections."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from write_side.repository import Repository
 LARGEST = 100_000
 SIZE = 90_000
 SHARE = 4 * LARGEST
-"""For one workspace."""
+"""Per workspace."""
 
 
 @pytest.fixture

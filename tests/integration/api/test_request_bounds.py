@@ -1,4 +1,4 @@
-"""Bounds of forms, lists and headers over HTTP."""
+"""Limits of forms, lists and headers over HTTP."""
 
 from __future__ import annotations
 

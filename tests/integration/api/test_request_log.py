@@ -214,7 +214,7 @@ class TestWhoSeesTheDetails:
                 return (await server.client(None).get("/readyz")).status == 503
 
             await until(not_ready)
-            # A key of a workspace says no more.
+            # A workspace key sees no more than an anonymous client.
             for secret in (None, ACME):
                 assert (await server.client(secret).get("/readyz")).body == {"ready": False}
 
@@ -225,7 +225,7 @@ class TestWhoSeesTheDetails:
         assert (await client.get("/metrics")).status == 200
 
         async def the_same() -> bool:
-            """As soon as neither the head nor the checkpoint moves between the two."""
+            """True once neither the head nor the checkpoint moves between the two requests."""
             seen = (await client.get("/readyz")).body
             return "head" in seen and seen == (await server.operator.get("/readyz")).body
 
@@ -281,7 +281,7 @@ class TestMetrics:
     async def test_values_that_cannot_be_read_are_omitted(
         self, server: Server, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Not repeated from when it last did."""
+        """Values of an earlier read are not repeated."""
 
         monkeypatch.setattr(health, "KEPT", 0)
 
@@ -318,7 +318,7 @@ class TestMetrics:
 
 
 class TestVisibility:
-    """What a POST says of its entry's being readable."""
+    """Whether a POST waits until its entry can be read, and reports it."""
 
     async def test_a_write_succeeds_after_the_time_limit_if_the_projector_is_down(
         self, database_url: str, repository: Repository
@@ -345,7 +345,7 @@ class TestVisibility:
     async def test_the_checkpoint_is_polled_if_notifications_fail(
         self, database_url: str, repository: Repository, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        # Before the watch listens: what it hands to its connection is the method of that moment.
+        # Patch before the watch starts, because it passes the method to its connection then.
         monkeypatch.setattr("read_side.checkpoint.CheckpointWatch._on_notification", print)
         async with serving(database_url, repository) as server:
             acme = await server.workspace()

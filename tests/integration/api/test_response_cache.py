@@ -1,4 +1,4 @@
-"""Responses kept in memory: the same bytes as from the database, and never older ones."""
+"""Cached responses have the same bytes as those from the database, and are never out of date."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ READS = [
     "/v1/content-types/posts",
 ]
 LARGE = ["/v1/content", "/v1/content?type=posts&limit=1"]
-"""Sent from files, and not kept."""
+"""Sent from files, and not cached."""
 OF_THE_REQUEST = {"date", "x-request-id", "x-ratelimit-remaining", "x-ratelimit-reset"}
 
 
@@ -65,7 +65,7 @@ async def server(database_url: str, repository: Repository) -> AsyncIterator[Ser
         await given.update(one, status="published")
         await given.translate(one, "fr-FR", title="Un")
         await given.entry("two")
-        # Larger than what is compressed in the loop.
+        # Too large to be compressed in the event loop.
         await given.entry("large", fields=raws(body="x" * 70_000))
         await server.caught_up()
         await agreed(server)
@@ -73,7 +73,7 @@ async def server(database_url: str, repository: Repository) -> AsyncIterator[Ser
 
 
 async def agreed(*servers: Server) -> None:
-    """Wait until a read may be kept, and used."""
+    """Wait until responses are cached and reused."""
 
     async def hit() -> bool:
         found = []
@@ -94,7 +94,7 @@ async def uncached(server: Server) -> AsyncIterator[Server]:
 
 
 async def raw(server: Server, method: str, path: str, **more: str) -> tuple[int, Any, bytes]:
-    """Status, headers and the very bytes."""
+    """Status, headers and raw body."""
     sent = {"Authorization": f"Bearer {ACME}", **more}
     async with (
         aiohttp.ClientSession(server.origin, auto_decompress=False) as session,
@@ -146,7 +146,7 @@ async def test_every_check_comes_before_it(server: Server) -> None:
 
 
 async def test_what_is_written_shows_at_once_in_every_process(server: Server) -> None:
-    """One of them writes, the other has kept what it read before."""
+    """One process writes; the other has cached what it read before."""
     async with serving(server.url, server.repository, projector=False) as other:
         await agreed(server, other)
         for n in range(30):
@@ -181,7 +181,7 @@ def acme(server: Server) -> Client:
 
 
 async def test_what_is_gone_was_seen_to_be_gone(server: Server, repository: Repository) -> None:
-    """A 404 says what the checkpoint was too: no other process may go behind it."""
+    """A 404 also reveals the checkpoint, so no other process may show an older state."""
     given = Given(repository)
     entry_id = (await server.client().get("/v1/content/posts/two")).data["id"]
     seen = server.service.checkpoint._seen
@@ -191,7 +191,7 @@ async def test_what_is_gone_was_seen_to_be_gone(server: Server, repository: Repo
     at = seen.stamp
     await given.entry("three")
     await server.caught_up()
-    # No type, and so no row that has a stamp.
+    # The type does not exist, so no row has a stamp.
     assert (await server.client().get("/v1/content/nothing/two")).status == 404
     assert seen.stamp > at
 
@@ -211,7 +211,7 @@ async def test_a_change_of_the_type_changes_its_singles_and_lists(
 
 
 async def test_a_read_returns_a_position_that_only_grows(acme: Client) -> None:
-    """A client that always sends the last one it got sees all that it has seen, anywhere."""
+    """A client that always sends its last position never sees an older state, in any process."""
     first = (await acme.get("/v1/content/posts")).headers["X-Content-Position"]
     created = await acme.post({"contentTypeSlug": "posts", "title": "Later"})
     later = {"X-Content-Position": created.headers["X-Content-Position"]}
@@ -261,12 +261,12 @@ async def test_the_least_recently_used_response_makes_room(freshness: Freshness)
 
 
 async def test_the_garbage_collector_does_not_visit_what_is_kept(freshness: Freshness) -> None:
-    """A full collection would stop the loop for 40 ms if it visited a full cache."""
+    """A full collection would block the loop for 40 ms if it visited a full cache."""
     cache, number = ResponseCache(freshness, 10**8), 1_000
     caller = Caller("k", "K", "acme", frozenset(("content.view",)), Plan(), ("production",))
 
     def visited() -> int:
-        # The first one finds which tuples and dictionaries need not be visited again.
+        # The first collection finds the tuples and dictionaries that need no further visits.
         gc.collect()
         gc.collect()
         return len(gc.get_objects())
@@ -312,7 +312,7 @@ async def test_what_was_read_before_a_reset_is_not_kept(freshness: Freshness) ->
 async def test_a_search_is_not_kept_while_words_are_missing(
     server: Server, database_url: str
 ) -> None:
-    """The projector finds them without a move of the checkpoint."""
+    """The projector adds them without moving the checkpoint."""
     client = server.client()
     of_one = "position = (SELECT position FROM entry WHERE slug = 'one') AND locale = ''"
     async with connected(database_url, search_path="read_model") as connection:

@@ -1,9 +1,9 @@
 """Commands over REST and GraphQL in any order: both return what the specification says, now and as
 of any earlier time.
 
-Hypothesis generates the commands, which are executed in a real server and in the naive model of
-``test_laws.py``. The clock belongs to the test, so entries are created in the same millisecond and
-time goes back. CONTENTLOG_TEST_LAWS=100 runs a hundred long examples, different ones each time.
+Hypothesis generates the commands. A real server and the naive model of ``test_laws.py`` execute
+them. The test controls the clock, so entries share a millisecond and time goes back.
+CONTENTLOG_TEST_LAWS=100 runs a hundred long examples, different ones each time.
 """
 
 from __future__ import annotations
@@ -46,13 +46,14 @@ def test_rest_and_graphql_agree(databases: Databases, monkeypatch: pytest.Monkey
     monkeypatch.setattr(RestAndGraphQL, "found", set(), raising=False)
     in_the_suite = settings(IN_THE_SUITE, max_examples=6, stateful_step_count=8)
     run_state_machine_as_test(RestAndGraphQL, settings=AT_LENGTH if MANY else in_the_suite)
-    # Each outcome has to occur, or nothing was proved about it.
+    # Each outcome must occur; otherwise the test proves nothing about it.
     refused = {f"{door} {status}" for door in ("REST", "GraphQL") for status in (400, 402, 404)}
     assert MANY or RestAndGraphQL.found >= {"REST 200", "GraphQL 200", "GraphQL 409", *refused}
 
 
 class RestAndGraphQL(RuleBasedStateMachine):
-    """Executes commands and compares at once: after a response, the change can be read."""
+    """Executes commands and compares at once: a change can be read once its response has
+    arrived."""
 
     databases: ClassVar[Databases]
     found: ClassVar[set[str]]

@@ -1,4 +1,4 @@
-"""``q`` on the lists: relevance, with every other parameter, and what a key may see."""
+"""``q`` on lists: relevance, combinations with every other parameter, and what a key may see."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ async def test_cursors_page_by_rank(site: Client) -> None:
 
 
 async def test_graphql_finds_the_same(site: Client) -> None:
-    """In the order of their relevance, in the texts of the locale, by cursor too."""
+    """Results are ordered by relevance, match the locale's texts, and can be read by cursor."""
     document = """query ($search: String, $locale: String, $limit: Int, $cursor: String) {
       contentEntries(type: "posts", status: published, language: "en-US", search: $search,
                      locale: $locale, limit: $limit, cursor: $cursor) {
@@ -173,7 +173,7 @@ async def test_more_matches_than_are_ranked_have_no_total(
     site: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("read_side.search.MOST", 2)
-    # Of another limit than above, as responses are kept.
+    # Another limit than above, because responses are cached.
     answer = await site.get("/v1/content/posts?limit=99&q=whale")
     assert answer.body["pagination"] == {"limit": 99, "offset": 0, "total": None}
     assert [entry["slug"] for entry in answer.data] == ["both", "body"], "the newest"

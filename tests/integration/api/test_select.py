@@ -1,4 +1,4 @@
-"""``select``: only some members of each entry."""
+"""``select`` returns only some members of each entry."""
 
 from __future__ import annotations
 

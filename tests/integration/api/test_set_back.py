@@ -1,4 +1,4 @@
-"""A read model that was set back, by a failover or a crash, before a process has noticed it."""
+"""The read model was set back by a failover or a crash, and the process has not noticed it yet."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ UPDATE read_model.checkpoint SET position = position - 1"""
 
 @pytest.fixture(autouse=True)
 def unnoticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The checkpoint is read only while a request waits for it."""
+    """Read the checkpoint only while a request waits for it."""
     monkeypatch.setattr(checkpoint, "POLL", 3600.0)
 
 
@@ -35,5 +35,5 @@ async def test_a_position_that_was_passed_before_is_waited_for_again(
         await connection.execute(BACK)
     server.forget()
     assert (await server.client().get(path, headers=token)).status == 503
-    # Who has seen nothing gets what there is.
+    # A client without a position gets the current state.
     assert (await server.client().get("/v1/content/posts/one")).status == 200

@@ -1,4 +1,4 @@
-"""Clients of some workspaces that send or read slowly do not keep other workspaces waiting."""
+"""Clients that send or read slowly do not delay other workspaces."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from write_side.repository import Repository
 MB = 1024**2
 SLOW = [f"slow-{number}" for number in range(4)]
 PER_WORKSPACE = 4
-"""More slow clients than there were turns for one workspace."""
+"""Slow clients per workspace: more than the turns that one workspace may have."""
 RIVAL = "secret-of-rival"
 FILE = csv("Title,Body", "A title,A text")
 CONNECTIONS = 40
 ARRIVED = 300_000
-"""Bytes of each body that is not complete."""
+"""Bytes sent of each incomplete body."""
 FORM = "Content-Type: multipart/form-data; boundary=b"
 _PART = b'--b\r\nContent-Disposition: form-data; name="%s"%s\r\n\r\n'
 _FILE = _PART % (b"file", b'; filename="posts.csv"')
@@ -37,8 +37,8 @@ _FILE = _PART % (b"file", b'; filename="posts.csv"')
 async def server(
     database_url: str, repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Server]:
-    """Each workspace has an entry that is larger than the buffers of a connection. Those who wait
-    are refused soon."""
+    """Each workspace has an entry larger than a connection's buffers. Waiting requests are refused
+    soon."""
     monkeypatch.setattr("write_side.fair_queue.PATIENCE", 2.0)
     monkeypatch.setattr("api.http.large_bodies.PATIENCE", 2.0)
     async with serving(database_url, repository) as server:
@@ -61,7 +61,7 @@ def cookie(browser: Browser) -> str:
 
 
 async def slow_client(server: Server, stack: AsyncExitStack, sent: bytes) -> socket.socket:
-    """A client that sends this, and then neither sends nor reads by itself."""
+    """A client that sends these bytes, then neither sends nor reads by itself."""
     where = urlsplit(server.origin)
     client = stack.enter_context(socket.socket())
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)

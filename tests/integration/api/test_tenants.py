@@ -1,5 +1,5 @@
-"""A hundred workspaces that are as similar as possible: each key sees its own, and cannot tell that
-the others exist."""
+"""A hundred very similar workspaces: each key sees only its own content and cannot detect the other
+workspaces."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from write_side.store.recorder import Recorder
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 WHOSE = re.compile(r"of-(tenant-\d+)(?:-in-(\w+))?")
 NOBODYS = "019a0000-0000-7000-8000-000000000000"
-# They differ between any two answers, whoever asks for whatever.
+# Different in every response.
 OF_THE_MOMENT = ("date", "x-request-id", "x-ratelimit-remaining", "x-ratelimit-reset")
 BY_TYPE = (
     "/v1/content/{}",
@@ -57,7 +57,7 @@ numbers = itertools.count(1)
 )
 @given(new=tenants(AT_A_TIME))
 async def test_no_key_sees_content_of_another_tenant(server: Server, new: list[Tenant]) -> None:
-    """Five times twenty in one database: each twenty live among all those before them."""
+    """Five batches of twenty tenants in one database; each batch is added to all earlier ones."""
     living = await asyncio.gather(
         *(settle(server, f"tenant-{next(numbers)}", tenant) for tenant in new)
     )
@@ -70,7 +70,7 @@ async def test_no_key_sees_content_of_another_tenant(server: Server, new: list[T
 
 
 class View:
-    """What a key sees of one environment: held to what its tenant has, no less and no more."""
+    """What a key sees of one environment: exactly the content of its tenant."""
 
     def __init__(self, client: Client, living: Living, environment: str) -> None:
         self._client = client
@@ -129,7 +129,7 @@ class View:
         await self.check_the_past()
 
     async def check_the_past(self) -> None:
-        """Which holds nobody else's either."""
+        """The past holds no content of other tenants either."""
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         for type_slug, slug in itertools.product(TYPES, SLUGS):
             answer = await self.get(f"/v1/content/{type_slug}/{slug}?asOf={now}")
@@ -138,7 +138,7 @@ class View:
 
 
 class Question(Struct, frozen=True):
-    """A request that names something."""
+    """A request that names a slug or an id."""
 
     method: str
     path: str
@@ -162,7 +162,7 @@ def refer(type_slug: str, field: str, target: str) -> Question:
 
 
 async def check_strangers(server: Server, one: Living, other: Living) -> None:
-    """What is another's, and what is nobody's: the same words after the same work."""
+    """Another tenant's names and unknown names get the same response after the same work."""
     client = server.client(one.secret)
     for question, of_nobodys in strange(one, other):
         await alike(client, question, of_nobodys)
@@ -172,7 +172,7 @@ async def check_strangers(server: Server, one: Living, other: Living) -> None:
 
 
 def strange(one: Living, other: Living) -> Iterator[tuple[Question, Question]]:
-    """What the one may ask about what only the other has."""
+    """Requests for what only ``other`` has, each with the same request for an unknown name."""
     for type_slug in set(other.tenant.types) - set(one.tenant.types):
         for path in BY_TYPE:
             yield get(path, type_slug), get(path, "nobodys")
@@ -189,7 +189,7 @@ def strange(one: Living, other: Living) -> Iterator[tuple[Question, Question]]:
 
 
 async def alike(client: Client, foreign: Question, unknown: Question) -> None:
-    # What a process reads once and keeps is the tenant's own content type: not today's matter.
+    # Warm the cache: loading the tenant's own content type is not compared here.
     await worked(client, unknown)
     first, work = await worked(client, foreign)
     second, same = await worked(client, unknown)
@@ -199,7 +199,7 @@ async def alike(client: Client, foreign: Question, unknown: Question) -> None:
 
 
 def shown(answer: Answer, question: Question) -> tuple[Any, ...]:
-    """All of it, but for what is of the moment; what was named is shown as …"""
+    """The response without values of the moment; the requested name is replaced by …"""
     headers = {name.lower(): value for name, value in answer.headers.items()}
     size = int(headers.pop("content-length")) - len(question.named) * (
         question.named in answer.text
@@ -209,7 +209,7 @@ def shown(answer: Answer, question: Question) -> tuple[Any, ...]:
 
 
 async def worked(client: Client, question: Question) -> tuple[Answer, Any]:
-    """The answer, and all that was asked of the databases for it."""
+    """The response, and everything asked of the databases for it."""
     body = {"json": question.body} if question.body else {}
     with noted() as work:
         answer = await client.ask(question.method, question.path, **body)
@@ -240,7 +240,7 @@ def noted() -> Iterator[list[tuple[str, Any]]]:
 
 
 async def check_the_same_request_of_both(client: Client, they: Client, type_slug: str) -> None:
-    """What one tenant calls its request is nothing to the other, nor is where it stands."""
+    """Idempotency keys and positions of one tenant mean nothing to another."""
     n = next(numbers)
     body = {"contentTypeSlug": type_slug, "title": f"Made {n}"}
     headers = {"Idempotency-Key": f"request {n}"}

@@ -1,4 +1,4 @@
-"""Traces of requests, from the request to what it makes visible (ADR 56)."""
+"""Traces follow a request until its changes are visible (ADR 56)."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ async def test_a_list_says_whether_it_was_in_memory(
         await client.get("/v1/content")
         return _of_cache(spans)[-1] == "hit"
 
-    # What is read just after a write may not be kept yet.
+    # A response just after a write may not be cached yet.
     await until(is_hit)
     assert await is_hit(), "the shortest path"
     assert _of_cache(spans)[0] == "miss"

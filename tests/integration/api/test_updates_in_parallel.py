@@ -1,4 +1,4 @@
-"""Many clients of two API processes update one entry, without an expected version.
+"""Many clients of two API processes update one entry without an expected version.
 
 CONTENTLOG_TEST_LAWS=1 sends a thousand updates.
 """
@@ -35,7 +35,7 @@ UPDATES = 50 if "CONTENTLOG_TEST_LAWS" in os.environ else 8
 
 @pytest.fixture
 def processes(database_url: str, tmp_path: Path) -> Iterator[list[Processes]]:
-    """Two that share nothing but the database; nobody projects, and nobody waits for it."""
+    """Two processes that share only the database. No projector runs, and writes do not wait."""
     started = [
         Processes(database_url, tmp_path / f"{n}.log", CONTENTLOG_READ_YOUR_WRITES_MS="0")
         for n in range(2)
@@ -45,8 +45,8 @@ def processes(database_url: str, tmp_path: Path) -> Iterator[list[Processes]]:
 
 
 async def sends(client: Client, entry_id: str, field: str) -> list[tuple[int, int]]:
-    """Each value twice, one after another: the version that each was answered with, and what the
-    field was then. The second changes nothing."""
+    """Send each value twice in a row; the second update changes nothing. Return the version and the
+    value of each response."""
     answers = []
     for number in range(UPDATES):
         payload = await graphql.update(client, entry_id, fields={field: number // 2})
@@ -56,7 +56,7 @@ async def sends(client: Client, entry_id: str, field: str) -> list[tuple[int, in
 
 
 async def served(process: Processes, stack: AsyncExitStack) -> aiohttp.ClientSession:
-    """A session with the process, once it answers."""
+    """A session with the process, returned once it responds."""
     session = await stack.enter_async_context(
         aiohttp.ClientSession(process.url, connector=aiohttp.TCPConnector(limit=0))
     )
@@ -93,7 +93,7 @@ async def test_every_change_is_one_event_and_none_is_lost(
         answers = await asyncio.gather(
             *(sends(clients[n % 2], entry_id, slug) for n, slug in enumerate(fields))
         )
-    # Whoever sent a value finds it as the one of its own field, whatever came in between.
+    # Each client reads back its own field's value, even if other clients wrote in between.
     values = [number // 2 for number in range(UPDATES)]
     assert [[value for _, value in of_one] for of_one in answers] == [values] * CLIENTS
     entry = await repository.entry(SCOPE, entry_id)
@@ -106,7 +106,7 @@ async def test_every_change_is_one_event_and_none_is_lost(
 async def check_events(
     repository: Repository, entry_id: str, answers: dict[str, list[tuple[int, int]]]
 ) -> None:
-    """One for each answer that changed something, and its version is the answer's; none else."""
+    """Each response that changed something has one event with its version; there are no others."""
     changes: list[Change] = []
     while not changes or changes[-1].version > 1:
         before = changes[-1].version if changes else None

@@ -1,5 +1,4 @@
-"""Changes are delivered to the endpoints of webhooks: in order, at least once, when they can be
-read."""
+"""Webhook endpoints receive changes in order, at least once, after they become readable."""
 
 from __future__ import annotations
 
@@ -105,7 +104,7 @@ async def test_a_change_can_be_read_when_it_is_announced(
 
 
 async def until_settled(given: Given, name: str = "search") -> None:
-    """Waits until every delivery that was received is recorded as well."""
+    """Wait until all received deliveries are also recorded."""
 
     async def settled() -> bool:
         made = await deliveries(given, name)
@@ -238,7 +237,7 @@ async def test_a_failure_holds_up_the_changes_behind_it(
     assert [one.attempt for one in made[:4]] == [1, 2, 3, 4]
     assert [one.status for one in made[:4]] == [500, 500, 500, 200]
     assert made[0].response == "broken"
-    # Every try has its own time, so an old one is not accepted later.
+    # Each attempt has its own timestamp, so an old one is not accepted later.
     for one in received:
         assert one.verified(SECRET)
 
@@ -313,7 +312,7 @@ async def test_410_switches_the_endpoint_off(
     await magazine.entry("two")
     await asyncio.sleep(0.3)
     assert len(hook.received) == 1
-    # It goes on where it was: nothing is lost.
+    # Delivery resumes where it stopped: nothing is lost.
     await magazine.does(c.SwitchWebhookOn, workspace="acme", name="search")
     await hook.has(3)
     assert [slug for slug, _ in entries_of(hook)] == ["one", "one", "two"]
@@ -482,7 +481,7 @@ async def test_only_one_process_delivers(
             await magazine.entry(f"e{number}")
         await hook.has(30)
         await until_settled(magazine)
-        # When the active process ends first, a standby may deliver the last ones again.
+        # If the active process ends first, a standby may repeat the last deliveries.
         assert len(hook.received) == 30
 
 
@@ -574,7 +573,7 @@ async def test_metrics_show_deliveries_and_the_state_of_endpoints(
 async def test_an_endpoint_waits_for_the_changes_that_it_selects(
     server: Server, magazine: Given, hook: HookServer
 ) -> None:
-    """While no process delivers."""
+    """No process delivers during this test."""
     await create_webhook(magazine, hook, "posts", types=("posts",))
     await create_webhook(magazine, hook, "deletions", events=("entry.deleted",))
     await magazine.content_type(slug="pages")
@@ -593,7 +592,7 @@ async def test_an_endpoint_waits_for_the_changes_that_it_selects(
 
 
 async def waiting(server: Server) -> dict[str, float]:
-    """Endpoints with changes that are to be delivered, and since how many seconds."""
+    """Endpoints with pending changes, and for how many seconds they have been waiting."""
     cursors = Cursors(server.repository.recorder.fetch)
     status = await read_webhooks_status(cursors, server.service.read_model)
     return {one.endpoint.name: one.waiting for one in status.endpoints if one.waiting}

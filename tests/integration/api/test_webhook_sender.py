@@ -1,4 +1,4 @@
-"""One delivery: to endpoints that misbehave, and to addresses that are refused."""
+"""Single deliveries to misbehaving endpoints and to refused addresses."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ async def test_only_the_beginning_of_the_response_is_kept(sender: Sender) -> Non
         outcome = await send(sender, server)
         assert outcome.error is None
         assert outcome.response == "\ufffd\ufffd" + "x" * (KEPT_BYTES - 2)
-        # The connection was given up rather than read to its end.
+        # The connection was closed before the response was read to its end.
         assert (await send(sender, server)).error is None
 
 
@@ -217,7 +217,7 @@ async def test_a_certificate_that_does_not_verify_is_a_failure(
 async def test_a_certificate_of_an_authority_that_the_machine_trusts_is_accepted(
     certificates: Certificates,
 ) -> None:
-    """So the others are refused for what they are."""
+    """Shows that the other certificates are refused because they are invalid."""
     async with (
         open_sender(LOOPBACK) as sender,
         hook_server(tls=certificates.tls("valid")) as server,
@@ -234,7 +234,7 @@ async def test_a_refused_connection_and_an_unknown_host_are_failures(sender: Sen
 
 
 class Names:
-    """The DNS of a test: the answers to each lookup, one after another."""
+    """A DNS for tests: a list of addresses for each lookup; the last list is repeated."""
 
     def __init__(self, *answers: list[str]) -> None:
         self._answers = list(answers)
@@ -298,11 +298,11 @@ async def test_an_address_in_an_unusual_form_is_a_failure(sender: Sender, host: 
 async def test_the_address_that_was_checked_is_the_one_that_is_used(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """An attacker\'s DNS answers with a public address first, and then with a private one."""
+    """An attacker's DNS answers first with a public address, then with a private one."""
     names = Names(["192.0.2.1", "127.0.0.1"], ["10.0.0.1"])
     monkeypatch.setattr(connector, "_lookup", names.lookup)
     async with hook_server() as server, open_sender(LOOPBACK, timeout=5) as sender:
-        # Of the two addresses, only the allowed one is tried.
+        # Only the allowed one of the two addresses is tried.
         assert (await send(sender, server, "rebound.example.com")).error is None
         server.answer = answer(200, Connection="close")
         await send(sender, server, "rebound.example.com")

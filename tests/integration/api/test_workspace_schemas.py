@@ -1,4 +1,4 @@
-"""What the API says of a workspace's own content types: OpenAPI with a key, and JSON Schema."""
+"""How the API describes a workspace's own content types: OpenAPI with a key, and JSON Schema."""
 
 from __future__ import annotations
 

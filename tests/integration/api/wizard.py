@@ -21,7 +21,7 @@ def csv(*rows: str) -> bytes:
 
 
 def multipart(fields: Sequence[tuple[str, str]], name: str, document: bytes) -> aiohttp.FormData:
-    """The upload form; the file is the last part."""
+    """The upload form, with the file as its last part."""
     form = aiohttp.FormData(quote_fields=False, default_to_multipart=True)
     for field, value in fields:
         form.add_field(field, value)
@@ -30,7 +30,7 @@ def multipart(fields: Sequence[tuple[str, str]], name: str, document: bytes) -> 
 
 
 class Wizard:
-    """In one environment of the session's workspace."""
+    """Uses the import wizard in one environment of the session's workspace."""
 
     def __init__(self, browser: Browser, environment: str = "") -> None:
         self.browser = browser
@@ -52,7 +52,7 @@ class Wizard:
         )
 
     async def uploaded(self, document: bytes, name: str = "posts.csv", **fields: str) -> str:
-        """The id of the upload."""
+        """Upload a document; return the id of the upload."""
         answer = await self.send(document, name, **fields)
         assert answer.status == 303, answer.text
         where = urlsplit(str(answer.headers["Location"]))
@@ -68,7 +68,7 @@ class Wizard:
         )
 
     async def previewed(self, document: bytes, *targets: str, **fields: str) -> str:
-        """The id of an upload with a preview."""
+        """Upload a document and preview it; return the id of the upload."""
         import_id = await self.uploaded(document)
         answer = await self.mapped(import_id, *targets, **fields)
         assert answer.status == 303, answer.text
@@ -82,7 +82,7 @@ class Wizard:
         return found[1]
 
     async def run(self, import_id: str, digest: str | None = None) -> Answer:
-        """Sends the preview's form."""
+        """Submit the preview's form."""
         digest = digest or await self.digest(import_id)
         return await self.sent(import_id, "run", ("digest", digest))
 
