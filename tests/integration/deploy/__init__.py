@@ -1,1 +1,1 @@
-"""The embedded PostgreSQL and the children, with real servers and real processes."""
+"""The embedded PostgreSQL and child processes, with real servers and real processes."""

@@ -12,7 +12,7 @@ from tests.integration.deploy.processes import kill_all_in
 
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
-    """A folder that every user of this machine can enter, as root's tmp_path is not."""
+    """A folder that every user of this machine can enter, unlike root's tmp_path."""
     folder = Path(tempfile.mkdtemp(prefix="contentlog-test-"))
     folder.chmod(0o755)
     yield folder
@@ -21,7 +21,7 @@ def open_folder() -> Iterator[Path]:
 
 @pytest.fixture
 def system_folders(open_folder: Path) -> tuple[Path, ...]:
-    """Those of root, for this test alone."""
+    """The system folders that root uses, for this test only."""
     return (open_folder / "system",)
 
 

@@ -1,4 +1,4 @@
-"""Real processes for the tests: users of a server, and which processes run."""
+"""Real processes for the tests: users of a server, and the processes that are running."""
 
 import asyncio
 import os
@@ -22,7 +22,7 @@ has_proc = pytest.mark.skipif(not Path("/proc/self").exists(), reason="looks at 
 
 
 def until(happened: Callable[[], object], seconds: float = 20) -> None:
-    """Polls until it is true."""
+    """Poll until ``happened`` returns true."""
     limit = time.monotonic() + seconds
     while not happened():
         assert time.monotonic() < limit, "it did not happen in time"
@@ -30,14 +30,14 @@ def until(happened: Callable[[], object], seconds: float = 20) -> None:
 
 
 async def eventually(happened: Callable[[], object], seconds: float = 20) -> None:
-    """The same for coroutines."""
+    """Like ``until``, for coroutines."""
     async with asyncio.timeout(seconds):
-        while not happened():  # noqa: ASYNC110 - other processes set no event of ours
+        while not happened():  # noqa: ASYNC110 - other processes set no event here
             await asyncio.sleep(0.01)
 
 
 def start(*command: str) -> subprocess.Popen[str]:
-    """A process in a session of its own, with pipes."""
+    """Start a process in its own session, with pipes."""
     return subprocess.Popen(
         command,
         stdin=subprocess.PIPE,
@@ -51,7 +51,8 @@ def start(*command: str) -> subprocess.Popen[str]:
 
 @contextmanager
 def user(data: Path, *name: str) -> Iterator[subprocess.Popen[str]]:
-    """A process that uses the server of this folder (as this user); killed if it is left over."""
+    """A process that uses the server in this folder, optionally as another user. It is killed at
+    the end."""
     process = start(sys.executable, "-m", "tests.integration.deploy.server_user", str(data), *name)
     try:
         yield process
@@ -68,7 +69,7 @@ def url_of(process: subprocess.Popen[str]) -> str:
 
 
 def leave(process: subprocess.Popen[str]) -> None:
-    """Lets it go and waits until it has gone in good order."""
+    """Close the process's input and wait until it exits without an error."""
     said, complained = process.communicate(timeout=60)
     assert (said.split()[-1:], complained, process.returncode) == (["left"], "", 0)
 
@@ -85,15 +86,15 @@ def started_at(url: str) -> str:
 
 
 def running_in(folder: Path) -> list[int]:
-    """The processes whose working directory or arguments are in this folder."""
+    """Processes whose working directory or arguments are in this folder."""
     return [
         int(process.name) for process in Path("/proc").glob("[0-9]*") if _is_in(process, folder)
     ]
 
 
 def inspect_running(folder: Path, inspect: Callable[[Path], T]) -> list[T]:
-    """What ``inspect`` returns for each one's folder in /proc. Without those that have ended
-    meanwhile, because a server starts and ends short-lived processes all the time."""
+    """The results of ``inspect`` for the /proc folders of these processes. Those that end meanwhile
+    are skipped, because a server constantly starts and ends short-lived processes."""
     found = []
     for pid in running_in(folder):
         with suppress(FileNotFoundError, ProcessLookupError):
@@ -102,13 +103,13 @@ def inspect_running(folder: Path, inspect: Callable[[Path], T]) -> list[T]:
 
 
 def send(pid: int, number: signal.Signals) -> None:
-    """Signals a process that may have gone meanwhile."""
+    """Signal a process that may have ended already."""
     with suppress(ProcessLookupError):
         os.kill(pid, number)
 
 
 def children_of(parent: int) -> list[int]:
-    """The processes that it has started, and that have not ended."""
+    """The child processes that are still running."""
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
@@ -119,18 +120,18 @@ def children_of(parent: int) -> list[int]:
 
 
 def seen(pid: int, what: str) -> str:
-    """What ps says of it; nothing once it is gone."""
+    """What ps prints for a process; empty if it has ended."""
     asked = ["ps", "-o", f"{what}=", "-p", str(pid)]
     return subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
 
 
 def alive(pid: int) -> bool:
-    """A zombie that its parent has not waited for is not alive."""
+    """Whether the process is running; a zombie is not."""
     return seen(pid, "stat")[:1] not in {"", "Z"}
 
 
 def listens(pid: int, port: int) -> bool:
-    """Whether it has a socket of its own that accepts connections on the TCP port."""
+    """Whether the process has its own socket that accepts connections on the TCP port."""
     rows = (line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:])
     sockets = {
         f"socket:[{row[9]}]" for row in rows if row[3] == "0A" and row[1].endswith(f":{port:04X}")
@@ -146,7 +147,7 @@ def _target(link: Path) -> str:
 
 
 def paused(folder: Path) -> list[int]:
-    """Stops what runs in this folder, what it starts meanwhile included."""
+    """Stop all processes in this folder, including those they start meanwhile."""
     stopped: list[int] = []
     while new := [pid for pid in running_in(folder) if pid not in stopped]:
         for pid in new:
@@ -156,7 +157,7 @@ def paused(folder: Path) -> list[int]:
 
 
 def kill_all_in(folder: Path) -> list[int]:
-    """Kills what is left in this folder; returns what that was."""
+    """Kill the processes left in this folder; return their ids."""
     left = running_in(folder)
 
     def gone() -> bool:

@@ -1,8 +1,8 @@
-"""A process that uses the embedded PostgreSQL until its standard input ends, for the tests.
+"""A process for the tests that uses the embedded PostgreSQL until its standard input ends.
 
-Prints the URL when it has one and `left` at its end. As root it can become somebody else first:
-`python -m tests.integration.deploy.server_user DATA [USER]`. It imports everything before that,
-because the other user may not be able to read the interpreter's files.
+It prints the URL as soon as it has one, and `left` at its end. As root it can switch to another
+user first: `python -m tests.integration.deploy.server_user DATA [USER]`. It imports everything
+before that, because the other user may not be able to read the interpreter's files.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""`contentlog api --workers 2` as processes: together they are one service."""
+"""The processes of `contentlog api --workers 2` act as one service."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Workers:
         return children_of(self.parent.pid)
 
     async def both_listen(self) -> list[int]:
-        """Their process ids, once both accept connections."""
+        """Wait until both accept connections; return their process ids."""
         await eventually(
             lambda: [listens(pid, self.port) for pid in self.pids()] == [True, True], PATIENCE
         )
@@ -79,7 +79,7 @@ def workers(database_url: str, tmp_path: Path) -> Iterator[Workers]:
 
 
 async def health(workers: Workers, times: int) -> None:
-    """Ask so often, each time over a new connection."""
+    """Send this many requests, each over a new connection."""
     connector = aiohttp.TCPConnector(force_close=True)
     async with aiohttp.ClientSession(connector=connector) as session:
         for _ in range(times):
@@ -88,7 +88,7 @@ async def health(workers: Workers, times: int) -> None:
 
 
 async def counted(workers: Workers) -> float:
-    """How many such requests were answered, as whichever worker answers has it."""
+    """The number of such requests, as reported by whichever worker answers."""
     connector = aiohttp.TCPConnector(force_close=True)
     async with (
         aiohttp.ClientSession(connector=connector) as session,
@@ -104,9 +104,9 @@ async def counted(workers: Workers) -> float:
 
 
 async def count_is(workers: Workers, expected: float) -> None:
-    """An answer is counted once it is on its way: then each worker has all of them."""
+    """Responses are counted after they are sent. Then every worker reports the same count."""
     async with asyncio.timeout(PATIENCE):
-        while await counted(workers) != expected:  # noqa: ASYNC110 - it is not ours to be told
+        while await counted(workers) != expected:  # noqa: ASYNC110 - workers set no event here
             await asyncio.sleep(0.02)
     assert [await counted(workers) for _ in range(6)] == [expected] * 6
 
@@ -129,13 +129,13 @@ async def test_they_share_a_port_and_their_counts_and_a_killed_one_is_replaced(
     await eventually(lambda: [gauge.exists() for gauge in gauges].count(True) == 1, PATIENCE)
     for gauge in gauges:
         gauge.unlink(missing_ok=True)
-    # The other one serves meanwhile: what the killed one counted is not lost.
+    # The other worker serves meanwhile; the killed worker's counts are not lost.
     await health(workers, 10)
     after = await workers.both_listen()
     assert stays in after
     assert killed not in after
     await count_is(workers, 40)
-    # Its own gauges are written with the first request that it counts.
+    # A new worker writes its own gauges with the first request that it counts.
     assert {file.name for file in folder.iterdir()} <= files, "it counts on where the other ended"
 
     workers.parent.send_signal(signal.SIGINT)
@@ -193,7 +193,7 @@ async def test_failing_workers_are_restarted_with_growing_pauses(
 
 
 async def refused(port: int) -> None:
-    """Waits until connections are refused."""
+    """Wait until connections are refused."""
     async with asyncio.timeout(PATIENCE):
         while True:
             try:

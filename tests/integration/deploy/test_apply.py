@@ -1,4 +1,4 @@
-"""A manifest is applied: what is printed and appended, and that a second run changes nothing."""
+"""Applying a manifest: what it prints and appends. A second run changes nothing."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ async def test_an_address_that_is_not_public_is_refused_unless_it_is_named(
 async def test_a_content_type_that_the_workspace_does_not_have_is_noted(
     repository: Repository,
 ) -> None:
-    """The types of the manifest and of the workspace are known, also where the webhook keeps its
+    """Content types of the manifest and of the workspace are known, even if the webhook keeps its
     selection."""
     authors = "contentTypes: [{slug: authors, name: Authors}]"
     await apply(repository, f"{{workspace: acme, name: Acme, {authors}}}")

@@ -1,4 +1,4 @@
-"""`contentlog changes --follow`: what is printed while others write."""
+"""`contentlog changes --follow`: its output while other processes write."""
 
 from __future__ import annotations
 

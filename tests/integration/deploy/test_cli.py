@@ -1,4 +1,4 @@
-"""The command line on a real database; what is started and stopped is a real process."""
+"""The command line on a real database. Commands that run until stopped are real processes."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ def environment(url: str) -> dict[str, str]:
 
 @pytest.fixture
 def run(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
-    """Runs `contentlog ARGUMENTS` on this test's database, in a folder of its own.
+    """Runs `contentlog ARGUMENTS` on this test's database, in its own folder.
 
-    In this process, but in a thread, because a command runs an event loop.
+    The command runs in this process, but in another thread because it runs an event loop.
     """
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("deploy.runner.UNATTENDED_TIMEOUT", 0.01)
@@ -71,7 +71,7 @@ def run(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> I
 
 @pytest.fixture
 def start(database_url: str, tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """Starts `contentlog ARGUMENTS`; killed if it is left over."""
+    """Starts `contentlog ARGUMENTS` as a process, which is killed at the end."""
     started: list[subprocess.Popen[str]] = []
 
     def _start(*arguments: str, url: str = database_url) -> subprocess.Popen[str]:
@@ -94,7 +94,7 @@ def start(database_url: str, tmp_path: Path) -> Iterator[Callable[..., subproces
 
 @pytest.fixture
 def projecting(start: Callable[..., subprocess.Popen[str]], run: Run) -> None:
-    """A projector, waited for until it has a heartbeat."""
+    """Start a projector and wait for its heartbeat."""
     start("projector")
     until(lambda: json.loads(run("status", "--json").stdout)["projectors"])
 
@@ -107,13 +107,13 @@ def files(tmp_path: Path) -> Path:
 
 
 def said(done: Result) -> list[str]:
-    """The lines of a command that went well and had nothing to remark."""
+    """The output lines of a command that succeeded without warnings."""
     assert (done.exit_code, done.stderr) == (0, "")
     return done.stdout.splitlines()
 
 
 def refused(done: Result) -> str:
-    """The one line of a command that was refused."""
+    """The error line of a command that was refused."""
     assert done.exit_code == 1
     assert done.stderr.startswith("contentlog: ")
     assert done.stderr.count("\n") == 1
@@ -183,7 +183,7 @@ async def test_a_read_model_of_a_different_shape_must_be_rebuilt(
 
 
 def test_rebuild_rollback_and_verify_report_progress(run: Run, files: Path) -> None:
-    """With --json as JSON lines; the last one is the result."""
+    """With --json, the output is JSON lines, and the last one is the result."""
     assert run("apply", "acme.yaml").exit_code == 0
     assert "only a rebuild leaves one" in refused(run("rollback"))
     phases, result = told(run("rebuild", "--json"))
@@ -379,7 +379,7 @@ async def test_differences_are_printed_and_end_with_status_1(
 
 
 def told(done: Result) -> tuple[list[str], dict[str, Any]]:
-    """The phases that were reported, and the result."""
+    """The reported phases and the result."""
     lines = [json.loads(line) for line in said(done)]
     phases = [line["phase"] for line in lines if "phase" in line]
     return list(dict.fromkeys(phases)), lines[-1]

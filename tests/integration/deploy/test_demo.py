@@ -1,4 +1,4 @@
-"""The demo is created completely and only once, even if an earlier start was interrupted."""
+"""The demo is created completely and only once, even after an interrupted start."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ EVENTS = 80  # of the whole demo
 
 
 class Killed(Exception):
-    """Stands for the process that is gone."""
+    """Simulates a killed process."""
 
 
 async def log(repository: Repository) -> list[tuple[str, str]]:
-    """What happened to what."""
+    """The topic and the aggregate of each event."""
     rows = await repository.recorder.log(0, 1000)
     return [(row["topic"], row["originator_id"]) for row in rows]
 

@@ -33,7 +33,7 @@ def test_a_migrated_installation_without_projectors_has_one_problem(run: Run) ->
     result = run("doctor", "--json")
     assert result.exit_code == 1, result.output
     problems = {one["text"] for one in json.loads(result.stdout) if one["level"] == "problem"}
-    # The tests' server may lose events.
+    # The tests' server may run without durability.
     assert (
         {"none is active"}
         <= problems

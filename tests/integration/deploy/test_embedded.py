@@ -1,4 +1,4 @@
-"""The embedded PostgreSQL: starts, stops, crashes, and what prevents a start."""
+"""The embedded PostgreSQL: starts, stops, crashes, and reasons why it does not start."""
 
 import asyncio
 import os
@@ -35,7 +35,7 @@ from tests.integration.deploy.processes import (
     user,
 )
 
-# As root, a user other than root must work as well as root.
+# If root runs the tests, everything must also work as another user.
 OTHER_USERS = [pytest.param(("nobody",), id="nobody", marks=pytest.mark.slow)] if IS_ROOT else []
 as_each_user = pytest.mark.parametrize("name", [pytest.param((), id="self"), *OTHER_USERS])
 
@@ -43,7 +43,7 @@ pytestmark = has_proc
 
 
 def home_for(data: Path, name: tuple[str, ...]) -> None:
-    """Makes the data folder, as the property of this user."""
+    """Create the data folder, owned by this user."""
     data.mkdir()
     if name:
         os.chown(data, by_name(*name).uid, -1)
@@ -116,7 +116,7 @@ def test_two_at_once_on_one_new_folder_share_one_server(data: Path, name: tuple[
 
 
 def is_postmaster(process: Path) -> bool:
-    """Whether this folder of /proc is that of the process that started the server's others."""
+    """Whether this folder of /proc belongs to the postmaster."""
     leads_its_group = os.getpgid(int(process.name)) == int(process.name)
     return leads_its_group and "\0-c\0" in (process / "cmdline").read_text()
 
@@ -172,9 +172,9 @@ def test_ctrl_c_in_a_terminal_keeps_the_server_for_its_other_users(data: Path) -
 
 @contextmanager
 def innocent(pid_file: Path) -> Iterator[None]:
-    """A process that the pid file names, and that must be alive at the end.
+    """Put the id of an unrelated process into the pid file; the process must survive.
 
-    It runs as the server's user, whom PostgreSQL and pg_ctl would take for the server.
+    It runs as the server's user, so PostgreSQL and pg_ctl would take it for the server.
     """
     owner = pid_file.stat().st_uid
     process = subprocess.Popen(["/bin/sleep", "600"], user=owner if IS_ROOT else None)
@@ -208,7 +208,7 @@ def test_stopping_a_dead_server_signals_no_process(
     using.__enter__()
     kill_all_in(data)
     with innocent(data / "postgres" / "postmaster.pid"):
-        left_over = take(data / "server.lock")  # as a process of the dead server would hold it
+        left_over = take(data / "server.lock")  # as a process left by the dead server would hold it
         assert left_over is not None
         with pytest.raises(EmbeddedPostgresError, match="did not stop"):
             using.__exit__(None, None, None)
@@ -306,7 +306,7 @@ def test_a_folder_that_cannot_be_written_is_refused(data: Path) -> None:
 
 @pytest.fixture
 def small_disk(data: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
-    """A data folder on a disk of as many megabytes as the test asks for."""
+    """A data folder on a disk of the size that the test requests, in megabytes."""
     data.mkdir()
     size = f"size={request.param}m,mode=755"
     mount = ["mount", "-t", "tmpfs", "-o", size, "contentlog-test", str(data)]

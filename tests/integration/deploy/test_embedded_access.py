@@ -53,7 +53,7 @@ def test_root_runs_the_server_as_a_separate_user(data: Path) -> None:
 
 @pytest.fixture
 def more_groups() -> Iterator[None]:
-    """Root as a member of a second group, as it is after a login."""
+    """Make root a member of a second group, as after a login."""
     before = os.getgroups()
     os.setgroups([0, STRANGER.pw_gid])
     yield
@@ -96,7 +96,7 @@ def test_root_uses_the_cluster_of_another_user_as_that_user(
 
 
 def connect_as(account: Account, data: Path, sockets: Path) -> str:
-    """What psql says to this user."""
+    """What psql prints for this user."""
     psql = programs.Programs(programs.installed(), account).command("psql")
     where = ["-h", str(sockets), "-U", "contentlog", "-d", "contentlog"]
     return account.run([*psql, *where, "-Atc", "SELECT 'in'"]).stdout

@@ -1,4 +1,4 @@
-"""The log as JSON lines, a page at a time."""
+"""The log as JSON lines, one page at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`contentlog export`: a file that is complete or absent, and the notes."""
+"""`contentlog export` writes a complete file or none, and prints notes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def magazine(url: str) -> None:
 
 @pytest.fixture
 def export(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Export:
-    """`contentlog export --workspace acme --type posts OPTIONS` in a folder of its own."""
+    """Runs `contentlog export --workspace acme --type posts OPTIONS` in its own folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CONTENTLOG_EVENT_STORE_URL", database_url)
     monkeypatch.setenv("CONTENTLOG_READ_MODEL_URL", database_url)
@@ -53,7 +53,7 @@ def export(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def column(path: Path, index: int) -> list[str]:
-    """Of a file of simple cells."""
+    """One column of a CSV file without quoted cells."""
     return [line.split(",")[index] for line in path.read_text("utf-8-sig").splitlines()[1:]]
 
 
@@ -157,7 +157,7 @@ def test_invalid_requests_are_refused_in_one_line_and_keep_the_file(
 
 
 async def one_more(url: str) -> None:
-    """In the log, and not yet in the read model."""
+    """Add an entry to the log that is not in the read model yet."""
     async with open_recorder(url) as recorder:
         await Given(Repository(recorder, EventMapper())).entry("three")
 

@@ -1,4 +1,4 @@
-"""Functions in forked processes: kept alive, and ended with their parent."""
+"""Functions in forked processes: restarted when they end, and ended with their parent."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from tests.integration.deploy.processes import alive, children_of, has_proc, seen, start, until
 
 pytestmark = has_proc
-# Each child writes its process id into the file `notes` once it works.
+# Each child writes its process id to the file `notes` once it runs.
 PARENT = """
 import asyncio, logging, os, signal, sys, time
 from pathlib import Path
@@ -89,14 +89,14 @@ def notes(tmp_path: Path) -> Path:
 
 
 def noted(notes: Path, number: int) -> list[str]:
-    """What so many children have written."""
+    """Wait until children have written this many notes; return the notes."""
     until(lambda: notes.exists() and len(notes.read_text().split()) >= number)
     return notes.read_text().split()
 
 
 @pytest.fixture
 def run(notes: Path) -> Iterator[Run]:
-    """Starts a parent of these functions; it and its children are killed at the end."""
+    """Starts a parent of these functions. The parent and its children are killed at the end."""
     parents: list[subprocess.Popen[str]] = []
 
     def run_parent(*works: str) -> subprocess.Popen[str]:
@@ -113,7 +113,7 @@ def run(notes: Path) -> Iterator[Run]:
 
 
 def end(parent: subprocess.Popen[str]) -> str:
-    """What it wrote to standard error."""
+    """Stop the parent; return its standard error."""
     parent.send_signal(signal.SIGTERM)
     assert parent.wait(20) == 0
     return parent.communicate()[1]
@@ -172,7 +172,7 @@ def test_a_killed_child_is_started_again_and_the_others_continue(run: Run, notes
 
 def test_failures_are_shown_as_those_of_commands(run: Run, notes: Path) -> None:
     parent = run("fail", "crash")
-    # The second one begins after the first one's failure was shown.
+    # The second attempt begins after the failure of the first was shown.
     until(lambda: notes.exists() and notes.read_text().count("crashing") >= 2)
     lines = end(parent)
     assert "contentlog: there is no such thing\n" in lines
@@ -194,7 +194,7 @@ def test_copies_do_not_make_the_same_ids(run: Run, notes: Path) -> None:
 
 
 async def test_the_end_is_waited_for_without_blocking_the_loop() -> None:
-    """In a process of its own, because pytest may have threads."""
+    """Runs in its own process, because pytest may have threads."""
     script = (
         "import asyncio, time\n"
         "from deploy.forked_process import ForkedProcess\n"

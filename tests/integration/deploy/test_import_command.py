@@ -1,4 +1,4 @@
-"""`contentlog import`: its options, and what it prints."""
+"""`contentlog import`: its options and its output."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Typed = Callable[..., Result]
 
 @pytest.fixture
 def typed(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Typed:
-    """Types `contentlog ARGUMENTS` where the workspace acme is set up."""
+    """Runs `contentlog ARGUMENTS` with the workspace acme set up."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("deploy.runner.UNATTENDED_TIMEOUT", 0.01)
     env = {"CONTENTLOG_EVENT_STORE_URL": database_url, "CONTENTLOG_READ_MODEL_URL": database_url}

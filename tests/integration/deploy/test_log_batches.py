@@ -1,4 +1,4 @@
-"""The log of an API process that is stopped has a line for every request that was answered."""
+"""A stopped API process has a log line for every request that it answered."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def test_no_line_is_lost_at_sigterm(database_url: str, tmp_path: Path, wor
         for number in range(REQUESTS):
             await asyncio.to_thread(get, f"{processes.url}/healthz", str(number))
     finally:
-        # At once: the last lines wait for their batch.
+        # Stop at once, while the last lines still wait for their batch.
         processes.stop()
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     logged = [line["request_id"] for line in lines if line.get("path") == "/healthz"]

@@ -1,4 +1,4 @@
-"""The manifest of a workspace as it is: applied again it changes nothing."""
+"""The manifest of an existing workspace; applying it changes nothing."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ contentTypes:
 
 
 async def check_round_trip(repository: Repository) -> str:
-    """What is shown is read again, and nothing is to be done for it, with --prune too."""
+    """The snapshot can be read back, and its diff is empty, with --prune too."""
     manifest = await snapshot(repository, "acme")
     texts = [(yaml_text(manifest).encode(), False), (json_text(manifest), True)]
     for text, is_json in texts:

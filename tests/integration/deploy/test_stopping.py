@@ -1,4 +1,4 @@
-"""An API process that is stopped while requests on both of its listeners are in progress."""
+"""An API process that is stopped while both of its listeners have requests in progress."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ async def test_both_listeners_stop_at_the_same_time(database_url: str, tmp_path:
 
 
 def _half_asked(url: str) -> socket.socket:
-    """A connection on which the head of a request has arrived in part, which is waited for."""
+    """A connection with an incomplete request head; the server waits for the rest."""
     address = urlsplit(url)
     connection = socket.create_connection((address.hostname, address.port))
-    # Answered, so that the connection has been accepted.
+    # A first response shows that the connection has been accepted.
     connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: test\r\n\r\n")
     assert connection.recv(65_536).startswith(b"HTTP/1.1 200")
     connection.sendall(b"GET /healthz HTTP/1.1\r\n")

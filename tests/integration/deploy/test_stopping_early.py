@@ -1,4 +1,4 @@
-"""A server process that is stopped while it waits for a database that does not respond."""
+"""A server process that is stopped while it waits for an unresponsive database."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from tests.processes import CONTENTLOG, free_port
 
 HOST = "127.0.0.1"
-# Seconds. A connection is given up after a minute.
+# Seconds. A connection attempt is given up after a minute.
 PATIENCE = 40
 
 

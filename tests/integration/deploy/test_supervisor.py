@@ -1,4 +1,4 @@
-"""Children of a real parent: kept alive, ended with it, never orphaned."""
+"""Children of a real parent: restarted when they end, ended with it, never orphaned."""
 
 import asyncio
 import logging
@@ -22,7 +22,7 @@ supervisor.GRACE = 0.5
 scripts = [supervisor.Child(text, ("/bin/sh", "-c", text)) for text in sys.argv[1:]]
 sys.exit(asyncio.run(supervisor.supervise(scripts)))
 """
-# Each writes its process id into the file `notes` once it is ready.
+# Each writes its process id to the file `notes` once it is ready.
 CALM = 'echo $$ >> "{notes}"; exec sleep 600'
 DEAF = 'trap "" TERM; echo $$ >> "{notes}"; while :; do sleep 0.1; done'
 
@@ -36,13 +36,13 @@ def notes(tmp_path: Path) -> Path:
 
 
 def noted(notes: Path) -> list[int]:
-    """The process ids that children have written down."""
+    """The process ids that the children have written."""
     return [int(line) for line in notes.read_text().split()] if notes.exists() else []
 
 
 @pytest.fixture
 def run(notes: Path) -> Iterator[Run]:
-    """Starts a parent of these shell scripts. Whatever is left is killed at the end."""
+    """Starts a parent of these shell scripts. Any process left is killed at the end."""
     parents: list[subprocess.Popen[str]] = []
 
     def run_parent(*scripts: str) -> subprocess.Popen[str]:
@@ -137,7 +137,8 @@ def test_a_killed_child_is_started_again_and_the_others_continue(run: Run, notes
 async def pauses(
     child: Child, caplog: pytest.LogCaptureFixture, count: int
 ) -> list[tuple[str, str]]:
-    """Supervises it until it has died that often; how it ended, and the pauses in seconds."""
+    """Supervise a child until it has died ``count`` times; return how it ended each time, and the
+    pauses in seconds."""
     caplog.set_level(logging.WARNING, logger="deploy.supervisor")
     task = asyncio.create_task(supervise([child]))
     await eventually(lambda: len(caplog.messages) >= count)

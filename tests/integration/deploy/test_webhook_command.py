@@ -52,7 +52,7 @@ class Hook(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def port(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
-    """Of an endpoint on this machine, which the setting allows."""
+    """The port of an endpoint on this machine, which the setting allows."""
     monkeypatch.setenv("CONTENTLOG_WEBHOOK_NETWORKS", "127.0.0.0/8")
     monkeypatch.setattr(Hook, "received", [])
     monkeypatch.setattr(Hook, "status", 200)
@@ -67,7 +67,7 @@ def port(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
 
 @pytest.fixture
 def secret(run: Run, port: int, tmp_path: Path) -> str:
-    """The one that `contentlog apply` has printed."""
+    """The secret that `contentlog apply` has printed."""
     (tmp_path / "acme.yaml").write_text(MANIFEST.format(port=port))
     said = run("apply", "acme.yaml")
     assert said.exit_code == 0, said.output
