@@ -17,11 +17,11 @@ FROM read_model.content_type t, generate_series(1, $1::int) AS n WHERE t.slug = 
 
 
 async def fill(model_url: str, entries: int, stored: str = "{}", type_slug: str = "posts") -> None:
-    """Newer entries of a type, all with the same values; ``entry-1`` is the newest of them, and ten
-    of them are of the same millisecond."""
+    """Add newer entries of a type, all with the same values. ``entry-1`` is the newest; ten entries
+    share each millisecond."""
     async with connected(model_url, search_path=LIVE) as connection:
         await connection.execute(_FILL, entries, stored, type_slug)
         await connection.execute("TRUNCATE entry_count")
         await connection.execute(statement("projector", "count_entries"), BLOCKS)
-        # As PostgreSQL does by itself after a while; without it plans rest on nothing.
+        # PostgreSQL does this by itself after a while; without statistics, its plans are arbitrary.
         await connection.execute("ANALYZE read_model.entry, read_model.content_type")

@@ -1,4 +1,4 @@
-"""A projector that runs during a test, a log projected by hand, and the resulting read model."""
+"""A projector that runs during a test, a log projected on demand, and the resulting read model."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ _HEAD = "SELECT position FROM write_side.head"
 
 
 async def until(holds: Callable[[], Awaitable[object]], seconds: float = SECONDS) -> None:
-    """Wait for what another process does, or fail."""
+    """Wait until ``holds`` returns true; fail after a time limit."""
     pause = 0.005
     async with asyncio.timeout(seconds):
         while not await holds():
             await asyncio.sleep(pause)
-            pause = min(1.2 * pause, 0.02)  # to look costs processor time that others need
+            pause = min(1.2 * pause, 0.02)  # polling takes processor time that others need
 
 
 @asynccontextmanager
 async def connected(url: str, **settings: str) -> AsyncIterator[Connection]:
-    """As the owner, who may change what contentlog may not."""
+    """A connection as the owner, who may change what contentlog may not."""
     connection = await asyncpg.connect(owner_of(url), server_settings=settings)
     try:
         yield connection
@@ -65,7 +65,7 @@ async def blocked(connection: Connection) -> bool:
 
 @asynccontextmanager
 async def in_background(work: Coroutine[Any, Any, object]) -> AsyncIterator[None]:
-    """Does the work as a task of the test's own loop, until the block ends."""
+    """Run the work as a task in the test's event loop until the block ends."""
     task = asyncio.create_task(work)
     try:
         yield
@@ -79,7 +79,7 @@ async def in_background(work: Coroutine[Any, Any, object]) -> AsyncIterator[None
 async def projecting(
     store_url: str, model_url: str | None = None, workspaces: Workspaces = None
 ) -> AsyncIterator[None]:
-    """A projector, while the test runs."""
+    """Run a projector until the block ends."""
     async with in_background(
         run_sessions(ProjectorSettings(store_url, model_url or store_url, workspaces))
     ):
@@ -97,7 +97,7 @@ async def head_of(store_url: str) -> int:
 
 
 async def caught_up(store_url: str, model_url: str | None = None, seconds: float = SECONDS) -> int:
-    """Wait until all that is in the log by now is in the read model; returns the log's position."""
+    """Wait until the read model has everything now in the log; return the position of the log."""
     async with connected(model_url or store_url) as connection:
         if model_url in (None, store_url):
             head = int(await connection.fetchval(_HEAD))
@@ -112,7 +112,7 @@ async def caught_up(store_url: str, model_url: str | None = None, seconds: float
 
 
 async def rendered(model_url: str) -> None:
-    """Wait until all entries are up to date with the newest version of their type."""
+    """Wait until all entries are rendered with the newest version of their type."""
     async with connected(model_url) as connection:
 
         async def none_left() -> bool:
@@ -127,7 +127,7 @@ async def status_of(model_url: str) -> ReadModelStatus:
 
 
 async def until_halted(model_url: str, saying: str) -> None:
-    """Wait until a projector says that it has halted, and why."""
+    """Wait until a projector reports that it has halted, with this text in its reason."""
 
     async with connected(model_url) as connection:
 
@@ -145,8 +145,8 @@ async def project_all(
     renderings: int = sys.maxsize,
     workspaces: Workspaces = None,
 ) -> None:
-    """Project what the log has after the checkpoint, in batches of these limits, again and again;
-    then so many chunks of renderings."""
+    """Project the log from the checkpoint in batches of these sizes, used in turn; then render at
+    most ``renderings`` chunks of entries."""
     sizes = list(limits)
     async with connected(store_url) as store:
         model = await connect_model(model_url)
@@ -166,7 +166,7 @@ async def project_all(
 
 
 async def dump(model_url: str) -> dict[str, list[str]]:
-    """Every column of every row of the read model, but for when it was written."""
+    """Every column of every row of the read model, except when it was written."""
     async with connected(model_url, search_path="read_model") as connection:
         tables = [row["relname"] for row in await connection.fetch(_TABLES)]
         return {table: await _rows(connection, table) for table in tables}

@@ -1,8 +1,8 @@
-"""On a PostgreSQL with default settings none of our statements is compiled (JIT).
+"""On a PostgreSQL with default settings, none of contentlog's statements is compiled (JIT).
 
-The server would compile every plan, as one with default settings does for a list of a million
-entries. It logs each plan with the settings that the plan depends on. The embedded PostgreSQL has
-no compiler; CONTENTLOG_TEST_POSTGRES may name one that has.
+The test server would compile every plan, as a server with default settings does for a list of a
+million entries. It logs each plan with the settings that affect it. The embedded PostgreSQL has no
+JIT compiler; CONTENTLOG_TEST_POSTGRES may name a PostgreSQL that has one.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ LISTS: dict[str, dict[str, Any]] = {
 
 
 class Plan(Struct, frozen=True):
-    """``jit``: the setting that it was made with; ``compiled``: the server has compiled it."""
+    """``jit``: the setting used for planning; ``compiled``: whether the server compiled it."""
 
     statement: str
     jit: str
@@ -62,7 +62,7 @@ class Plan(Struct, frozen=True):
 
 
 class LoggedPlans:
-    """The plans in the log of a server since the last look."""
+    """The plans that the server has logged since the last call."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -113,7 +113,7 @@ def several_workers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_a_foreign_connection_compiles_plans(url: str, logged: LoggedPlans) -> None:
-    """The other tests can fail."""
+    """Shows that the other tests can fail."""
     connection = await asyncpg.connect(url)
     await connection.fetch(NUMBER)
     has_compiler = await connection.fetchval("SELECT pg_jit_available()")
@@ -131,11 +131,11 @@ async def test_our_connections_compile_no_plans(url: str, logged: LoggedPlans) -
 async def test_no_plans_are_compiled_behind_a_pooler(
     url: str, logged: LoggedPlans, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """PgBouncer passes no setting on: the role has it by default."""
+    """PgBouncer passes no settings on, so the role has them as defaults."""
     monkeypatch.setattr(connections, "SETTINGS", {})
     user = runtime_url(url)
     await use_lists(user)
-    # asyncpg itself looks up types without it.
+    # asyncpg's own type lookups run without the setting.
     assert "on" in {plan.jit for plan in await logged.new()}
     monkeypatch.undo()
     connection = await asyncpg.connect(user)

@@ -1,7 +1,7 @@
 """Real data: all of pycountry is created, through POST and from files, and is returned unchanged.
 
-249 countries by POST; 5,046 subdivisions that refer by slug to countries and to one another, and
-7,923 languages, in files as large as may be; and the translations of country names in every locale
+POST creates 249 countries. Files of the maximum size create 5,046 subdivisions, which refer by slug
+to countries and to one another, and 7,923 languages. Country names are translated into every locale
 that CLDR and pycountry's catalogues share.
 """
 
@@ -115,7 +115,7 @@ def languages() -> Iterable[Entry]:
 
 
 def subdivision(source: Any) -> Entry:
-    """With the slugs of what it refers to, as a file has them."""
+    """A subdivision as in a file: references are slugs."""
     fields = {"code": source.code, "kind": source.type, "country": source.country_code.lower()}
     if source.parent_code:
         fields["parent"] = source.parent_code
@@ -123,7 +123,7 @@ def subdivision(source: Any) -> Entry:
 
 
 def locales_of_catalogues(domain: str) -> dict[str, gettext.NullTranslations]:
-    """Locale code → the catalogue of a domain that speaks it."""
+    """Locale code → the catalogue of the domain for that locale."""
     found: dict[str, gettext.NullTranslations] = {}
     for folder in sorted(Path(pycountry.LOCALES_DIR).iterdir()):
         code = get_global("likely_subtags").get(folder.name, folder.name)
@@ -136,7 +136,7 @@ def locales_of_catalogues(domain: str) -> dict[str, gettext.NullTranslations]:
 
 
 async def all_of(work: Iterable[Awaitable[Any]]) -> list[Any]:
-    """The results in order, a bounded number of them under way at once."""
+    """The results in order; a limited number of steps run at once."""
     turn = asyncio.Semaphore(AT_ONCE)
 
     async def one(step: Awaitable[Any]) -> Any:
@@ -172,7 +172,7 @@ async def world(
 
 
 class Client:
-    """The public REST API, as a program would use it."""
+    """A client of the public REST API."""
 
     def __init__(self, session: aiohttp.ClientSession) -> None:
         self._session = session
@@ -226,7 +226,7 @@ async def test_all_of_pycountry_is_exported_as_imported(
 
 
 async def fill(client: Client, type_slug: str, repository: Repository) -> list[Entry]:
-    """Create all entries of a type; what every read must say of them."""
+    """Create all entries of a type; return what every read must show."""
     if type_slug == "countries":
         bodies = list(countries())
         answers = await all_of(client.create(body) for body in bodies)
@@ -239,8 +239,8 @@ async def fill(client: Client, type_slug: str, repository: Repository) -> list[E
 
 
 def parents_first() -> list[Entry]:
-    """Subdivisions in an order in which a file refers to itself and to earlier ones alone: within
-    a file it does so in both directions."""
+    """Subdivisions ordered so that each file refers only to itself and to earlier files. Within a
+    file, references go in both directions."""
     by_code = {source.code: source for source in pycountry.subdivisions}
 
     def depth(source: Any) -> int:
@@ -250,7 +250,7 @@ def parents_first() -> list[Entry]:
 
 
 async def imported(repository: Repository, type_slug: str, rows: list[Entry]) -> list[Entry]:
-    """Through the steps of the wizard, each of which finds what the one before has kept."""
+    """Import through the steps of the wizard. Each step reads what the previous one stored."""
     fields = TYPES[type_slug]
     names = [field.name for field in fields]
     document = io.StringIO()
@@ -279,7 +279,7 @@ async def imported(repository: Repository, type_slug: str, rows: list[Entry]) ->
 async def told(
     repository: Repository, type_slug: str, rows: list[Entry], ids: list[str]
 ) -> list[Entry]:
-    """The rows as entries, with what only the log can tell: the times, and what slugs refer to."""
+    """The rows as entries. The log supplies the times and the ids of references."""
     made = await repository.entries(WORLD, ids)
     assert len(made) == len(rows)
     content_type = await repository.content_type(WORLD, type_slug)
@@ -326,7 +326,7 @@ def completed(type_slug: str, bodies: list[Entry], answers: list[Entry]) -> list
 
 
 def essence(entry: Entry) -> tuple[Any, ...]:
-    """What the create answered and every read must repeat."""
+    """The values that the create response and every read must share."""
     names = ("id", "title", "slug", "status", "createdAt", "updatedAt")
     return (*(entry[name] for name in names), entry["fields"])
 
@@ -351,7 +351,7 @@ async def check_singles(client: Client, sent: dict[str, list[Entry]]) -> None:
 async def check_countries_in_every_language(
     world: Processes, client: Client, repository: Repository, sent: list[Entry]
 ) -> None:
-    """In every locale, with the original wherever a catalogue has no word."""
+    """Check every locale. A title without a translation in the catalogue stays in the original."""
     catalogues = locales_of_catalogues("iso3166-1")
     assert len(catalogues) > 80
     await all_of(translate_into_all(repository, entry, catalogues) for entry in sent)
@@ -370,7 +370,7 @@ async def check_countries_in_every_language(
 async def translate_into_all(
     repository: Repository, entry: Entry, catalogues: dict[str, gettext.NullTranslations]
 ) -> None:
-    """A locale at a time for the first few, then all the others at once."""
+    """Send the first few locales one at a time, then all others at once."""
     translations = {
         locale: translation
         for locale, catalogue in catalogues.items()
@@ -419,7 +419,7 @@ def translation_of(entry: Entry, locale: str, texts: Translation | None) -> Upda
 
 
 def translated(catalogue: gettext.NullTranslations, entry: Entry) -> Translation | None:
-    """None where the catalogue has no other word for it."""
+    """The translation, or None if the catalogue leaves the title unchanged."""
     title = catalogue.gettext(entry["title"])
     if title == entry["title"]:
         return None

@@ -1,5 +1,5 @@
-"""Export followed by import changes nothing, whatever the entries hold, as CSV and as .xlsx; and in
-an environment that has none of them it makes entries that are equal, but for ids and times."""
+"""Importing an export changes nothing, whatever the entries hold, as CSV and as .xlsx. In an
+environment without these entries, it creates entries that are equal except for ids and times."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ from write_side.store.recorder import open_recorder
 
 Kind = Literal["csv", "xlsx"]
 Entry: TypeAlias = dict[str, Any]
-"""Title, slug, status, and values; those of references are numbers of what they refer to."""
+"""Title, slug, status and values; references are the numbers of their targets."""
 
 KINDS: tuple[Kind, ...] = ("csv", "xlsx")
 FRENCH = "fr-FR"
@@ -76,8 +76,8 @@ FIELDS = (
     ANYTHING,
     CREDITS,
 )
-# (type, slug, language): "ann" names two where a field takes both types; the id of another, what
-# a list cannot hold and what is of another language are named by their ids.
+# (type, slug, language). Exports name a target by id if its slug is ambiguous ("ann" for fields
+# that take both types), is another entry's id, does not fit a list, or is of another language.
 TARGETS = (
     ("authors", "bob", "en-US"),
     ("topics", "sea", "en-US"),
@@ -93,7 +93,7 @@ TARGETS = (
     ("authors", "gone", "en-US"),
 )
 AUTHORS = [number for number, target in enumerate(TARGETS) if target[0] == "authors"]
-# What is there under the same unmistakable slug in another environment.
+# The targets that have the same unambiguous slug in another environment.
 PORTABLE = (0, 1, 2)
 IN_THE_SUITE = settings(
     max_examples=4,
@@ -142,7 +142,7 @@ def _entries(references: st.SearchStrategy[dict[str, Any]]) -> st.SearchStrategy
 
 
 def nasty() -> list[Entry]:
-    """An entry for every value that has ever been thought of, and those of every field at once."""
+    """An entry for every unusual value, and entries that hold many values at once."""
     kinds = {
         "text": [plain(text) for text in NASTY],
         "rich_text": [escaped(text) for text in NASTY if not text.isascii()],
@@ -153,7 +153,7 @@ def nasty() -> list[Entry]:
         "json": [Raw(text) for text in (b'""', b'"null"', b"[]", b"1.10", b'"=1"', b'{"b":1}')],
     }
     values = [{SCALAR_FIELDS[kind][0].slug: value} for kind in kinds for value in kinds[kind]]
-    # No cell of a workbook holds it.
+    # Too long for a cell of a workbook.
     values += [{"body": plain("long " * 10_000), "html": plain("😀" * 40_000)}]
     values += [{"faq": Raw(b"[]")}, {"faq": plain(values[:40])}]
     return [
@@ -169,9 +169,9 @@ def nasty() -> list[Entry]:
 
 
 class Magazine:
-    """A workspace in both environments, its entries in production.
+    """A workspace with two environments; its entries are in production.
 
-    ``language``: of the entries; without one there are all of them in English and in French.
+    ``language``: of the entries; if None, every entry exists in English and in French.
     """
 
     def __init__(self, url: str, repository: Repository, language: str | None = "en-US") -> None:
@@ -204,12 +204,12 @@ class Magazine:
         for entry_id, (_, entry) in zip(ids, copies, strict=True):
             await self._refer(given, entry_id, entry["references"], targets, ids)
         await given.delete(targets[-1])
-        # An id that nothing has any more may be what somebody calls another entry.
+        # The id of a deleted entry may be another entry's slug.
         await given.entry(targets[-1], type_slug="authors")
         await project_all(self.url, self.url)
 
     async def _targets(self, given: Given) -> list[str]:
-        """Their ids, in an environment whose types are made."""
+        """Create the types and the target entries in an environment; return the entries' ids."""
         for type_slug in ("authors", "topics"):
             await given.content_type(Field("x", "X", "text"), slug=type_slug)
         await given.content_type(*FIELDS)
@@ -249,7 +249,7 @@ class Magazine:
             await given.update(entry_id, fields=raws(**values))
 
     async def exported(self, kind: Kind) -> Table:
-        """Our own reading of our own file."""
+        """Export to a file and read the file back."""
         async with open_pool(engine().url_for_requests(self.url)) as pool:
             filters = Filters("posts", language=self.language)
             wanted = await export(pool, self.scope, filters)
@@ -264,7 +264,7 @@ class Magazine:
 
     async def imported(self, table: Table, scope: Scope, *, update: bool = False) -> Report:
         proposal = await propose(self.repository, scope, "posts", table.headings)
-        # Rows that name no language would be new in German.
+        # Rows without a language would create German entries.
         language = self.language or "de-DE"
         request = ImportRequest(
             scope, "posts", new_id(), proposal.targets, language=language, update=update
@@ -278,7 +278,7 @@ class Magazine:
         return report
 
     async def contents(self, scope: Scope) -> list[tuple[Any, ...]]:
-        """Of all posts, but for ids and times: what is referred to goes by its slug."""
+        """All posts without ids and times; references are slugs."""
         async with connected(self.url, search_path="read_model") as connection:
             slugs = {
                 row["id"]: row["slug"]
@@ -296,12 +296,12 @@ WHERE e.workspace = $1 AND e.environment = $2 AND t.slug = 'posts'"""
 
 
 def json_of(document: str) -> Any:
-    """Numbers as their digits."""
+    """Parse JSON with numbers as text."""
     return json.loads(document, parse_float=str, parse_int=str, parse_constant=str)
 
 
 def _named(value: Any, slugs: dict[str, str]) -> str:
-    """The value, comparable, with slugs for ids."""
+    """The value as comparable text, with slugs in place of ids."""
     text = json.dumps(value, sort_keys=True)
     for entry_id, slug in slugs.items():
         text = text.replace(f'"{entry_id}"', json.dumps(slug))
@@ -309,7 +309,7 @@ def _named(value: Any, slugs: dict[str, str]) -> str:
 
 
 def is_portable(slug: str) -> bool:
-    """Whether a reference is written as the slug, so that it names what is not there yet."""
+    """Whether references are exported as this slug, which may name an entry created later."""
     return is_listable(slug) and not is_id(slug)
 
 
@@ -368,7 +368,7 @@ def test_an_export_imported_into_an_empty_workspace_creates_equal_entries(
 
 
 def test_an_export_of_several_languages_imported_again_changes_nothing(database_url: str) -> None:
-    """Every slug is there twice, and entries refer to those of the other language too."""
+    """Every slug exists twice, and entries refer to entries of the other language too."""
     entries = [
         {
             "title": slug,
@@ -390,7 +390,7 @@ def test_an_export_of_difficult_values_imported_again_changes_nothing(database_u
 
 @pytest.mark.slow
 def test_an_export_imported_after_a_type_change_changes_nothing(database_url: str) -> None:
-    """Entries hold options, targets and inner fields that could not be given any more."""
+    """Entries hold options, targets and inner fields that are no longer allowed."""
     entries = [
         {
             "title": f"Entry {number}",
