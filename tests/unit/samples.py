@@ -1,4 +1,4 @@
-"""Events, fields and values to build tests from."""
+"""Sample events, fields and values."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ COLOURS = (Option("red", "Red"), Option("green", "Green"))
 
 
 def raw(value: Any) -> Raw:
-    """A value as a client would send it."""
+    """Encodes a value as a client would send it."""
     return Raw(msgspec.json.encode(value))
 
 
@@ -46,7 +46,7 @@ def raws(**values: Any) -> dict[str, Raw]:
 
 
 def event_of(**changes: Any) -> dict[str, Any]:
-    """What every event carries."""
+    """Returns the properties of every event."""
     carried = {"workspace": "acme", "environment": "production", "actor": OPERATOR, "at": NOON}
     return {**carried, **changes}
 

@@ -1,7 +1,5 @@
-"""given(events).when(command).then(events): decisions without a database.
-
-The handlers are driven by hand, without an event loop: one that did I/O would fail.
-"""
+"""given(events).when(command).then(events): tests of decisions without a database. Handlers run
+without an event loop, so a handler that does I/O fails."""
 
 from __future__ import annotations
 
@@ -26,7 +24,7 @@ from write_side.repository import Repository
 
 
 class Memory(Repository):
-    """What a repository loads, out of a list of events."""
+    """A repository that loads from a list of events."""
 
     def __init__(self, events: Iterable[e.Event], media: Iterable[str]) -> None:
         self._events = list(events)
@@ -82,7 +80,7 @@ class Memory(Repository):
 
 
 class Outcome:
-    """What a handler decided, or refused."""
+    """The decision of a handler, or its refusal."""
 
     def __init__(self, decision: Decision | Refused) -> None:
         self._decision = decision
@@ -93,18 +91,18 @@ class Outcome:
         return self._decision
 
     def then(self, *expected: e.Event) -> None:
-        """Exactly these events follow, whenever they happened."""
+        """Asserts that exactly these events follow, regardless of their times."""
         happened = [replace(each.event, at=NOON) for each in self.decision.events]
         assert happened == [replace(event, at=NOON) for event in expected]
 
     def then_refused(self, refusal: type[Refused], text: str) -> None:
-        """Refused with this class exactly, and with this in its text."""
+        """Asserts that the refusal has exactly this class and contains this text."""
         assert type(self._decision) is refusal, repr(self._decision)
         assert text in str(self._decision)
 
 
 class given:  # noqa: N801
-    """The events so far; ``media``: ids of files in the library."""
+    """The events so far. ``media`` holds the ids of files in the library."""
 
     def __init__(self, *events: e.Event, media: Iterable[str] = ()) -> None:
         self._repository = Memory(events, media)

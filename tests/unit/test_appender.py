@@ -1,4 +1,4 @@
-"""Which appends are sent together in one call, and how each gets its result."""
+"""Which appends are sent in one call, and how each gets its result."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _create(entry_id: str, slug: str, **changes: Any) -> Append:
 
 
 async def together(*appends: Append) -> list[int]:
-    """Which of the appends go in the first call."""
+    """Returns the indexes of the appends that go in the first call."""
     waiting = [Waiting(append) for append in appends]
     return [waiting.index(one) for one in _together(waiting)]
 
@@ -73,7 +73,8 @@ async def test_appends_to_one_stream_go_one_after_the_other() -> None:
 
 
 async def test_no_append_overtakes_a_postponed_one() -> None:
-    """The third waits for the first, and the fourth for the third, though not for the first."""
+    """The third append waits for the first. The fourth waits for the third, although it could go
+    with the first."""
     both = Append(events=[*_append("a").events, *_append("b").events])
     assert await together(_append("a"), _append("c"), both, _append("b")) == [0, 1]
 
@@ -233,7 +234,7 @@ def test_streams_are_checked_if_one_continues_or_on_request() -> None:
     assert parameters([_append("a")], check_streams=True)[0] is True
 
 
-# The appender over a connection that cannot be had
+# An appender that cannot connect
 
 
 async def _never() -> Any:
@@ -251,7 +252,7 @@ async def test_an_appender_without_a_server_fails_after_its_timeout() -> None:
 
 async def test_an_internal_error_reaches_each_caller_and_keeps_the_appender() -> None:
     class Fault(Exception):
-        """Of no kind that passes."""
+        """An error that no retry can resolve."""
 
     async def broken() -> Any:
         raise Fault

@@ -1,5 +1,5 @@
-"""The tail delivers each change once, in order and not before it can be read: from notices and from
-reads, in any order of commits, notices, lost connections, crashes and faults."""
+"""The tail delivers each change once, in order and never before it can be read. This holds for
+notices and reads, in any order of commits, notices, lost connections, crashes and faults."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def change(position: int, version: int = 1) -> ChangeRecord:
 
 
 class World:
-    """A log, the read model as far as it was projected, and the notices on their way."""
+    """A log, the read model with its position in the log, and the notices in transit."""
 
     def __init__(self, seed: int) -> None:
         self.chance = random.Random(seed)
@@ -41,7 +41,7 @@ class World:
         self.watch = CheckpointWatch("postgresql://unused")
 
     def commit(self) -> None:
-        """Projects what is left of the log, or something new."""
+        """Projects the next events of the log, and appends new ones if too few are left."""
         number = self.chance.randint(1, 3)
         while len(self.log) < self.position + number:
             self.log.append((self.chance.choice(SCOPES), change(len(self.log) + 1)))
@@ -77,7 +77,7 @@ class World:
         self.watch._announced = (-1, -1)
 
     def crash(self) -> None:
-        """Takes back what was not on disk; the next projector begins an epoch."""
+        """Loses what was not yet on disk; the next projector starts a new epoch."""
         self.position = max(0, self.position - self.chance.randint(0, 5))
         self.epoch += 1
         self.lose_connection()
@@ -104,7 +104,7 @@ def _names(scope: Scope) -> tuple[str, str]:
 
 
 class Reader:
-    """``early``: what arrived before it could be read. A crash may take back what was read."""
+    """Receives changes. ``early`` holds those that arrived before they could be read."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -199,7 +199,7 @@ async def test_notices_alone_deliver_without_a_read(monkeypatch: pytest.MonkeyPa
 async def test_a_restored_log_ends_streams_even_if_notices_follow_one_another(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The last change that was delivered is gone, and the log has passed its position again."""
+    """The last change delivered is lost, and the new log has already passed its position."""
     world, [scope, other, _] = World(0), SCOPES
     monkeypatch.setattr(change_tail, "changes_after", world.changes_after)
     monkeypatch.setattr(world.chance, "random", lambda: 1.0)

@@ -1,4 +1,4 @@
-"""The field type in contributing.md works as it is written there."""
+"""The field type described in contributing.md works as written."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_the_field_type_of_the_guide_works(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def run(code: str, module: Any) -> dict[str, Any]:
-    """The names that the code binds in the module, which stays as it is."""
+    """Returns the names that the code would bind in the module, without changing the module."""
     before = vars(module)
     after = dict(before)
     exec(code, after)  # noqa: S102 - our own document
@@ -55,7 +55,7 @@ def run(code: str, module: Any) -> dict[str, Any]:
 
 
 def entry(code: str, module: Any) -> dict[Any, Any]:
-    """The entry of a dictionary."""
+    """Evaluates the code as an entry of a dictionary."""
     made: dict[Any, Any] = run(f"made = {{\n{indent(code, '    ')}}}", module)["made"]
     return made
 

@@ -1,4 +1,4 @@
-"""The engines that tests run on: their names, and the tests that they leave out."""
+"""The engines that tests run on: their names, and the tests that each leaves out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose turn it is, and which requests get none."""
+"""Which client gets the next turn, and which requests are refused."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from write_side.fair_queue import FairQueue, Overloaded
 
 
 class Line:
-    """Tasks that want a turn, and those that have it, in order."""
+    """``tasks`` wait for a turn or have one; ``working`` lists those that have one, in order."""
 
     def __init__(self, turns: FairQueue) -> None:
         self._turns = turns
@@ -87,7 +87,7 @@ async def test_a_turn_that_does_not_come_in_time_is_refused(
         with pytest.raises(Overloaded):
             await stack.enter_async_context(turns.turn("acme"))
     async with turns.turn("acme"):
-        """It is free again."""
+        """The turn is free again."""
 
 
 async def test_one_among_fifty_of_another_client_is_second() -> None:

@@ -1,7 +1,5 @@
-"""A field type is one row, and every door of the service knows each of them.
-
-A new type needs a sample here; what else it lacks is named by the test that fails.
-"""
+"""A field type is defined in one place, and every interface of the service supports each type. A
+new type needs a sample here; the tests that fail show what else is missing."""
 
 from __future__ import annotations
 
@@ -48,7 +46,7 @@ NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 OPTIONS = (Option("news", "News"), Option("how-to", "How-to"))
 INNER = (Field("q", "Question", "text"),)
 SECTION = Field("f", "F", "section")
-# Each type's field, a value of it, a value that is none, and what the dashboard shows of the value.
+# For each type: a field, a valid value, an invalid value, and what the dashboard shows.
 SAMPLES: list[tuple[Field, str, str, str]] = [
     (Field("f", "F", "text"), '"Tide"', "1", "Tide"),
     (Field("f", "F", "rich_text"), '"<p>Tide</p>"', "1", "Tide"),

@@ -1,4 +1,4 @@
-"""The rules by which a process may use what it has kept, with a clock that is set by hand."""
+"""The rules for using cached responses, with a clock set by hand."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ def clock() -> Clock:
 
 @pytest.fixture
 def make(tmp_path: Path, clock: Clock) -> Callable[[], Freshness]:
-    """Another process of the same machine."""
+    """Creates the state of another process on the same machine."""
     return lambda: Freshness(Seen(tmp_path / "seen"), clock)
 
 
 @pytest.fixture
 def seen(tmp_path: Path) -> Seen:
-    """As any process sees it."""
+    """The shared file, as any process sees it."""
     return Seen(tmp_path / "seen")
 
 
 @pytest.fixture
 def freshness(make: Callable[[], Freshness]) -> Freshness:
-    """At position 10."""
+    """Has read everything up to position 10."""
     made = make()
     poll(made, 10)
     return made
@@ -214,7 +214,7 @@ def test_a_read_of_another_epoch_is_not_kept(freshness: Freshness) -> None:
 
 def test_what_is_remembered_of_changes_is_bounded(freshness: Freshness) -> None:
     resets = freshness.resets
-    most = MOST_CHANGES - 2  # and the two lists
+    most = MOST_CHANGES - 2  # the type's two lists are remembered too
     for position in range(10, 10 + most):
         freshness.on_notice(notice(position, position + 1, f"entry {position}"))
     assert freshness.resets == resets
@@ -247,7 +247,7 @@ def test_a_notice_is_as_precise_as_fits(types: int, entries: int, left: str) -> 
 
 
 def test_a_notice_first_leaves_out_the_changes_of_the_feed() -> None:
-    """They can be read; the ids of entries cannot."""
+    """The feed's changes can be read again; the ids of entries cannot."""
     changed = (TypeChange("acme", "production", "posts", ("draft",), ("i" * 36,) * 100),)
     at = datetime(2026, 1, 31, tzinfo=UTC)
     names = ("posts", "e" * 36, "s" * 100, None, "en", "draft")

@@ -1,4 +1,4 @@
-"""How the trial of high availability evaluates times and titles."""
+"""How the high-availability trial evaluates times and titles."""
 
 from __future__ import annotations
 

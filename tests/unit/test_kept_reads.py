@@ -1,6 +1,6 @@
-"""The law of ADR 38 and ADR 52, in a simulated machine: whatever the order in which commits,
-notices, polls, reads, lost connections and rebuilds happen, and however far a replica lags behind
-or is ahead, no request is answered with less than was answered before it began."""
+"""Checks the guarantee of ADR 38 and ADR 52 in a simulation: no response is older than one sent
+before its request began. This holds for any order of commits, notices, polls, reads, lost
+connections and rebuilds, and for replicas that lag or are ahead."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STEPS = 1_500
 
 
 class State(Struct, frozen=True):
-    """A state of the read model. ``versions``: the position of each entry's last change."""
+    """A state of the read model. ``versions`` holds the position of each entry's last change."""
 
     notice: Notice
     versions: dict[str, int]
@@ -31,8 +31,8 @@ class State(Struct, frozen=True):
 
 
 class Database:
-    """All states that it has written; it shows that with the number ``shown``. A replica may be
-    at any of them."""
+    """Holds all states written so far; reads see the state ``shown``. A replica may be at any
+    state."""
 
     def __init__(self) -> None:
         beginning = Notice(epoch=1, after=0, position=0)
@@ -70,8 +70,8 @@ class Database:
 
 
 class Request(Struct):
-    """``least``: the version that it must not go below; ``resets`` when it began; what it has
-    ``read``, and whether ``of_replica``."""
+    """``least`` is the oldest version that may be returned, ``resets`` the number of resets at the
+    start, ``read`` the state that was read, and ``of_replica`` whether a replica serves it."""
 
     entry: str
     least: int
@@ -136,7 +136,7 @@ class Reader:
         self.requests.append(Request(entry, answered[entry], self.freshness.resets, of_replica))
 
     def read(self) -> None:
-        """The statement takes its snapshot."""
+        """Takes the statement's snapshot."""
         database = self.database
         for request in self.requests:
             if request.read is None:
@@ -168,8 +168,8 @@ class Reader:
 
 
 def simulate(seed: int, folder: Path) -> tuple[int, int]:
-    """How many requests were answered from memory, and by a replica. Raises AssertionError at the
-    first that was answered with less than another before it."""
+    """Returns how many requests were served from memory and by a replica. Raises AssertionError if
+    a response is older than one sent before its request began."""
     chance, now = random.Random(seed), 0.0
     database, answered = Database(), dict.fromkeys(ENTRIES, 0)
     database.readers = [Reader(database, Seen(folder / str(seed)), lambda: now) for _ in range(3)]
@@ -205,7 +205,7 @@ def test_no_request_is_answered_with_less_than_was_answered_before(tmp_path: Pat
 def test_the_law_needs_each_part_of_the_rule(
     broken: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without it, some order of events breaks the law."""
+    """If a part is missing, some order of events breaks the guarantee."""
     without: dict[str, tuple[str, Callable[..., bool]]] = {
         "seen": ("is_current", is_unchanged),
         "changed": ("is_current", lambda one, *_: one._applied >= one._seen.stamp),
@@ -228,5 +228,5 @@ def test_the_law_needs_each_part_of_the_rule(
 
 
 def is_unchanged(freshness: Freshness, stamp: int, dependencies: tuple[str, ...]) -> bool:
-    """``is_current`` without ``seen``."""
+    """Replaces ``is_current``, without the check of ``seen``."""
     return all(freshness._changed.get(one, -1) <= stamp for one in dependencies)

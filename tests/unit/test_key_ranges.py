@@ -39,7 +39,7 @@ def test_texts_that_begin_with_another(prefix: str, text: str) -> None:
 def test_the_ranges_of_an_operator_are_sorted_and_do_not_overlap(
     operator: str, keys: list[bytes]
 ) -> None:
-    """The queries rely on it: an entry in two ranges would be listed twice."""
+    """Queries rely on this: an entry in two ranges would be listed twice."""
     found = ranges.of_operator(operator, keys if operator in ANY_OF else keys[:1])
     edges = [edge for one in found for edge in one]
     assert edges == sorted(edges)

@@ -1,4 +1,4 @@
-"""Classes of lifetimes: every version that was valid at a moment is among those that are read."""
+"""Lifetime classes: a read of a moment includes every version that was valid then."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_a_version_valid_at_a_moment_began_after_the_bound_of_its_class(
 def test_of_each_class_most_versions_that_began_after_the_bound_were_still_valid(
     lifetime: int,
 ) -> None:
-    """The longest lifetime of a class is at most twice the shortest."""
+    """The longest lifetime of a class is at most twice its shortest."""
     at = FIRST + timedelta(days=365 * 500)
     [*bounds] = beginnings(at)
     bound = bounds[class_of(at - lifetime * MILLISECOND, at) - 1]

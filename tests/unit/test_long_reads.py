@@ -1,4 +1,4 @@
-"""Histories that are read at once: few pages in memory, and one workspace does not delay others."""
+"""Concurrent reads of long histories: few pages are in memory, and workspaces take turns."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SCOPES = {name: Scope(name, "production") for name in ("a", "b", "victim")}
 
 
 class Row(dict[str, Any]):
-    """Counts the rows that are in memory."""
+    """Counts the rows in memory."""
 
     live = 0
 
@@ -38,7 +38,7 @@ class Row(dict[str, Any]):
 
 
 class LongHistory(Recorder):
-    """Every entry has a history of ``PAGES`` pages of one event."""
+    """Every entry has a history of ``PAGES`` pages with one event each."""
 
     def __init__(self) -> None:
         super().__init__(cast("Any", None), cast("Any", None))
@@ -94,7 +94,7 @@ async def test_pages_in_memory_are_bounded_and_workspaces_take_turns(read: Any) 
 
     await asyncio.gather(*map(one, ["a"] * 20 + ["b"] * 20 + ["victim"]))
     assert "victim" in order[:4]
-    # The page that is read, and the one before it.
+    # Each read holds its current page and the one before.
     assert recorder.most <= 2 * LONG_READS
     assert Row.live == 0
 

@@ -1,4 +1,4 @@
-"""deploy/docs/manifest.schema.json is the schema of the manifests that are read."""
+"""deploy/docs/manifest.schema.json is the schema that manifests are read with."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SECTIONS = {
     "ManifestContentType": "Content types",
     "Field": "Fields",
 }
-"""Of deploy/docs/manifest.md, by definition in the schema."""
+"""Maps each definition of the schema to its section in deploy/docs/manifest.md."""
 SHOWN_IN_A_ROW = {"ManifestWorkflow", "Stage", "Option"}
 
 
@@ -79,7 +79,7 @@ _VALUES = st.recursive(
 
 @st.composite
 def changed(draw: st.DrawFn, value: Any) -> Any:
-    """The value with one part of it replaced, removed or added."""
+    """Draws the value with one part replaced, removed or added."""
     if not isinstance(value, dict | list) or not value or draw(st.integers(0, 3)) == 0:
         return draw(_VALUES)
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Private members of libraries are neither overridden nor swapped, or an ADR says why."""
+"""Private members of libraries are not overridden or replaced unless an ADR says why."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("write_side", "read_side", "projector", "api", "deploy")
 MADE_BY_PYTHON = {"_abc_impl", "_is_protocol", "_is_runtime_protocol"}
-# What stands here is allowed: the class or module and the member, and the ADR that says why.
+# Allowed exceptions: the member with its class or module, and the ADR that explains it.
 OVERRIDDEN = {
     "api.export.xlsx_file._Sheet._escape_control_characters": "0023",
 }
@@ -24,7 +24,7 @@ SWAPPED: dict[str, str] = {}
 
 
 def overridden(kind: type) -> Iterator[str]:
-    """The private names that a class shares with its bases outside of our packages."""
+    """Yields the private names that a class shares with bases outside our packages."""
     foreign = [base for base in kind.__mro__ if is_foreign(base)]
     theirs = set().union(*map(private_names, foreign))
     ours = [base for base in kind.__mro__ if not is_foreign(base)]
@@ -37,7 +37,7 @@ def is_foreign(kind: type) -> bool:
 
 
 def private_names(kind: type) -> set[str]:
-    """What the class body defines, and what its methods assign to attributes."""
+    """Returns the private names that the class defines or its methods assign as attributes."""
     names = set(vars(kind)) - MADE_BY_PYTHON
     for function in vars(kind).values():
         if inspect.isfunction(function):
@@ -54,7 +54,7 @@ def is_private(name: str) -> bool:
 
 
 def swapped(tree: ast.AST) -> Iterator[str]:
-    """Private members of what is not the object itself that are assigned or deleted."""
+    """Yields private members of other objects that are assigned or deleted."""
     for target in assigned(tree):
         if is_private(target.attr) and owner(target) not in ("self", "cls"):
             yield target.attr

@@ -1,4 +1,4 @@
-"""What a process reports to health probes."""
+"""The state that a process reports to health probes."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ FIELDS = (
 
 
 def budget_of(*fields: str, type_slug: str | None = "posts", offset: int = 0) -> Budget:
-    """Of a query with filters on these fields, for a page after the offset."""
+    """Returns the budget of a query that filters on these fields, for a page at the offset."""
     query = EntryQuery(
         type_slug=type_slug,
         status=None if type_slug is None else "published",
@@ -32,7 +32,7 @@ def budget_of(*fields: str, type_slug: str | None = "posts", offset: int = 0) ->
 
 
 def keys_read(budget: Budget, wanted: int, streams: int, *, checked: bool) -> int:
-    """By a walk that finds nothing, until it is refused."""
+    """Returns how many keys a scan without matches reads before it is refused."""
     keys = 0
     while True:
         size = budget.size(wanted, streams, checked=checked)
@@ -95,7 +95,7 @@ def test_a_refusal_names_the_fields_that_a_filter_could_name(
 
 
 def test_a_refusal_without_a_filter_is_about_the_sort_keys() -> None:
-    # Entries with the same first sort key are checked. They may be too many without any filter.
+    # Entries with equal first sort keys are checked; even without a filter there may be too many.
     with pytest.raises(TooBroad, match="to find this page: sort by fewer keys, or add a filter on"):
         budget_of().spend(ROWS, checked=True)
 

@@ -1,4 +1,4 @@
-"""Which server reads, and what happens if a replica cannot serve a read."""
+"""Which server a read uses, and what happens if a replica cannot serve it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Reading(Struct):
 
 
 class World:
-    """An API process that knows all changes from 10 to 12; the last changed "a"."""
+    """An API process that knows all changes from 10 to 12. The last one changed entry "a"."""
 
     def __init__(self, folder: Path, *positions: int) -> None:
         self.freshness = Freshness(Seen(folder / "seen"), lambda: 0.0)
@@ -42,7 +42,8 @@ class World:
         self.replicas = Replicas(self.servers, self.freshness, self.outcomes.append)
 
     async def read(self, *known: str, of: str | None = None) -> str | None:
-        """The name of the replica that served a read. ``of``: what it turns out to depend on."""
+        """Returns the name of the replica that served the read. ``of`` is a dependency found by the
+        read."""
         chosen: list[Replica] = []
 
         async def read(pool: Pool) -> Reading:

@@ -1,4 +1,4 @@
-"""The words that PostgreSQL searches for."""
+"""The lexemes that PostgreSQL searches for."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from read_side.stems import Stems
 
 
 class Stemmer:
-    """Answers as PostgreSQL does with a dictionary that takes off an s, and knows one stop word."""
+    """Responds as PostgreSQL would with a dictionary that strips a final s and has one stop
+    word."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []

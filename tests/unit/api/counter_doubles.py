@@ -1,4 +1,5 @@
-"""A clock that is set by hand, a model of the counter, and one that can be delayed or fail."""
+"""Test doubles for rate limits: a clock set by hand, a reference model of the counter, and a
+counter that can be delayed or fail."""
 
 from __future__ import annotations
 
@@ -11,11 +12,11 @@ from msgspec import Struct
 from write_side.store.rate_limits import FEW, MOST, SHARE, WINDOW, Counter, Demand, Grant
 
 NOON = 1_800_000_000
-"""A window begins here."""
+"""The start of a window, in Unix seconds."""
 
 
 class Clock:
-    """Seconds since NOON."""
+    """Returns the seconds since NOON; tests set ``now``."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -34,7 +35,7 @@ class Held(Struct):
 
 
 class ModelCounter(Counter):
-    """What the database is held to: small enough to be read. ``clock`` tells Unix seconds."""
+    """A short reference model that the database must agree with. ``clock`` returns Unix seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
@@ -48,7 +49,7 @@ class ModelCounter(Counter):
         return False
 
     async def close(self) -> None:
-        """It has no connection."""
+        """There is no connection to close."""
 
     def _lease(self, demand: Demand) -> Grant:
         at = self._clock()
@@ -66,7 +67,7 @@ class ModelCounter(Counter):
 
 
 def block(free: int, asked: int) -> int:
-    """How many of the free requests a demand is given."""
+    """Returns how many of the free requests are granted to a demand."""
     if asked == 0 or free <= 0:
         return 0
     if free < FEW:
@@ -75,7 +76,7 @@ def block(free: int, asked: int) -> int:
 
 
 class FakeCounter(ModelCounter):
-    """``calls`` are the demands of each call."""
+    """Records the demands of each call in ``calls``."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         super().__init__(clock)
@@ -106,6 +107,6 @@ class FakeCounter(ModelCounter):
 
 
 async def settled() -> None:
-    """Until tasks that need no clock have done what they can."""
+    """Lets other tasks run until they can only wait for the clock."""
     for _ in range(20):
         await asyncio.sleep(0)

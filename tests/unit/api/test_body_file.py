@@ -1,4 +1,4 @@
-"""Temporary files of bodies that take long to send."""
+"""Temporary files for response bodies that take long to send."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from api.http.large_bodies import JSON, BodyFile
 
 
 async def test_a_body_file_is_closed_only_by_its_owner(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not by aiohttp in a thread, which would race with the owner."""
+    """aiohttp must not close the file in a thread: that would race with the owner."""
     opened: list[Any] = []
 
     open_file = tempfile.TemporaryFile
@@ -25,7 +25,7 @@ async def test_a_body_file_is_closed_only_by_its_owner(monkeypatch: pytest.Monke
     file = BodyFile()
     await asyncio.to_thread(file.end, b"[]")
     await file.payload(JSON).close()
-    await asyncio.get_running_loop().shutdown_default_executor()  # waits for what was begun
+    await asyncio.get_running_loop().shutdown_default_executor()  # waits for running threads
     assert not opened[0].closed
     await file.close()
     assert opened[0].closed

@@ -1,4 +1,4 @@
-"""The address that a request counts for."""
+"""The client address that a request is counted against."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TRUSTED = networks("10.0.0.0/8, 192.0.2.1,2001:db8:ff::/48")
         ("fe80::1%eth0", [], "fe80::/64"),
         (None, [], UNKNOWN),
         ("", ["198.51.100.1"], UNKNOWN),
-        # What anybody says of himself does not count.
+        # A forwarded address counts only if a trusted proxy sent it.
         ("203.0.113.9", ["198.51.100.1"], "203.0.113.9"),
         ("10.0.0.1", ["198.51.100.1"], "198.51.100.1"),
         ("::ffff:10.0.0.1", ["198.51.100.1"], "198.51.100.1"),
@@ -34,7 +34,7 @@ TRUSTED = networks("10.0.0.0/8, 192.0.2.1,2001:db8:ff::/48")
         ("10.0.0.1", ["[2001:db8:1:2::9]:4711"], "2001:db8:1:2::/64"),
         ("10.0.0.1", [" , 198.51.100.1 , "], "198.51.100.1"),
         ("10.0.0.1", ["10.0.0.3, 10.0.0.2"], "10.0.0.3"),
-        # What cannot be read ends it at the last proxy.
+        # An unreadable address ends the chain: the last proxy before it counts.
         ("10.0.0.1", ["198.51.100.1, unknown, 10.0.0.2"], "10.0.0.2"),
         ("10.0.0.1", ["junk"], "10.0.0.1"),
         ("10.0.0.1", [""], "10.0.0.1"),

@@ -1,4 +1,4 @@
-"""Parts of a process that are closed at once."""
+"""Parts of a process close concurrently."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compressed bodies: in pieces of any size, and never more than is requested."""
+"""Compressed bodies: chunks of any size, and never more output than requested."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PACKINGS: list[tuple[str, Pack]] = [
 
 
 def decompressed(encoding: str, packed: bytes, size: int = 1 << 20, limit: int = LIMIT) -> bytes:
-    """All of it, from pieces of a size."""
+    """Decompresses the whole body in chunks of ``size`` bytes."""
     decompressor, body = Decompressor(encoding), b""
     for start in range(0, len(packed), size):
         body += decompressor.decompress(packed[start : start + size], limit)

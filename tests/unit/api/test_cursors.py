@@ -1,4 +1,4 @@
-"""Cursors are tokens of one query."""
+"""A cursor is valid only for the query that returned it."""
 
 from __future__ import annotations
 

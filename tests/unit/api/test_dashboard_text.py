@@ -95,7 +95,7 @@ def test_dates_keep_their_original_offset(written: str, shown: str) -> None:
     assert written_date(written) == shown
 
 
-# HMAC fills a key with NUL, which no session contains.
+# HMAC pads a short key with NUL; no session contains one.
 _sessions = st.text().filter(lambda text: "\0" not in text)
 
 

@@ -1,4 +1,4 @@
-"""The tasks of the endpoints, while the process that delivers ends its session."""
+"""The delivery tasks of webhook endpoints while the deliverer ends its session."""
 
 from __future__ import annotations
 

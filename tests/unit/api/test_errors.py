@@ -1,4 +1,4 @@
-"""The responses to unexpected exceptions."""
+"""Responses to unexpected exceptions."""
 
 from __future__ import annotations
 

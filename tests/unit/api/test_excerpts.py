@@ -1,4 +1,4 @@
-"""Pages show a bounded part of each value, and every part can be reached."""
+"""A page shows a bounded part of a value, and every part has a page."""
 
 from __future__ import annotations
 

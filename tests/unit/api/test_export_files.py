@@ -1,4 +1,4 @@
-"""Exported files: every cell is read back as it was written, and nothing in them runs."""
+"""Exported files: every cell is read back unchanged, and no cell runs as a formula."""
 
 from __future__ import annotations
 
@@ -168,7 +168,8 @@ def test_an_xlsx_contains_strings_and_numbers_and_no_formulas(folder: Path) -> N
 
 
 def test_other_programs_open_it(folder: Path) -> None:
-    """openpyxl stands for them: the heading stays in view, and one plain sheet has the rows."""
+    """openpyxl stands in for other programs. The heading row is frozen; one plain sheet holds the
+    rows."""
     book = openpyxl.load_workbook(io.BytesIO(of_xlsx(folder, [row("x", "5"), row("y", "1.10")])))
     [sheet] = book.worksheets
     assert (sheet.title, sheet.freeze_panes) == ("posts", "A2")
@@ -213,7 +214,7 @@ LONG = [
 
 @pytest.mark.parametrize("text", LONG)
 def test_a_text_too_long_for_a_cell_is_continued_on_a_second_sheet(folder: Path, text: str) -> None:
-    """Also where columns have the same heading, and the row is not the first."""
+    """This also holds for columns with equal headings and for rows after the first."""
     columns = [*COLUMNS[:-1], "Body"]
     rows = [[*row(text, title="A")[:-1], ""], [*row("x", title="B")[:-1], text]]
     rows[1][0] = "other id"

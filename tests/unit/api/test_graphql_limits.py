@@ -1,4 +1,4 @@
-"""The limits of a document, checked before anything is read."""
+"""The limits of a GraphQL document, checked before anything is read."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ query ($limit: Int = 10) {
 
 
 def cost_of(query: str, **variables: object) -> None:
-    """Raises BadRequest."""
+    """Charges the document's cost to a new budget. Raises BadRequest if it exceeds a limit."""
     document = parse(query)
     check_document(document)
     operation = document.definitions[0]

@@ -1,4 +1,4 @@
-"""The schema has not changed, and its file agrees with it."""
+"""The GraphQL schema has not changed, and its file agrees with it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a readiness check leaves behind when its client goes away."""
+"""A readiness check whose client disconnects leaves no unawaited coroutine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The header that names ignored members: safe in a header, bounded, and complete."""
+"""The header that lists ignored members: a valid header value, bounded and complete."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lines of an import's preview, of entries of any size."""
+"""The rows of an import preview, for entries of any size."""
 
 from __future__ import annotations
 

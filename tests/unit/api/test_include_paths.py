@@ -1,4 +1,4 @@
-"""``include``: parsing, and which paths content types have."""
+"""``include``: how it is parsed, and which paths a content type has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bodies are bounded by the number of their values before they are decoded."""
+"""The number of JSON values in a body is limited before the body is decoded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One write for each key and day, which delays no request."""
+"""The use of a key is written once a day and delays no request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys in memory: found by their digest, and gone when they are revoked."""
+"""Keys in memory: found by digest, and removed when revoked."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_a_change_of_permissions_replaces_the_old_ones(keys: Keys) -> None:
 def test_a_secret_may_be_used_again_after_its_key_is_revoked(
     keys: Keys, old_goes_first: bool
 ) -> None:
-    """In whatever order the two changes are read."""
+    """The order in which the two changes are read does not matter."""
     keys.put(key("old", "a"))
     if old_goes_first:
         keys.remove("old")

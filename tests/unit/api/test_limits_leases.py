@@ -1,4 +1,5 @@
-"""Leases of a window: few calls, never one request too many, none refused while any is left."""
+"""Rate-limit leases: few calls to the counter, never a request over the limit, and no refusal while
+requests are left."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ def counter(clock: Clock) -> FakeCounter:
 
 @pytest.fixture
 def leases(counter: FakeCounter, clock: Clock) -> Leases:
-    module.AWAY.set(0)  # another test of this process may have left it
+    module.AWAY.set(0)  # another test of this process may have set it
     return Leases(counter, clock)
 
 
@@ -60,7 +61,7 @@ class TestWindows:
             assert (standing.reset, standing.wait) == (NOON + WINDOW, wait)
 
     async def test_the_counters_clock_defines_the_window(self, counter: FakeCounter) -> None:
-        """Its clock is 40 s ahead of ours."""
+        """The counter's clock is 40 s ahead of the process's clock."""
         ours = Clock()
         counter._clock = lambda: NOON + 40 + ours.now
         leases = Leases(counter, ours)
@@ -207,7 +208,7 @@ class TestGivingBack:
 
 
 class TestCost:
-    """Claims of more than one: all of it or nothing."""
+    """A claim of several requests gets all of them or none."""
 
     async def test_a_claim_passes_completely_or_takes_nothing(
         self, leases: Leases, counter: FakeCounter
@@ -369,7 +370,7 @@ class TestCounterAway:
     async def test_a_failed_clean_up_does_not_make_the_counter_unavailable(
         self, leases: Leases, counter: FakeCounter, clock: Clock, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """As where the connection is lost in the middle of it."""
+        """The connection may be lost in the middle of the clean-up."""
 
         async def fails(_window: int) -> bool:
             raise ConnectionResetError
@@ -385,7 +386,7 @@ class TestCounterAway:
     async def test_possibly_returned_leases_are_not_returned_again(
         self, leases: Leases, counter: FakeCounter
     ) -> None:
-        """The answer is lost, and all that was asked has happened."""
+        """The counter executes the call, but its response is lost."""
         await leases.count("a", 320)
         held = counter.free("a", 320)
         counter.loses = 1
@@ -397,7 +398,7 @@ class TestCounterAway:
     async def test_a_stall_of_the_process_is_not_a_silent_counter(
         self, leases: Leases, counter: FakeCounter, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """The answer is there when the loop goes on, long after the timeout has passed."""
+        """The response has arrived when the event loop resumes, long after the timeout."""
         monkeypatch.setattr(module, "CALL_TIMEOUT", 0.01)
         counter.open.clear()
         waiting = asyncio.create_task(leases.count("a", 5))

@@ -1,4 +1,4 @@
-"""Parsing of the parameters of lists."""
+"""How the query parameters of lists are parsed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Heavy work is done one piece at a time, and leaves turns of the loop to others."""
+"""Heavy work runs one piece at a time and lets other tasks run between pieces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Idle connections make room for new ones: of the address with most of them, the longest idle."""
+"""A new connection at the limit closes the longest-idle connection of the address with the most
+idle ones."""
 
 from __future__ import annotations
 
@@ -79,7 +80,7 @@ def test_a_new_connection_is_refused_if_all_others_are_busy() -> None:
 
 
 def test_the_state_agrees_with_a_simple_model() -> None:
-    """The closed connection is one of an address with most idle ones, the longest idle of these."""
+    """The model closes the longest-idle connection of an address with the most idle ones."""
     chance, connections, live = random.Random(11), OpenConnections(20), dict[Fake, str]()
     idle: list[Fake] = []
     for _ in range(5_000):

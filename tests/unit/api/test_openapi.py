@@ -1,4 +1,4 @@
-"""The OpenAPI document: valid, and everything in it has an example that fits."""
+"""The OpenAPI document is valid, and everything in it has an example that fits."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ METHOD_NAMES = {
     "getMetrics",
     "getOpenAPI",
 }
-# Said in the words of another one, which is there.
+# These have the same text as another error, which the document describes.
 SAME_WORDS = {
     "InsufficientResourcesError",
     "NoTemporarySpace",
@@ -65,8 +65,8 @@ SAME_WORDS = {
     "UnknownContentType",
     "UnknownEntry",
 }
-# Only GraphQL, the dashboard and the command line meet these: REST neither updates nor defines
-# anything, and knows no files.
+# REST never returns these: it updates and defines nothing and has no files. Only GraphQL, the
+# dashboard and the command line return them.
 ELSEWHERE = {
     "Busy",
     "ContentTypeInUse",
@@ -78,7 +78,7 @@ ELSEWHERE = {
     "VersionConflict",
 }
 OF_THE_KEY = {"Authorization", "X-API-Key"}
-# Browsers send them, and are answered with a page.
+# Browsers send these with requests for dashboard pages.
 OF_PAGES = {"Accept", "Origin", "Referer", "Sec-Fetch-Site", "X-Forwarded-Proto"}
 OF_PAGE_RESPONSES = {
     "Content-Disposition",
@@ -88,8 +88,8 @@ OF_PAGE_RESPONSES = {
     "Strict-Transport-Security",
     "X-Content-Type-Options",
 }
-OF_PROXIES = {"X-Forwarded-For"}  # clients send none; the README tells operators
-OF_TRACES = {"traceparent"}  # those who trace their clients send it
+OF_PROXIES = {"X-Forwarded-For"}  # set by proxies, not by clients; documented for operators
+OF_TRACES = {"traceparent"}  # sent only by clients that use tracing
 SECRET = "clk_a-key-of-your-workspace"
 WITH_EXAMPLES = ("parameters", "headers")
 
@@ -149,7 +149,7 @@ def test_every_parameter_and_header_has_an_example_that_fits(kind: str) -> None:
             assert "`none`" in part["description"]
             assert part["schema"]["const"] == "none"
         elif name in WITHOUT_EXAMPLES:
-            # The documentation page sends every example as it stands.
+            # The documentation page would send any example with its requests.
             [example] = re.findall("such as `([^`]+)`", part["description"])
             assert_fits(example, part["schema"])
         else:
@@ -192,7 +192,7 @@ def test_a_success_has_the_headers_of_every_response() -> None:
 
 
 def test_refusals_are_shared_and_repeat_no_headers() -> None:
-    """One opened operation was 12,500 px high."""
+    """Repeating them made one opened operation 12,500 px high in the documentation."""
     for operation in OPERATIONS.values():
         for status, response in operation["responses"].items():
             if int(status) >= 304 and operation["operationId"] != "getReadiness":
@@ -244,7 +244,7 @@ def test_every_reference_has_a_target() -> None:
 
 
 def test_numbers_of_pages_are_integers() -> None:
-    """Other text is accepted too (§4.1); no client should send it."""
+    """The service accepts other text too (§4.1), but no client should send it."""
     for name in ("limitOf10", "limitOf50", "offset"):
         assert COMPONENTS["parameters"][name]["schema"]["type"] == "integer"
 
@@ -257,7 +257,7 @@ def assert_have_examples(parts: list[Any]) -> None:
 
 
 def parts(part: Any) -> Iterator[dict[str, Any]]:
-    """Every object of the document, except in examples."""
+    """Yields every object of the document except those in examples."""
     if isinstance(part, dict):
         yield part
         for name, inner in part.items():

@@ -16,7 +16,7 @@ from write_side.domain.refusals import InvalidDefinition, InvalidEntry
 LONG = "9" * 5000
 
 NUMBERS = [
-    # given, limit of a list whose default is 10, offset
+    # given text, limit (for a default of 10), offset
     (None, 10, 0),
     ("", 10, 0),
     ("0", 1, 0),
@@ -140,7 +140,7 @@ def test_an_unsupported_locale_is_refused_stating_the_value(given: str) -> None:
 
 
 def test_values_in_refusals_can_be_encoded_as_json() -> None:
-    """Headers may hold bytes that are no text: Python has them as lone surrogates."""
+    """A header may hold bytes that are not text: Python decodes them as lone surrogates."""
     with pytest.raises(InvalidDefinition) as refused:
         parameters.environment({}, "\udcff" + LONG)
     str(refused.value).encode()
@@ -173,7 +173,7 @@ TIMES = [
     ("2026-01-31 12:00", NOON),
     ("2026-01-31T14:00:00+02:00", NOON),
     ("2026-01-31T06:30-0530", NOON),
-    # A + that was not escaped.
+    # The "+" was not percent-encoded.
     ("2026-01-31T14:00:00.000 02:00", NOON),
     ("2026-01-31 14:00 0200", NOON),
     ("2026-01-31", NOON.replace(hour=0)),

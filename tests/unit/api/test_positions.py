@@ -1,5 +1,4 @@
-"""Positions as tokens: readable by the service alone, and only for the workspace they were made
-for."""
+"""Position tokens: only the service can read them, and each is valid for one workspace only."""
 
 from __future__ import annotations
 
@@ -42,7 +41,7 @@ def test_any_other_text_is_an_invalid_token(text: str) -> None:
 
 @given(st.binary(max_size=200))
 def test_any_other_bytes_are_an_invalid_token(decoded: bytes) -> None:
-    """As long as they like: what is hidden in them may be more than a position can be."""
+    """This holds for any length: the decoded number may exceed the largest position."""
     assert POSITIONS.position("acme", urlsafe_b64encode(decoded).decode()) is None
 
 

@@ -1,4 +1,4 @@
-"""Batches count as single requests do."""
+"""Requests counted in a batch give the same metrics as requests counted singly."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from api.http.request_counts import BOUNDS, DELAY, SECONDS, RequestCounts
 
 
 def counted(route: str) -> dict[tuple[str, ...], float]:
-    """The samples of a route without those that are 0, by name, method, status and bucket."""
+    """Returns the non-zero samples of a route by name, method, status and bucket."""
     return {
         (sample.name, *(sample.labels.get(name, "") for name in ("method", "status", "le"))): value
         for family in REGISTRY.collect()

@@ -1,4 +1,4 @@
-"""How the server process ends. Only a signal during the start ends it quietly."""
+"""How the server process ends: quietly only after a signal during startup."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def test_an_end_that_fails_is_an_error(monkeypatch: pytest.MonkeyPatch) ->
     @asynccontextmanager
     async def open_service(_settings: ApiSettings) -> AsyncIterator[None]:
         yield
-        raise asyncio.CancelledError  # of a task that it waits for
+        raise asyncio.CancelledError  # raised by a task that it waits for
 
     async def listen(_service: object, _stop: asyncio.Event) -> None:
         pass

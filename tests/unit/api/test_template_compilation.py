@@ -1,4 +1,4 @@
-"""Templates are compiled when the first page is opened."""
+"""Templates are compiled when the first page is requested."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages of several content types are merged into one in the order of the log."""
+"""Pages of changes to several content types are merged into one page in log order."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def change(position: int, slug: str) -> ChangeRecord:
 
 
 def page(log: dict[int, str], slug: str, after: int, through: int) -> ChangePage:
-    """As ``changes_after`` reads it."""
+    """Returns the page that ``changes_after`` would read."""
     of_type = [change(position, slug) for position, one in log.items() if one == slug]
     found = [one for one in of_type if after < one.position <= through]
     before = [one for one in of_type if one.position <= after]
@@ -51,7 +51,7 @@ def test_the_pages_of_two_types_are_the_log_without_the_other_ones(
     seen: list[int] = []
     for number in itertools.count():
         after = seen[-1] if seen else 0
-        # The checkpoint may move between two reads, and at last it stays.
+        # The checkpoint may advance between the two reads; eventually it stays.
         first = len(log) if number > 20 else data.draw(st.integers(after, len(log)))
         second = data.draw(st.integers(first, len(log)))
         one = merged([page(log, "posts", after, first), page(log, "authors", after, second)])

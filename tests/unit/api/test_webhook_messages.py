@@ -1,4 +1,4 @@
-"""The messages of webhooks verify with the library of Standard Webhooks."""
+"""The Standard Webhooks library verifies our webhook messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts compared word by word."""
+"""Texts are compared word by word."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TEXTS = st.text(alphabet="ab .\n", max_size=60) | st.text(max_size=40)
 
 
 def both(spans: list[Span]) -> tuple[str, str]:
-    """The texts that the spans are of."""
+    """Rebuilds both texts from their diff."""
     before = "".join(span.text for span in spans if span.kind != "added")
     return before, "".join(span.text for span in spans if span.kind != "removed")
 

@@ -1,4 +1,5 @@
-"""The document of a workspace: names, and schemas that fit all requests and responses."""
+"""The OpenAPI document of a workspace: its names are unique, and its schemas fit all requests and
+responses."""
 
 from __future__ import annotations
 
@@ -68,7 +69,7 @@ def described(*rows: ContentTypeRow) -> Any:
 
 
 def names_of(*slugs: str) -> list[str]:
-    """The names of the types' entries, which are created in this order."""
+    """Creates types in this order and returns the schema names of their entries."""
     rows = [row(slug, minute=minute) for minute, slug in enumerate(slugs)]
     paths = described(*rows)["paths"]
     operations = [paths[f"/v1/content/{slug}"]["get"]["operationId"] for slug in slugs]
@@ -91,7 +92,7 @@ SERVED, LISTED, SENT = (
 
 
 def served(values: dict[str, Raw], *fields: Field) -> Any:
-    """The entry as a response has it."""
+    """Returns the entry as a response shows it."""
     entry = EntryRow(
         id=ID,
         title="Tide",
@@ -136,7 +137,7 @@ def test_every_value_that_is_accepted_fits(sent: dict[str, Raw]) -> None:
 def test_a_value_of_another_kind_does_not_fit(
     field: Field, value: str, misfit: str, _page: str
 ) -> None:
-    """Except text in a notation that JSON Schema cannot describe, such as that of dates."""
+    """The exception is text in a format that JSON Schema cannot express, such as dates."""
     root = described(row("posts", field))
     value = value.replace("a1", ID)
     sent = of_schema(root, "NewPostsFields")

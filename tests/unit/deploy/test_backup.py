@@ -1,5 +1,5 @@
-"""`contentlog backup verify` without a backup: the output of pgBackRest, and the folder for the
-restore."""
+"""`contentlog backup verify` without a backup: pgBackRest's output and the folder to restore
+into."""
 
 from __future__ import annotations
 

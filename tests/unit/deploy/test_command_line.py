@@ -1,4 +1,4 @@
-"""The command line without a database: help, wrong usage, expected failures."""
+"""The command line without a database: help, usage errors and expected failures."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_an_unknown_setting_causes_one_warning_at_the_start(
     said = CliRunner().invoke(cli, [command], env=env)
     assert said.exit_code == 1
     assert said.stderr.count(PROT) == 1
-    assert inherited == [None]  # children do not warn again
+    assert inherited == [None]  # child processes do not warn again
 
 
 @pytest.mark.parametrize(

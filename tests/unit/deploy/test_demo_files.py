@@ -1,4 +1,4 @@
-"""The demo's files agree with one another."""
+"""The demo's files are consistent with one another."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_translations_belong_to_existing_entries() -> None:
 
 
 def test_the_manifest_contains_the_images() -> None:
-    """The demo depends on no other host."""
+    """The demo needs no other host."""
     assert len(MANIFEST.media) == 3
     for file in MANIFEST.media:
         kind, _, image = file.url.partition(",")

@@ -1,4 +1,4 @@
-"""The files that start contentlog name settings and files that exist."""
+"""The deployment files name only settings and files that exist."""
 
 import re
 from pathlib import Path
@@ -37,7 +37,7 @@ def test_compose_mounts_files_that_exist() -> None:
     ]
     sources = [source for source, *_ in (volume.split(":") for volume in volumes) if "/" in source]
     assert len(sources) == 7
-    # Of the operator.
+    # The operator provides this file.
     sources.remove("./tls.pem")
     for source in sources:
         assert (DEPLOY / "container" / source).is_file(), source

@@ -1,4 +1,4 @@
-"""Each finding of `contentlog doctor`, from facts."""
+"""Each finding of `contentlog doctor`, from given facts."""
 
 from __future__ import annotations
 
@@ -246,7 +246,7 @@ def test_two_projectors_without_lag_have_no_faults() -> None:
 def test_the_embedded_server_is_a_warning_and_a_server_of_its_own_is_not() -> None:
     embedded = installation.embedded(load_settings({}))
     assert embedded.level == "warning"
-    # A copy of the folder is no backup while it is in use.
+    # A copy of the data folder of a running server is not a backup.
     assert "operations.md, Back up and restore" in embedded.fix
     own = load_settings({"CONTENTLOG_EVENT_STORE_URL": "postgresql://h/d"})
     assert installation.embedded(own).level == "ok"

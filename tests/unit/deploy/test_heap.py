@@ -20,7 +20,7 @@ async def test_freed_memory_is_returned_while_the_work_goes_on(
 ) -> None:
     _set(monkeypatch, quiet, longest)
     blocks = [bytes(20_000) for _ in range(2 * FREED // 20_000)]
-    kept = blocks[::2]  # what is freed is between what is kept
+    kept = blocks[::2]  # the freed blocks lie between the kept ones
     del blocks
     before = _resident()
     await heap.trimmed(asyncio.sleep(0.1))

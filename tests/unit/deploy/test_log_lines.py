@@ -1,4 +1,4 @@
-"""Lines are written in batches: late by a tenth of a second at most, and never lost."""
+"""Log lines are written in batches: at most a tenth of a second late, and never lost."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from deploy.log_lines import DELAY, MOST, LineLogger, LogLines
 
 
 class Stream(io.BytesIO):
-    """Remembers each write."""
+    """Records each write."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The console log: its tracebacks never show the values of local variables."""
+"""Tracebacks in the console log never show the values of local variables."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SECRET = "a-secret-of-a-local-variable"
 
 @pytest.fixture
 def _configuration() -> Iterator[None]:
-    """Puts the configuration of logs back at the end."""
+    """Restores the log configuration after the test."""
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     yield
@@ -29,7 +29,7 @@ def _configuration() -> Iterator[None]:
 
 
 def fail() -> None:
-    secret = "-".join(SECRET.split("-"))  # not a literal, which the source line would show
+    secret = "-".join(SECRET.split("-"))  # not a literal: a traceback shows the source line
     raise RuntimeError("a fault" if secret else "")
 
 

@@ -1,4 +1,4 @@
-"""What a manifest may say, and how its errors name the place."""
+"""What a manifest may contain, and how its errors name the location."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def read(text: str) -> Manifest:
 
 
 def refused(text: str) -> str:
-    """The one problem of a manifest, without the file's name."""
+    """Returns the manifest's only error, without the file name."""
     with pytest.raises(ManifestError) as refusal:
         read(text)
     said = str(refusal.value)
@@ -350,7 +350,7 @@ def test_garbage_is_collected_again_after_a_manifest() -> None:
 
 
 def nested(inner: str) -> str:
-    """Nine levels, each of ten times the one before."""
+    """Nests nine levels; each refers to the level below ten times."""
     levels = (f"{n}: &l{n} {inner % ','.join([f'*l{n - 1}'] * 10)}\n" for n in range(1, 10))
     return "0: &l0 {x: y}\n" + "".join(levels)
 

@@ -1,4 +1,4 @@
-"""`contentlog manifest schema` and `check`, which need no database."""
+"""`contentlog manifest schema` and `check` need no database."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NOTE = (
 @pytest.fixture
 def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    # No database is created or asked.
+    # With this URL, creating a database or connecting to one would fail.
     monkeypatch.setenv("CONTENTLOG_EVENT_STORE_URL", "postgresql://nowhere.invalid/x")
     return tmp_path / "acme.yaml"
 

@@ -1,4 +1,4 @@
-"""The folder of the workers' metrics, and those that killed processes left."""
+"""The folder of the workers' metrics, and folders left by killed processes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_the_folder_of_a_killed_process_is_removed_by_the_next(temporary: Path) 
     folder = Path(process.stdout.readline().strip())
     aged(folder)
     with metrics_folder():
-        assert folder.exists()  # its process is running
+        assert folder.exists()  # the process that owns it is running
     process.send_signal(signal.SIGKILL)
     process.communicate()
     with metrics_folder():

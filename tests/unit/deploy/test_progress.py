@@ -1,4 +1,4 @@
-"""Long work shows its progress on a terminal, and nothing elsewhere."""
+"""Long operations show progress on a terminal, and nowhere else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The versions locked in deploy/requirements are those that pyproject.toml asks for."""
+"""The versions locked in deploy/requirements satisfy pyproject.toml."""
 
 import re
 import tomllib
@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[3]
 LOCKS = ROOT / "deploy/requirements"
 PYPROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
-# A version, its hashes, and what it is for: nothing else, and so no address of a registry.
+# A version, its hashes and its reasons; nothing else, so no address of a registry.
 PIN = re.compile(
     r"(?P<name>[a-z0-9-]+)==(?P<version>\S+)(?P<marker> ;[^\\]+)? \\\n"
     r"(?: {4}--hash=sha256:[0-9a-f]{64}(?: \\)?\n)+"

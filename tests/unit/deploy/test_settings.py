@@ -1,4 +1,4 @@
-"""Settings from the environment, and where they are documented."""
+"""Settings are read from the environment, and every setting is documented."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What OpenTelemetry's environment variables ask for, and which requests are sampled."""
+"""OpenTelemetry's environment variables, and which requests are sampled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a key expires, in the notations that people use."""
+"""When a key expires, in the formats that people use."""
 
 from __future__ import annotations
 

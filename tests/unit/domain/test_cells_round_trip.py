@@ -1,4 +1,4 @@
-"""A value that is written into a cell is read back by an import."""
+"""A value written into a cell is read back unchanged by an import."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def written(field: Field, value: Raw | None) -> str:
 
 
 def read(field: Field, text: str) -> Raw:
-    """As an import does, whose names are ids here."""
+    """Reads a cell as an import does; references are given as ids."""
     if is_blank(field, text):
         return Raw(b"null")
     return value_of(field, text)

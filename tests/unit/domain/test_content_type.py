@@ -1,4 +1,4 @@
-"""The content type, folded from its stream."""
+"""The content type, folded from its event stream."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ISO 8601 dates in every form, as the extended calendar form that is stored."""
+"""ISO 8601 dates in every form, normalized to the stored calendar form (YYYY-MM-DD)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which texts are dates and date-times (behaviour.md, 'Field values': ISO 8601, naive is UTC)."""
+"""Which texts are dates and date-times (behaviour.md, "Field values"): ISO 8601, UTC by default."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which definitions of a content type are well formed, and what can never change."""
+"""Which content type definitions are well formed, and what can never change."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def repeater(*fields: Field, slug: str = "faq") -> Field:
 
 
 def nested(depth: int) -> Field:
-    """Repeaters inside one another, a text in the innermost."""
+    """Nests ``depth`` repeaters around a text field."""
     return TEXT if depth == 0 else repeater(nested(depth - 1))
 
 

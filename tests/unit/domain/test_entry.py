@@ -1,4 +1,4 @@
-"""The entry, folded from its stream (behaviour.md §2.1)."""
+"""The entry, folded from its event stream (behaviour.md §2.1)."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ def test_an_equal_translation_changes_nothing() -> None:
 
 
 class LookedUp(dict[str, Translation]):
-    """Translations that must not be iterated over."""
+    """Raises an error if the translations are iterated over."""
 
     def __iter__(self) -> Iterator[str]:
         raise AssertionError("all translations are read for each that changes")
@@ -248,12 +248,12 @@ def test_the_changes_that_restore_earlier_values() -> None:
 
 
 def text(size: int) -> dict[str, Raw]:
-    """Values of this size."""
+    """Returns values that take ``size`` bytes as JSON."""
     return {"body": Raw(b'"' + b"a" * (size - 2) + b'"')}
 
 
 def sized(own: int, **translations: Translation) -> Entry:
-    """An entry whose texts and values have ``own`` bytes."""
+    """Returns an entry whose own texts and values take ``own`` bytes."""
     return entry_of(created(title="é", slug="ü", fields=text(own - 4), translations=translations))
 
 
@@ -273,8 +273,8 @@ TITLE, BODY = Translation("ö"), Translation("ö", text(8))
 def test_the_size_of_an_entry_counts_each_translation(
     entry: Entry, stored: int, rendered: int, rows: int
 ) -> None:
-    """Each row of a translation also has 1,024 bytes, and all values of the entry, if it is ready
-    to serve and has texts of its own."""
+    """The row of each translation adds 1,024 bytes. If it is stored rendered and has texts of its
+    own, it also adds all values of the entry."""
     assert stored_bytes(entry) == stored
     assert rendered_bytes(entry) == rendered
     assert projected_bytes(entry) == stored + rows + 1_024 * len(entry.translations)

@@ -1,4 +1,4 @@
-"""The name, the actor and the fields of a change."""
+"""A change names its kind, its actor and the fields that changed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from write_side.domain.values import json_of
 
 
 def changed(first: EntryCreated, *events: EntryEvent) -> Change:
-    """The last of the changes."""
+    """Returns the change that the last event made."""
     before: Entry | None = None
     after = evolve(None, first)
     event: EntryEvent = first

@@ -1,4 +1,4 @@
-"""The result of a command on an entry: events, or a refusal."""
+"""Each command on an entry returns events or a refusal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The domain imports nothing of ours but itself, so that every package may import it."""
+"""The domain imports no other package of ours, so every package may import it."""
 
 from __future__ import annotations
 

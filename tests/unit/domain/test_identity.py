@@ -1,4 +1,4 @@
-"""Ids: their form, and those that are derived from others."""
+"""The format of ids, and ids derived from other values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ V4 = "9f1b4a3c-3f57-4c9e-8e3f-2a1b3c4d5e6f"
     ],
 )
 def test_a_derived_id_never_changes(origin: str, parts: tuple[str, ...], expected: str) -> None:
-    """Commands may be sent again after an upgrade, and must then name the same entries."""
+    """A command repeated after an upgrade must refer to the same entries."""
     assert derived_id(origin, *parts) == expected
     assert is_id(expected)
 

@@ -1,4 +1,4 @@
-"""Keys sort as their values do, and every value has one (ADR 43)."""
+"""Keys sort as their values do, and every value has a key (ADR 43)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ WHOLES = ["0", "1", "9", "10", "12", "120", "1200"]
 
 @st.composite
 def numbers(draw: st.DrawFn) -> str:
-    """The text of a JSON number; close ones are frequent."""
+    """Draws JSON numbers; numbers close to each other are frequent."""
     whole = draw(
         st.sampled_from(["0", "1", "9", "10", "12", "120", "1200"]) | st.integers(0).map(str)
     )
@@ -68,7 +68,7 @@ def test_texts_sort_by_code_points(one: str, other: str) -> None:
 
 
 def exact(text: str) -> Fraction:
-    """Seconds since the beginning of 2000, in UTC."""
+    """Returns the exact number of seconds since the beginning of 2000, in UTC."""
     moment = datetime.fromisoformat(text[:19])
     rest = text[19:]
     digits = rest[1:].split("Z")[0].split("+")[0].split("-")[0] if rest.startswith(".") else ""

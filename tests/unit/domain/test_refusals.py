@@ -1,4 +1,4 @@
-"""A refusal says what is wrong and what to do about it."""
+"""Each refusal says what is wrong and how to correct it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An entry's values as they are returned (behaviour.md §2.1)."""
+"""How an entry's values are returned (behaviour.md §2.1)."""
 
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ def test_every_field_of_the_type_is_there_in_its_order() -> None:
 
 
 def test_a_missing_value_is_null_or_an_empty_array() -> None:
-    """Many are those of §2.1 rule 2: repeaters and references; other fields are null."""
+    """Repeaters and references to many entries are empty arrays (§2.1 rule 2); all other fields are
+    null."""
     nothing: dict[str, Any] = {
         "body": None,
         "views": None,

@@ -1,4 +1,4 @@
-"""Slugs from titles (behaviour.md, 'Slugs')."""
+"""Slugs derived from titles (behaviour.md, "Slugs")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A value fits its field, or the refusal names the field (behaviour.md, 'Field values')."""
+"""A value fits its field, or the refusal names the field (behaviour.md, "Field values")."""
 
 from __future__ import annotations
 

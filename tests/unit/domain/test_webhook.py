@@ -1,4 +1,4 @@
-"""Webhook endpoints: the addresses and URLs that are refused, and the fold of their events."""
+"""Webhook endpoints: refused addresses and URLs, and the fold of their events."""
 
 from __future__ import annotations
 

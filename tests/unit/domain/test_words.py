@@ -1,4 +1,4 @@
-"""The words of texts in all scripts, and the searches for them."""
+"""Word segmentation in all scripts, and searches for words."""
 
 from __future__ import annotations
 

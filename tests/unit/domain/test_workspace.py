@@ -1,4 +1,4 @@
-"""Workspaces, keys and media files, folded from their streams; plans and permissions."""
+"""Workspaces, keys and media files, folded from their event streams; plans and permissions."""
 
 from __future__ import annotations
 

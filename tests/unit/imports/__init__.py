@@ -1,1 +1,1 @@
-"""Files as people bring them: cells, columns, rows; no database."""
+"""Import files: cells, columns and rows, without a database."""

@@ -1,4 +1,4 @@
-"""Columns of a file: matched by heading or as saved, selected by position, and complete."""
+"""How a file's columns are mapped: by heading, by a saved mapping or by position."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_an_exported_file_is_mapped_automatically() -> None:
 
 
 def test_language_comes_after_the_fields() -> None:
-    """So it is mapped where an export has it, and a field of that name or slug keeps its column."""
+    """An export's language column is mapped; a field with that name or slug takes precedence."""
     assert targets("Title", "language") == ["Title", "Language"]
     for field in (Field("tongue", "Language", "text"), Field("language", "Tongue", "text")):
         exported = (*EXPORT, field.name, "Language")
@@ -188,13 +188,13 @@ def test_a_column_that_exports_have_fills_no_field_silently() -> None:
     ],
 )
 def test_a_title_above_the_headings_is_to_be_deleted(document: bytes) -> None:
-    """Excel saves a CSV file with rows of the same width."""
+    """Excel pads every row of a CSV file to the same width."""
     with pytest.raises((FileRefused, MappingRefused), match=r"delete (the )?rows above"):
         mapped(REQUEST, [], None, csv_table(document, "a.csv"), FIELDS)
 
 
 def test_a_long_heading_is_shortened_in_columns_and_refusals() -> None:
-    """Each note of a column repeats its heading."""
+    """Each note about a column repeats its heading."""
     long = f"Views {'x' * 100_000}"
     title, views = columns_of(("Title", long), ("Title", "views"), (FIELDS[2],))
     assert (title.heading, len(views.heading)) == ("Title", 60)

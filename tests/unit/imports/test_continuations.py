@@ -1,4 +1,4 @@
-"""Texts continued on a second sheet that people have edited: nothing is cut off silently."""
+"""Texts continued on a second sheet: if people edit the file, no text is cut off silently."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def exported(folder: Path, texts: Sequence[str] = TEXTS) -> bytes:
 
 
 def edited(document: bytes, edit: Edit) -> bytes:
-    """As a spreadsheet program saves it: with shared strings."""
+    """Saves the workbook as a spreadsheet program does, with shared strings."""
     book = openpyxl.load_workbook(io.BytesIO(document))
     edit(book.worksheets[0], book.worksheets[1])
     file = io.BytesIO()
@@ -154,7 +154,7 @@ def test_the_limits_of_a_file_cover_both_sheets(limits: Limits, said: str, tmp_p
 
 @pytest.mark.slow
 def test_a_continuation_of_many_rows_is_bounded_before_it_is_joined(tmp_path: Path) -> None:
-    """Every row claims the same parts."""
+    """Every row refers to the same parts."""
 
     def copied(first: Worksheet, _: Worksheet) -> None:
         for number in range(3, 200):

@@ -1,4 +1,4 @@
-"""CSV as common programs write it."""
+"""CSV files as common programs write them."""
 
 from __future__ import annotations
 

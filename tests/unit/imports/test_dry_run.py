@@ -1,4 +1,4 @@
-"""A preview is exact because it is decided by the functions that the handlers call."""
+"""A preview is exact because it uses the functions that the handlers call."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ async def test_a_repeater_without_a_required_value_has_one_note_that_names_the_f
 
 
 async def test_a_reference_to_a_row_beyond_the_plans_limit_names_the_limit() -> None:
-    """Without the row that refers to it, the plan has room for the last one."""
+    """Without the row that refers to it, the last row would fit into the plan."""
     rows = "Title,Related\nA,d\nB,\nC,\nD,\n"
     shown = await seen(
         rows, fields=(Field("related", "Related", "reference"),), room=3, ready_only=True
@@ -78,7 +78,7 @@ async def test_a_reference_to_a_row_beyond_the_plans_limit_names_the_limit() -> 
 async def test_beyond_the_limit_each_row_keeps_its_first_note_and_counts_the_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A file may have a million."""
+    """A file may have a million notes."""
     fields = tuple(Field(name, name.upper(), "number") for name in ("a", "b", "c"))
     text = "Title,A,B,C\nOne,x,x,x\nTwo,x,x,x\nThree,x,x,y\nFour,1,2,3\n"
     complete = await seen(text, fields=fields)
@@ -111,7 +111,7 @@ async def test_warnings_leave_room_for_errors(monkeypatch: pytest.MonkeyPatch) -
 async def test_other_tasks_run_between_references_to_rows_with_errors(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """There may be millions: each of 1,000 rows may refer to all others."""
+    """There may be millions of references: each of 1,000 rows may refer to all others."""
     monkeypatch.setattr(waiting, "SLICE", 0)
     turns = 0
 

@@ -1,4 +1,4 @@
-"""Files that are not in UTF-8: short lists, as people export them."""
+"""Encodings other than UTF-8, detected in short lists such as people export."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ SIGNS = {
     "shift_jis": ("スター・ウォーズ", "パンの焼き方"),
     "cp950": ("史蒂芬‧史匹柏", "如何烤麵包"),
 }
-"""Titles with signs and punctuation that other encodings have as letters."""
+"""Titles with symbols and punctuation that other encodings decode as letters."""
 CELLS = ("£{}.50", "{}.50 €", "€ {}", "5¢", "{}°C", "{} µm")
 
 

@@ -1,4 +1,4 @@
-"""The type of a file follows from its content, and its name must agree."""
+"""A file's type is detected from its content, and its name must agree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Formulas in CSV: neutralized, with any separator, and lossless."""
+"""Formulas in CSV are escaped without loss, whichever separator the reader uses."""
 
 from __future__ import annotations
 

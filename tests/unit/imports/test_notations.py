@@ -1,4 +1,4 @@
-"""Numbers, dates, options and statuses in the notations that a user chooses."""
+"""Numbers, dates, options and statuses in the formats that a user chooses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers and dates of a workbook, as text."""
+"""Numbers and dates of a workbook, read as text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from write_side.imports.xlsx.workbook import workbook_table
 
 
 def read(stored: str) -> str:
-    """What is read of a cell that has this for its value."""
+    """Returns the text read from a cell with this stored value."""
     document = io.BytesIO(workbook(in_column(f"><v>{stored}</v>")))
     return workbook_table(document, "x.xlsx", NO_CHOICE, LIMITS).rows[0].cells[0]
 

@@ -1,4 +1,4 @@
-"""Looking up what the cells of a file refer to."""
+"""Looks up the entries and files that the cells of a file refer to."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ FILE = MediaAdded(
 
 
 class Library(Recorder):
-    """Has the events of a media file, and no entries. ``longest``: the names of one statement."""
+    """Has the events of one media file and no entries. ``longest`` is the largest number of names
+    in one statement."""
 
     def __init__(self) -> None:
         super().__init__(cast("Any", None), cast("Any", None))
@@ -55,7 +56,7 @@ class Library(Recorder):
 
 @asynccontextmanager
 async def turns() -> AsyncIterator[list[None]]:
-    """Another task, with an item for each turn that it gets."""
+    """Runs another task and yields a list that grows by one item for each of its turns."""
     taken: list[None] = []
 
     async def other() -> None:
@@ -71,7 +72,7 @@ async def turns() -> AsyncIterator[list[None]]:
 @pytest.mark.parametrize(
     ("heading", "names", "turns_taken"),
     [
-        # In the row's language, then in any.
+        # Each name is looked up in the row's language, then in all languages.
         ("related", ",".join(f"name-{number}" for number in range(MANY)), 2 * MANY),
         ("cover", "hero", MANY),
     ],
@@ -106,7 +107,7 @@ async def test_other_work_runs_while_many_names_are_looked_up(
 def test_the_references_of_a_file_are_limited(
     heading: str, cells: tuple[str, ...], most: int
 ) -> None:
-    """Also those that repeat each other: each becomes part of a value."""
+    """Repeated references count too: each becomes part of a value."""
     by = Field("by", "By", "reference")
     fields = (*FIELDS[:-2], Field("faq", "FAQ", "repeater", fields=(by,)))
     targets = ("Title", "body", heading)

@@ -1,4 +1,4 @@
-"""Rows with the same slug: which of them need a choice, and the suffixes that they get."""
+"""Rows with equal slugs: which of them need a choice, and which suffixes they get."""
 
 from __future__ import annotations
 

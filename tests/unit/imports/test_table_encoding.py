@@ -1,4 +1,4 @@
-"""Tables as they are sent between processes."""
+"""Tables encoded to be sent between processes."""
 
 from __future__ import annotations
 

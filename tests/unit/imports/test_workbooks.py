@@ -31,7 +31,7 @@ def table(document: bytes, choice: Choice = NO_CHOICE) -> Table:
 
 
 def column(*cells: str, **parts: str) -> list[str]:
-    """What is read of cells that are written below one heading."""
+    """Returns the texts read from cells below one heading."""
     read = table(
         workbook(in_column(*cells), {f"xl/{name}.xml": part for name, part in parts.items()})
     )
@@ -131,7 +131,7 @@ def test_blank_cells_of_merged_ones_are_explained() -> None:
         for row in (["Title", "Section", "Note"], ["One", "News"], ["Two"], ["Three", "", "kept"]):
             page.append(row)
         page.merge_cells("B2:C3")
-        page.merge_cells("D9:D12")  # beside the table
+        page.merge_cells("D9:D12")  # outside the table
 
     read = with_openpyxl(fill)
     assert [row.cells for row in read.rows][:2] == [("One", "News", ""), ("Two", "", "")]
@@ -311,7 +311,7 @@ def test_texts_are_preserved(cells: list[str]) -> None:
         for row, cell in enumerate(["Title", *(f"t{one}" for one in cells)]):
             page.write_string(row, 0, cell)
 
-    # XlsxWriter leaves an escape as it is that shares its underscore with another.
+    # XlsxWriter does not escape an escape that shares its underscore with the one before.
     cells = [cell.replace("_x", "x") for cell in cells]
     assert [row.cells[0] for row in with_xlsxwriter(fill).rows] == [f"t{one}" for one in cells]
 
@@ -323,7 +323,7 @@ def test_escaped_texts_are_preserved(text: str) -> None:
 
 
 def test_other_elements_than_cells_are_not_read() -> None:
-    """Parts that openpyxl itself reads, and for which it refuses a file."""
+    """Loading the file with openpyxl alone reads these parts and fails."""
     odd = '<fills><fill/></fills><fonts><font><color rgb="x"/></font></fonts></styleSheet>'
     names = '<definedNames><definedName hidden="x"/></definedNames></workbook>'
     parts = {

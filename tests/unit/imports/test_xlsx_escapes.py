@@ -1,4 +1,4 @@
-"""The escapes of text in .xlsx, and how libraries read them."""
+"""How .xlsx files escape text, and how libraries read the escapes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_every_text_is_preserved_and_valid_xml(text: str) -> None:
 
 
 def in_workbook(text: str, **options: bool) -> str:
-    """The text of the one cell that XlsxWriter makes, as it stands in the file."""
+    """Returns the raw text that XlsxWriter writes for one cell."""
     file = io.BytesIO()
     with xlsxwriter.Workbook(file, {"in_memory": True, **options}) as workbook:
         workbook.add_worksheet().write_string(0, 0, text)
@@ -64,7 +64,7 @@ def in_workbook(text: str, **options: bool) -> str:
 def test_xlsxwriter_escapes_on_its_own(options: dict[str, bool]) -> None:
     for text in ("a\r\nb", "_x000D_", "\x01\uffff"):
         assert in_workbook(text, **options) == escaped(text)
-    # Escapes that share a line: the second is left to be read as one.
+    # If two escapes share an underscore, the second is not escaped and would be decoded.
     assert in_workbook("_x0041_x0042_", **options) == "_x005F_x0041_x0042_"
 
 

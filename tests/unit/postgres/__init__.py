@@ -1,1 +1,1 @@
-"""What all packages that use PostgreSQL share."""
+"""PostgreSQL code shared by all packages."""

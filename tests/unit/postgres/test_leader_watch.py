@@ -1,4 +1,4 @@
-"""Connections to a leader that does not respond, with simulated hosts."""
+"""Connections to a leader that stops responding, with simulated hosts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ URL = "postgresql://role:secret@a,b/content?target_session_attrs=read-write"
 
 
 class Connection:
-    """Responds while ``is_silent`` is not set."""
+    """Responds unless ``is_silent`` is set."""
 
     def __init__(self) -> None:
         self.is_silent = asyncio.Event()
@@ -36,9 +36,9 @@ class Connection:
 
 
 class Hosts:
-    """``leader``: the URL of the host that leads now, if any. ``frozen``: of one that accepts no
-    connection. ``probes``: connections of the watch to leaders, by their order. ``asked``: for
-    others."""
+    """Simulated hosts. ``leader`` is the URL of the current leader, or None. ``frozen`` is the URL
+    of a host that never completes a connection. ``probes`` are the watch's connections to leaders,
+    in order. ``asked`` are the URLs of all other connection attempts."""
 
     def __init__(self) -> None:
         self.leader: str | None = A
@@ -114,7 +114,7 @@ async def test_a_connection_that_opens_while_another_host_takes_over_is_ended(ho
     watch = watch_of(URL, hosts.find)
 
     async def connect_to(_host: str) -> Any:
-        # After the task of this function is done, and before ``connect`` continues.
+        # Runs after this function's task is done and before ``connect`` continues.
         asyncio.get_running_loop().call_soon(watch._end_others, B)
         return Connection()
 

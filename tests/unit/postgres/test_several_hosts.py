@@ -1,4 +1,4 @@
-"""Connections by a URL that names several hosts."""
+"""Connections with a URL that names several hosts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ A, B, C = (
 
 
 class Opened:
-    """Asked for its process, it says what it was given: no pooler."""
+    """A connection whose server process matches its backend PID, so it has no pooler."""
 
     def __init__(self) -> None:
         self.terminated = False
@@ -37,8 +37,8 @@ class Opened:
 
 
 class Hosts:
-    """Answers of hosts by URL: a connection, an error, or nothing for ever; of a list, one after
-    another."""
+    """Simulates the response of each URL: a connection, an error or none. A list holds the
+    responses of successive attempts."""
 
     def __init__(self, **answers: Any) -> None:
         self._answers = {A: answers.get("a"), B: answers.get("b"), C: answers.get("c")}

@@ -1,4 +1,4 @@
-"""Statements are made of the files of a package."""
+"""SQL statements are loaded from the files of a package."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Package = Callable[[dict[str, str]], str]
 
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Package]:
-    """Makes a package with these files in its ``sql`` folder."""
+    """Creates a package with these files in its ``sql`` folder."""
 
     def made(files: dict[str, str]) -> str:
         (tmp_path / "of_a_test").mkdir()

@@ -1,4 +1,4 @@
-"""How a projector starts again after a failure."""
+"""How a projector restarts after a failure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which change of the feed each event leads to."""
+"""The change in the feed that each event causes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a batch changes, as processes that keep responses learn it."""
+"""The changes of a batch, as announced to processes that cache responses."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NEW_TYPE = project(recorded(type_created(TEXT)), Rows())
 
 
 def changes(before: Rows, *events: e.Event, after: int) -> list[TypeChange] | None:
-    """``after``: the version of the stream that the events change."""
+    """``after`` is the stream's version before the events."""
     batch: list[RecordedEvent] = recorded(*events, start=3, after=after)
     found = type_changes(before, project(batch, before))
     return None if found is None else list(found)

@@ -1,4 +1,4 @@
-"""The rows of full-text search that a batch changes, and the words in them."""
+"""The full-text search rows that a batch changes, and the words in them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PLACE = ("acme", "production", 1)
 
 
 def changed(before: Rows, *events: e.Event, after: int = 1) -> dict[str, list[Any]]:
-    """The rows that the events change, by locale; their place, where there is nothing to write."""
+    """Returns the rows that the events change: locales of rows to write, places of the others."""
     batch = recorded(*events, start=90, after=after)
     found = search_changes(before, project(batch, before), types_of(TYPE))
     rows: dict[str, list[Any]] = {
@@ -75,7 +75,7 @@ def test_a_new_entry_has_a_row_for_each_language_unless_it_is_gone_again() -> No
 
 
 class Transaction:
-    """Keeps what would be written."""
+    """Records the rows that would be written."""
 
     def __init__(self) -> None:
         self.rows: list[tuple[Any, ...]] = []
@@ -85,7 +85,8 @@ class Transaction:
 
 
 def documents(**changes: Any) -> dict[str, list[str]]:
-    """The words of a new entry's rows by locale. Polish has no stemmer, so none is asked."""
+    """Returns the words of a new entry's rows by locale. Polish has no stemmer, so none is
+    called."""
     batch = recorded(created(language="pl-PL", title="Fala", **changes), start=20_000)
     transaction: Any = Transaction()
     connection: Any = SimpleNamespace(fetch=None)

@@ -1,4 +1,4 @@
-"""The keys that a batch adds and removes, and what a revision of a type leaves incomplete."""
+"""The keys that a batch adds and removes, and what is left incomplete when a type is revised."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ INDEXED = type_of(PRICE, TAGS)
 
 
 class Transaction:
-    """Keeps the parameters of the statements that would be executed."""
+    """Records the parameters of statements instead of executing them."""
 
     def __init__(self) -> None:
         self.added: dict[str, list[tuple[Any, ...]]] = {}
@@ -59,7 +59,7 @@ def written(*events: Any, before: Rows = SETTLED, copied: set[str] | None = None
 
 
 def rows_of(before: Rows, **keys: Any) -> set[tuple[Any, ...]]:
-    """Rows of the entry by the names of their paths."""
+    """Returns the entry's rows for the keys given by path."""
     state = next(iter(before.entries.values()))
     assert state is not None
     lists = {path: TypeValues(INDEXED).lists(state.entry, [path])[0] for path in keys}

@@ -1,4 +1,4 @@
-"""The proof that nothing is missing between two positions."""
+"""The check that no event is missing between two positions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events in, rows out: the projection as a plain function."""
+"""The projection as a plain function: events in, rows out."""
 
 from __future__ import annotations
 
@@ -60,7 +60,8 @@ PUBLISHED = ("acme", "production", POSTS, "published", "en-US")
 
 
 def recorded(*events: e.Event, start: int = 1, **versions: int) -> list[RecordedEvent]:
-    """The events one after another, each stream's versions from 1 or from those given by id."""
+    """Records the events at consecutive positions. Stream versions start at 1, or follow
+    ``after``."""
     known: dict[str, int] = {}
     batch = []
     for position, event in zip(count(start), events):
@@ -86,7 +87,8 @@ def removed(**changes: Any) -> e.ContentTypeRemoved:
 
 
 def known(*events: e.Event) -> Rows:
-    """The rows before a batch, as a type of posts and the events left them."""
+    """Returns the rows that a type of posts and these events produce, as the state before a
+    batch."""
     after = project(recorded(*events), POSTS_TYPE)
     return Rows(
         types={**POSTS_TYPE.types, **after.types},
@@ -253,7 +255,7 @@ def versions(batch: list[RecordedEvent], before: Rows) -> list[PastVersion]:
 
 
 def totals(before: Rows, after: Rows) -> dict[tuple[str, ...], int]:
-    """The changes of the totals by type, status and language."""
+    """Returns the changes to the totals by type, status and language."""
     changes = count_changes(before, after)
     return {
         (workspace, environment, *of_list): n
@@ -512,7 +514,8 @@ class TestColumns:
         types = types_of(before)
 
         def written(change: e.Event) -> tuple[list[str], str | None]:
-            """The locales whose rows are written, and the translations in the entry's own row."""
+            """Returns the locales whose rows are written, and the translations in the entry's own
+            row."""
             state = entry_of(project(recorded(change, after=1), before))
             own = row_of(state, types, before.entries)
             rows = locale_rows([state.entry], types, before.entries)

@@ -1,4 +1,4 @@
-"""Several statements combined into one."""
+"""Several statements are combined into one."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The store's parts that do no I/O."""
+"""The parts of the store that do no I/O."""

@@ -56,7 +56,7 @@ TAKEN_BACK = e.Translation("", {"body": Raw(b"null")})
 
 
 def by(actor: Actor, environment: str = "production") -> Any:
-    """What all events have."""
+    """Returns the properties of every event."""
     return {
         "workspace": "acme",
         "environment": environment,

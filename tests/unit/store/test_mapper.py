@@ -1,8 +1,6 @@
-"""Events as they are stored, and that whatever was ever stored can be read.
-
-A new topic, or a new version of one, needs its golden fixture in ``tests/fixtures/events`` and its
-meaning in ``golden_events.py``. A fixture is never changed: the log holds events just like it.
-"""
+"""The stored form of events, and that every form ever stored can still be read. A new topic or
+version needs a golden fixture in ``tests/fixtures/events`` and its decoded form in
+``golden_events.py``. Never change a fixture: the log holds events like it."""
 
 from __future__ import annotations
 
@@ -40,7 +38,7 @@ MAPPER = EventMapper()
 
 
 class Fixture(Struct, forbid_unknown_fields=True):
-    """``state`` stays the very bytes of the file."""
+    """``state`` keeps the exact bytes of the file."""
 
     topic: str
     state: Raw
@@ -149,7 +147,7 @@ def test_every_event_has_a_topic() -> None:
 
 
 def most_derived(kind: type[Event]) -> Iterator[type[Event]]:
-    """The classes below it that have none below them."""
+    """Yields the subclasses that have no subclasses of their own."""
     for below in kind.__subclasses__():
         if below.__subclasses__():
             yield from most_derived(below)
@@ -250,7 +248,7 @@ def test_a_state_that_does_not_match_its_topic_is_undecodable(state: bytes) -> N
 
 
 class Renamed(Event, frozen=True, kw_only=True):
-    """The third shape of a topic: the first had ``title``, the second ``name`` alone."""
+    """The third version of a topic. The first had ``title``, the second only ``name``."""
 
     name: str
     words: int
