@@ -1,4 +1,4 @@
-"""Rows of the conformance table: what is sent, and what the answer must be.
+"""The rows of the conformance tables: each sends a request and checks the response.
 
 A row's name begins with the number of a sentence of the specification («4.1.5») or of a reading
 («query.6»); ``sentences.py`` lists them all.
@@ -20,9 +20,9 @@ Expectation: TypeAlias = Callable[[Answer], None]
 
 
 class Request(Struct, frozen=True):
-    """What is sent, to the letter: nothing is quoted or normalised on the way.
+    """A request that is sent exactly as given: nothing is quoted or normalized.
 
-    ``key`` is the secret in ``Authorization: Bearer``; None sends none.
+    ``key`` is the secret in ``Authorization: Bearer``; None omits the header.
     """
 
     method: str
@@ -37,7 +37,7 @@ class Request(Struct, frozen=True):
 
 
 class Case:
-    """One request against the magazine that every row shares."""
+    """One request to the shared magazine workspace, with the expected response."""
 
     def __init__(
         self, name: str, request: Request, status: int, *expectations: Expectation
@@ -54,7 +54,7 @@ class Case:
 
 
 def table(*cases: Case) -> pytest.MarkDecorator:
-    """Each row is a test of its own, under its name."""
+    """Runs each row as a test with the row's name."""
     return pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in cases])
 
 
@@ -67,12 +67,13 @@ def get(target: str, **more: Any) -> Request:
 
 
 def post(body: Any, target: str = "/v1/content", key: str | None = DESK, **more: Any) -> Request:
-    """The body as JSON, or the very bytes; into the workspace where rows may write."""
+    """Posts to the workspace that rows may write to. ``body`` is encoded as JSON unless it is
+    bytes."""
     sent = body if isinstance(body, bytes) else msgspec.json.encode(body)
     headers = {"Content-Type": "application/json", **more.pop("headers", {})}
     return Request("POST", target, key, headers, sent, **more)
 
 
 def create(title: str, *, of: str = "posts", key: str | None = DESK, **properties: Any) -> Request:
-    """A create whose body has these properties too."""
+    """Creates an entry; ``properties`` are added to the body."""
     return post({"contentTypeSlug": of, "title": title, **properties}, key=key)

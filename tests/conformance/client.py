@@ -1,5 +1,4 @@
-"""Sends requests to the live server, and compares every response with the server's OpenAPI
-document."""
+"""Sends requests to the live server and checks every response against its OpenAPI document."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ from tests.integration.api.server import Answer
 
 
 class Asker:
-    """The one place where a row gets its answer."""
+    """Sends the requests of all rows and returns the responses."""
 
     def __init__(self, session: aiohttp.ClientSession, contract: Contract) -> None:
         self._session = session

@@ -1,4 +1,4 @@
-"""One live server for all rows of a worker, with a projector, and the magazine in its log."""
+"""For each test worker, one live server and projector with the magazine in the log."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def asker(live: Server, contract: Contract) -> Asker:
 
 @pytest.fixture
 def open_workplace(live: Server, asker: Asker) -> OpenWorkplace:
-    """Makes a workspace of the row's own: with a plan, a key, and the magazine's types."""
+    """Creates an isolated workspace with a plan, a key and the magazine's content types."""
 
     async def opened(permissions: tuple[str, ...] = BOTH, **plan: Any) -> Workplace:
         workplace = Workplace(live, asker, f"w{next(_numbers)}")
@@ -67,7 +67,7 @@ async def strict(live: Server, contract: Contract) -> AsyncIterator[Asker]:
     """A second service on the same log: 600 requests a minute for a key, 3 for an address, and
     bodies of up to 2 kB.
 
-    It stands behind a proxy: a row has an address of its own in X-Forwarded-For.
+    It runs behind a proxy, so each row can send its own address in X-Forwarded-For.
     """
     limits = {"key_rate_limit": 600, "ip_rate_limit": 3, "max_body_bytes": 2048}
     async with serving(

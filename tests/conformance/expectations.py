@@ -1,4 +1,4 @@
-"""What a row of the conformance tables may expect of a response, in addition to its status."""
+"""Expectations of a response that a row of the conformance tables can have besides its status."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ LIMITS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
 
 
 def entries_of(answer: Answer) -> list[Any]:
-    """The entries of a list, or the one entry."""
+    """Returns the entries of a list, or the single entry."""
     data = answer.body["data"]
     return data if isinstance(data, list) else [data]
 
 
 def envelope(*properties: str) -> Expectation:
-    """The body is an object of exactly these properties, in this order."""
+    """The body is an object with exactly these properties, in this order."""
 
     def expect(answer: Answer) -> None:
         assert list(answer.body) == list(properties)
@@ -42,7 +42,7 @@ def pagination(**expected: int) -> Expectation:
 
 
 def whole_pagination(limit: int, offset: int, total: int) -> Expectation:
-    """These three integers, and nothing besides."""
+    """The pagination has exactly these three integers."""
 
     def expect(answer: Answer) -> None:
         shown = answer.body["pagination"]
@@ -62,7 +62,7 @@ def slugs(*expected: str) -> Expectation:
 
 
 def count(expected: int) -> Expectation:
-    """So many entries are on the page."""
+    """The page has this number of entries."""
 
     def expect(answer: Answer) -> None:
         assert len(answer.body["data"]) == expected
@@ -71,7 +71,7 @@ def count(expected: int) -> Expectation:
 
 
 def each(name: str, fits: Callable[[Any], bool] | Any) -> Expectation:
-    """Every entry of the answer, of which there is at least one, has the property, and it fits."""
+    """There is at least one entry; each has the property with a fitting value."""
 
     def expect(answer: Answer) -> None:
         entries = entries_of(answer)
@@ -83,7 +83,7 @@ def each(name: str, fits: Callable[[Any], bool] | Any) -> Expectation:
 
 
 def properties(expected: Iterable[str]) -> Expectation:
-    """Every entry of the answer, of which there is at least one, has exactly these."""
+    """There is at least one entry; each has exactly these properties."""
 
     def expect(answer: Answer) -> None:
         assert {frozenset(entry) for entry in entries_of(answer)} == {frozenset(expected)}
@@ -101,7 +101,7 @@ def none_has(name: str) -> Expectation:
 
 
 def values_of(name: str, *expected: Any) -> Expectation:
-    """The property of the list's entries, in order."""
+    """The entries have these values of the property, in this order."""
 
     def expect(answer: Answer) -> None:
         assert [entry[name] for entry in entries_of(answer)] == list(expected)
@@ -110,7 +110,7 @@ def values_of(name: str, *expected: Any) -> Expectation:
 
 
 def entry(**expected: Any) -> Expectation:
-    """The one entry, or the first of the list, has these properties."""
+    """The single or first entry has these properties."""
 
     def expect(answer: Answer) -> None:
         shown = entries_of(answer)[0]
@@ -120,7 +120,7 @@ def entry(**expected: Any) -> Expectation:
 
 
 def fields(**expected: Any) -> Expectation:
-    """The one entry, or the first of the list, has these among its fields."""
+    """The single or first entry has these fields, possibly among others."""
 
     def expect(answer: Answer) -> None:
         shown = entries_of(answer)[0]["fields"]
@@ -130,7 +130,7 @@ def fields(**expected: Any) -> Expectation:
 
 
 def all_fields(expected: dict[str, Any]) -> Expectation:
-    """The one entry, or the first of the list, has these fields in this order."""
+    """The single or first entry has exactly these fields, in this order."""
 
     def expect(answer: Answer) -> None:
         shown = entries_of(answer)[0]["fields"]
@@ -141,7 +141,7 @@ def all_fields(expected: dict[str, Any]) -> Expectation:
 
 
 def field_slugs(expected: Iterable[str]) -> Expectation:
-    """Every entry has fields of these slugs, in this order."""
+    """Every entry has exactly the fields with these slugs, in this order."""
 
     def expect(answer: Answer) -> None:
         for entry in entries_of(answer):
@@ -151,14 +151,14 @@ def field_slugs(expected: Iterable[str]) -> Expectation:
 
 
 def newest_first(answer: Answer) -> None:
-    """By creation, and there is something to order."""
+    """There are at least two entries, the newest created first."""
     times = [entry["createdAt"] for entry in entries_of(answer)]
     assert times == sorted(times, reverse=True)
     assert len(times) > 1
 
 
 def says(*words: str) -> Expectation:
-    """The error envelope, with all of these in its message."""
+    """The body is the error envelope; its message contains each of these texts."""
 
     def expect(answer: Answer) -> None:
         assert list(answer.body) == ["error"]
@@ -169,7 +169,7 @@ def says(*words: str) -> Expectation:
 
 
 def error(message: str) -> Expectation:
-    """The error envelope, with this message."""
+    """The body is the error envelope with this message."""
 
     def expect(answer: Answer) -> None:
         assert answer.body == {"error": message}
@@ -211,7 +211,7 @@ def limits_shown(answer: Answer) -> None:
 
 
 def carries_all_headers(answer: Answer) -> None:
-    """What every response carries, an error in particular."""
+    """The response has the headers of every response, including errors."""
     limits_shown(answer)
     assert answer.headers["X-Request-Id"]
     assert answer.headers["Content-Type"] == "application/json"
@@ -231,7 +231,7 @@ def is_text(value: Any) -> bool:
 
 
 def is_object_of_texts(*names: str) -> Callable[[Any], bool]:
-    """Exactly these properties, each a string."""
+    """The object has exactly these properties, and each is a string."""
 
     def fits(value: Any) -> bool:
         return set(value) == set(names) and all(map(is_text, value.values()))

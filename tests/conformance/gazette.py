@@ -1,4 +1,4 @@
-"""A workspace with a past: its entries as they were at one moment, and as they are now."""
+"""A workspace with a history: its entries as they were at one moment, and as they are now."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ AUTHORS = (Field("bio", "Bio", "text"),)
 
 
 class Item(Struct, frozen=True):
-    """An entry. ``french``: the title of its translation; ``says_tide``: in its original text."""
+    """An entry. ``french`` is the title of its translation. ``says_tide``: its original text
+    contains "tide"."""
 
     id: str
     title: str
@@ -41,7 +42,8 @@ class Item(Struct, frozen=True):
 
 
 class World(Struct, frozen=True):
-    """``items``: newest first; ``fields``: by content type."""
+    """The entries at a moment. ``items`` are newest first; ``fields`` are the slugs by content
+    type."""
 
     items: tuple[Item, ...]
     fields: dict[str, tuple[str, ...]]
@@ -89,15 +91,16 @@ NOW = World(_NOW, {"posts": ("lead", "author", "body"), "authors": ()})
 
 
 class Times(Struct, frozen=True):
-    """Of requests: a moment at which the entries were THEN, and one at which they are NOW."""
+    """Values of ``asOf``: a moment when the entries were as in THEN, and one when they are as in
+    NOW."""
 
     then: str
     now: str
 
 
 async def write_gazette(server: Server) -> Times:
-    """What happens between the two moments: entries are created, changed, published, unpublished
-    and deleted, and content types revised."""
+    """Writes the entries of both moments. Between the two, entries are created, changed, published,
+    unpublished and deleted, and content types are revised."""
     given = await workspace(server, "gazette", GAZETTE, staging=True)
     await server.key(GAZETTE_READER, "gazette", ("content.published",))
     staging = await given.staging()
@@ -140,7 +143,7 @@ async def _create(given: Given, one: Item) -> None:
 
 
 async def _time(server: Server) -> str:
-    """A moment after all that has happened, and before all that will happen."""
+    """Returns a time after all events so far and before all later ones."""
     recorder = server.repository.recorder
     time = await recorder.time()
 

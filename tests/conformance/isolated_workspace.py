@@ -1,4 +1,4 @@
-"""A workspace for a single row, for requests that would disturb the others."""
+"""A workspace for a single row whose requests would disturb other rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from write_side.domain.identity import Scope
 
 
 class Workplace:
-    """``given`` carries out what has no REST door: publish, archive, revise, delete."""
+    """The workspace of a single row. ``given`` executes commands that REST lacks: publish, archive,
+    revise, delete."""
 
     def __init__(self, live: Server, asker: Asker, slug: str) -> None:
         self._live = live
@@ -34,13 +35,14 @@ class Workplace:
         await self.settle()
 
     async def open_staging(self) -> None:
-        """With the magazine's types; the plan must have it."""
+        """Creates the staging environment with the magazine's content types. The plan must include
+        staging."""
         staging = await self.given.staging()
         await types(staging, media=())
         await self.settle()
 
     async def ask(self, request: Request) -> Answer:
-        """With this workspace's key, whatever key the request has."""
+        """Sends the request with this workspace's key instead of its own."""
         return await self._asker.ask(replace(request, key=self.key))
 
     async def get(self, target: str, **more: Any) -> Answer:
@@ -50,18 +52,18 @@ class Workplace:
         return await self.ask(cases.create(title, **properties))
 
     async def read(self, target: str) -> Any:
-        """The data, once everything written so far can be read."""
+        """Waits until everything written so far can be read, then returns the data."""
         await self.settle()
         return (await self.get(target)).data
 
     async def settle(self) -> None:
-        """Wait until what is in the log by now can be read."""
+        """Waits until the read model has everything in the log."""
         service = self._live.service
         head = await service.repository.recorder.head()
         assert await service.checkpoint.wait(head, SECONDS)
 
     async def until(self, target: str, status: int) -> None:
-        """Wait until a change of the plan or the key has come to the server."""
+        """Waits until a change of the plan or the key has reached the server."""
 
         async def has_come() -> bool:
             return (await self.get(target)).status == status
@@ -70,10 +72,10 @@ class Workplace:
 
 
 class OpenWorkplace(Protocol):
-    """Keywords are those of the plan."""
+    """The keyword arguments are those of the plan."""
 
     async def __call__(self, permissions: tuple[str, ...] = ..., **plan: Any) -> Workplace: ...
 
 
 NewAddress: TypeAlias = Callable[[], dict[str, str]]
-"""Headers of a request from an address that nobody has used."""
+"""Returns request headers with a client address that no test has used."""

@@ -1,4 +1,4 @@
-"""The content that rows read, the environment in which they write, and their API keys."""
+"""The content that rows read, the workspace that they write to, and their API keys."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from write_side.domain.definition import Field, Option
 from write_side.domain.events import Translation
 from write_side.domain.identity import Scope
 
-KEY = "a-key-of-the-magazine"  # may do everything
+KEY = "a-key-of-the-magazine"  # has all permissions
 VIEWER = "a-key-that-may-only-look"
 EDITOR = "a-key-that-may-only-write"
 WEB_PAGE = "a-key-that-reads-what-is-published"
@@ -31,7 +31,7 @@ ADA = "018f0000-0000-7000-8000-00000000000a"
 BOB = "018f0000-0000-7000-8000-00000000000b"  # deleted
 HARBOUR = "018f0000-0000-7000-8000-00000000000c"
 HARBOUR_IN_FRENCH = "018f0000-0000-7000-8000-00000000000d"
-SECRET = "018f0000-0000-7000-8000-00000000000e"  # the stranger's
+SECRET = "018f0000-0000-7000-8000-00000000000e"  # belongs to the stranger's workspace
 REHEARSAL = "018f0000-0000-7000-8000-00000000000f"  # in staging
 NOBODY = "018f0000-0000-7000-8000-00000000dead"
 AT_DESK = "018f0000-0000-7000-8000-0000000000{}"
@@ -78,7 +78,7 @@ NOTHING: dict[str, Any] = {
     "meta": None,
     "faq": [],
 }
-"""The fields of an entry with nothing saved, in the order of its type."""
+"""The fields of an entry without saved values, in the order of its type."""
 FAQ = [{"q": "Why?", "votes": 3}, {"q": "How?", "votes": 5}]
 SAVED: dict[str, Any] = {
     "body": "The tide is out.",
@@ -106,7 +106,7 @@ SPANISH = Translation("El puerto", raws(body="La marea está baja.", lead=None))
 
 
 async def write_magazine(server: Server) -> None:
-    """Everything that rows take for granted, until it can be read."""
+    """Writes everything that rows rely on, and waits until it can be read."""
     await _write_content(server)
     await _write_staging(server)
     await _write_desk(server)
@@ -122,14 +122,15 @@ async def workspace(server: Server, slug: str, key: str, **plan: Any) -> Given:
 
 
 async def _write_content(server: Server) -> None:
-    """Newest first: «port», «plain», «gone», «harbour», «untouched», «ada», the notes."""
+    """Creates these entries, newest first: «port», «plain», «gone», «harbour», «untouched», «ada»,
+    the notes."""
     given = await workspace(server, "magazine", KEY, staging=True)
     await server.key(VIEWER, "magazine", BOTH[:1])
     await server.key(EDITOR, "magazine", BOTH[1:])
     await server.key(OPERATOR, "magazine", ("service.view",))
     await server.key(WEB_PAGE, "magazine", ("content.published",))
     await server.key(REHEARSER, "magazine", environment="staging")
-    # Long before anything asks with it.
+    # It expires long before a test uses it.
     soon = datetime.now(UTC) + timedelta(milliseconds=100)
     await server.key(EXPIRED, "magazine", expires_at=soon)
     await server.key(REVOKED, "magazine")
@@ -159,7 +160,7 @@ async def _write_content(server: Server) -> None:
 
 
 async def types(given: Given, media: Iterable[str] = ("hero", "map")) -> None:
-    """Authors, and posts with a workflow."""
+    """Creates the media files and two content types: authors, and posts with a workflow."""
     for file in media:
         await given.does(
             c.PutMedia,
@@ -174,7 +175,7 @@ async def types(given: Given, media: Iterable[str] = ("hero", "map")) -> None:
 
 
 async def _write_notes(given: Given) -> None:
-    """In one append, so that many are of one millisecond."""
+    """Writes all notes in one append, so that many have the same millisecond."""
     notes = (
         {"title": f"Note {number}", "slug": f"note-{number}", "status": "published"}
         for number in range(NOTES)

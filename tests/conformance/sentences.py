@@ -1,8 +1,9 @@
-"""The sentences of the specification and our readings of it, numbered, each by a short name.
+"""The sentences of the specification and our readings of it, each with a number and a short name.
 
-«4.1.5» is the fifth sentence of §4.1; the CORS table is counted on from the rules of §5. A reading
-goes by the heading of its chapter: «query.6» is the sixth under «Query parameters». Every one has
-a row whose name begins with its number (``test_every_sentence_has_a_row.py``).
+«4.1.5» is the fifth sentence of §4.1. The numbers of the CORS table continue those of the rules of
+§5. A reading is numbered within its chapter: «query.6» is the sixth under «Query parameters». For
+each sentence and reading there is a row whose name begins with its number
+(``test_every_sentence_has_a_row.py``).
 """
 
 from __future__ import annotations
@@ -539,11 +540,11 @@ ELSEWHERE = {
     "8.6": "a file, not HTTP: tests of the export",
     "8.7": "a file, not HTTP: tests of the import",
 }
-"""Sentences of which no row can tell, and why."""
+"""Sentences that no row can test, with the reason."""
 
 
 def numbered() -> dict[str, str]:
-    """Every sentence and reading by its number."""
+    """Returns the name of every sentence and reading by its number."""
     return {
         f"{chapter}.{n}": name
         for chapter, names in {**SPECIFICATION, **READINGS}.items()

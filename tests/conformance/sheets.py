@@ -1,4 +1,4 @@
-"""Files imported into a magazine in memory: what would become of their rows."""
+"""Previews imports into a magazine in memory."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Seen(Struct):
 
     @property
     def said(self) -> list[tuple[str, str, str]]:
-        """Severity, heading and reason of every note."""
+        """The severity, heading and reason of every note."""
         notes = [note for row in self.rows for note in row.notes]
         return [(note.severity, note.heading, note.reason) for note in notes]
 
@@ -84,7 +84,7 @@ def posts(fields: tuple[Field, ...] = FIELDS) -> ContentType:
 
 
 def entry(slug: str, status: Any = "draft", **values: str) -> Entry:
-    """One that exists, with values as JSON."""
+    """An existing entry, with values as JSON."""
     return Entry(
         id=new_id(),
         workspace=SCOPE.workspace,
@@ -111,7 +111,7 @@ async def seen(
     room: int | None = None,
     **options: Any,
 ) -> Seen:
-    """What would become of the rows: the columns go by their headings."""
+    """Previews the import of a file whose columns are matched by heading."""
     table = csv_table(text.encode(), "posts.csv") if isinstance(text, str) else text
     content_type = posts(fields)
     targets = matched(table.headings, fields, {})
@@ -139,7 +139,8 @@ async def _taken(known: set[str], slugs: set[str]) -> set[str]:
 
 
 def _references(existing: tuple[Entry, ...], own: dict[EntryKey, str]) -> References:
-    """Ada is an author, and another Ada a topic; there is a sea among the topics, and a hero."""
+    """References to these entries: two named Ada (an author and a topic), the topic «sea», and the
+    image «hero»."""
     authors = {"ada": [(ADA, "authors")]}
     everybody = {
         **{each.slug: [(each.id, "posts")] for each in existing},
@@ -154,6 +155,6 @@ def _references(existing: tuple[Entry, ...], own: dict[EntryKey, str]) -> Refere
 
 
 def workbook(heading: str, cell: str, epoch: Epoch | None = 1900) -> Table:
-    """A row of a workbook with one cell beside its title and body."""
+    """A workbook with one row: its title, its body and one more cell."""
 
     return Table("x.xlsx", ("Title", "Body", heading), (Row(2, ("A", "x", cell)),), epoch=epoch)

@@ -1,4 +1,4 @@
-"""The table is complete: every sentence and every reading has a row, and every row a sentence."""
+"""The tables are complete: every sentence and reading has a row, and every row has a sentence."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import tests.conformance
 from tests.conformance.cases import Case
 from tests.conformance.sentences import ELSEWHERE, numbered
 
-# «4.1.5 limit of 0 is clamped», and for a test that is no table «limits_2_and_4_each_answer_…».
+# «4.1.5 limit of 0 is clamped», or without a table «limits_2_and_4_each_answer_…».
 _CASE = re.compile(r"(?P<chapter>\d[.\d]*|[a-z]+)\.(?P<first>\d+) ")
 _TEST = re.compile(r"test_(?P<chapter>\d[_\d]*|[a-z]+)_(?P<first>\d+)_(?:and_(?P<second>\d+)_)?")
 
@@ -33,7 +33,7 @@ def cases_of(test: object) -> list[Case]:
 
 
 def numbers_of(name: str, test: object) -> Iterator[str]:
-    """Of every row of a table, or of the one row that a test is."""
+    """Yields the numbers of a table's rows, or those of a test without a table."""
     cases = cases_of(test)
     named = [_CASE.match(case.name) for case in cases] if cases else [_TEST.match(name)]
     for match in named:

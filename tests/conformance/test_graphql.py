@@ -1,4 +1,4 @@
-"""What the specification says of GraphQL: §1, §7 and §8. Its own tests are among the api's."""
+"""GraphQL in the specification: §1, §7 and §8. Further tests are in tests/integration/api."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def graphql(
 
 
 def errors(status: int, *words: str) -> Expectation:
-    """One error, with the status of REST, and nothing besides."""
+    """There is exactly one error, with the status that REST would return."""
 
     def expect(answer: Answer) -> None:
         [error] = answer.body["errors"]

@@ -1,4 +1,4 @@
-"""Imports over HTTP: what is accepted, its result, and what is refused."""
+"""Imports over HTTP: what is accepted, what the result is, and what is refused."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ def upload(
     headers: dict[str, str] | None = None,
     **parts: str,
 ) -> Request:
-    """The form that curl sends; a part with the value "-" is omitted, ``map_Body`` is map[Body]."""
+    """The form as curl sends it. A part with the value "-" is omitted; ``map_Body`` means
+    map[Body]."""
     lines: list[bytes] = []
     if document is not None:
         lines += [b'--cut\r\nContent-Disposition: form-data; name="file"; filename="%b"']
@@ -63,14 +64,14 @@ NO_TEXT = replace(NO_TEXT, body=(NO_TEXT.body or b"").replace(b"map[x]", b"map[\
 
 
 async def accepted(place: Workplace, document: bytes = ROWS, **more: Any) -> str:
-    """The location of the import."""
+    """Uploads a file and returns the location of its import."""
     answer = await place.ask(upload(document, **more))
     assert answer.status == 202, answer.text
     return str(answer.headers["Location"])
 
 
 async def ended(place: Workplace, path: str) -> Any:
-    """The import, once it is no longer in progress."""
+    """Waits until the import has ended and returns it."""
     async with asyncio.timeout(20):
         while True:
             answer = await place.get(path)
@@ -288,7 +289,8 @@ async def test_imports_1_a_file_of_too_many_rows_is_refused_as_a_whole(
 
 
 async def test_imports_2_one_import_is_one_unit(open_workplace: OpenWorkplace) -> None:
-    """All ready rows or none, under one id: rows refer to one another in a cycle."""
+    """The rows refer to each other in a cycle: all ready rows are imported under one id, or
+    none."""
     place = await open_workplace()
     cycle = b"Title,Body,Related\nA,x,b\nB,x,a\n"
     assert (await done(place, cycle + b"C,x,gone\n"))["state"] == "refused"
@@ -302,8 +304,8 @@ async def test_imports_2_one_import_is_one_unit(open_workplace: OpenWorkplace) -
 async def test_imports_3_and_38_the_same_import_id_has_no_effect_the_second_time(
     open_workplace: OpenWorkplace,
 ) -> None:
-    """Over HTTP the id belongs to the idempotency key; the same file without it is a new import,
-    and another file under the key is refused."""
+    """Over HTTP the idempotency key identifies the import. The same file without the key is a new
+    import; another file with the key is refused."""
     place = await open_workplace()
     once = {"Idempotency-Key": "spring"}
     first = await accepted(place, headers=once)

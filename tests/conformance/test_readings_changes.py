@@ -45,7 +45,7 @@ def whole(answer: Answer) -> None:
 
 
 def current(expected: dict[str, Any]) -> Expectation:
-    """Of the last change."""
+    """The entry in the last change currently has these properties."""
 
     def expect(answer: Answer) -> None:
         found = answer.body["data"][-1]["current"]

@@ -1,4 +1,4 @@
-"""Our readings: the order of checks. Each request fails several; the first one decides."""
+"""Our readings: the order of checks. Each request fails several checks; the first one decides."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ METHODS = {
     ("POST", "/v1/content-types"): OPEN,
     ("DELETE", "/v1/content-types/posts"): OPEN,
 }
-"""Methods that a path does not have, and those that it has."""
+"""Methods that a path does not support, with those that it supports."""
 
 
 def at_the_route() -> Iterator[Case]:
@@ -52,7 +52,7 @@ def at_the_route() -> Iterator[Case]:
 
 
 def wrong_everywhere(key: str | None) -> Request:
-    """Environment, locale and body are wrong: the key decides how far it comes."""
+    """Environment, locale and body are all invalid; the key decides which check fails first."""
     return post(b"{", "/v1/content?environment=x&locale=x&status=x", key=key)
 
 
@@ -231,7 +231,8 @@ async def test_checks_1_and_2_come_before_the_limit_of_the_address(
 async def test_checks_3_the_address_comes_before_the_key(
     strict: Asker, address: NewAddress, open_workplace: OpenWorkplace
 ) -> None:
-    """A flood of bad keys meets the address's limit, and no key's bucket is touched."""
+    """A flood of invalid keys exhausts the address's limit and leaves every key's limit
+    untouched."""
 
     async def flood() -> list[Answer]:
         place, headers = await open_workplace(requests_per_minute=2), address()

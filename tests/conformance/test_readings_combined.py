@@ -1,5 +1,5 @@
-"""Our readings: each parameter of a list and of an entry alone, and with each other one, over REST
-and GraphQL, now and in the past, against what the test knows of the entries."""
+"""Our readings: the parameters of lists and entries, alone and combined, over REST and GraphQL, for
+the present and the past. Responses are compared with entries that the test knows."""
 
 from __future__ import annotations
 
@@ -79,10 +79,10 @@ REST_OF_ARGUMENTS = {
     "status": "filter[status]=draft",
     "language": "filter[language]=fr-FR",
 }
-"""GraphQL has any status and language unless it is given one."""
+"""REST parameters for GraphQL arguments. GraphQL returns any status and language by default."""
 REFUSED = [{"q", "asOf"}, {"q", "past"}, {"cursor", "offset"}]
 CONTRARY = [{"asOf", "past"}, {"sort", "order"}]
-"""Values of one parameter."""
+"""Pairs that set the same parameter to different values."""
 DOCUMENT = """query ($type: String, $status: EntryStatus, $language: String, $locale: String,
     $limit: Int, $offset: Int = 0, $filter: JSON, $sort: [String!], $search: String,
     $cursor: String, $asOf: DateTime) {
@@ -99,8 +99,7 @@ BY_ID = """query ($id: ID!, $locale: String) {
 
 
 def sets_of(names: Iterable[str]) -> Iterator[Any]:
-    """Each name alone, and each pair; with the past, each three. Fast: each alone, and each pair
-    of a list of one type."""
+    """Yields each name, each pair, and each set of three that contains "past"."""
     known = sorted(names)
     for size in (1, 2, 3):
         for chosen in map(set, combinations(known, size)):
@@ -109,7 +108,8 @@ def sets_of(names: Iterable[str]) -> Iterator[Any]:
 
 
 def cases_of(names: Iterable[str], fast: int = 1) -> list[Any]:
-    """``fast``: sets of up to this many names are in the fast suite, for one of the keys."""
+    """Sets of up to ``fast`` names are in the fast suite for the editor key; for the other key,
+    only single names are."""
     return [
         pytest.param(
             chosen,
@@ -128,7 +128,7 @@ async def times(live: Server) -> Times:
 
 
 class Asked:
-    """What a set of parameters asks for, by one of the keys."""
+    """The entries that a set of parameters requests with one of the keys."""
 
     def __init__(self, names: frozenset[str], key: str, default_status: str | None) -> None:
         self.names = names
@@ -145,7 +145,7 @@ class Asked:
         return one.french if self.locale == FRENCH and one.french else one.title
 
     def whole(self, type_slug: str | None, language: str | None) -> list[Item]:
-        """The list, in its order."""
+        """Returns the complete list, in order."""
         found = [
             one
             for one in self.world.items
@@ -163,7 +163,7 @@ class Asked:
         return sorted(found, key=lambda one: one.title) if "sort" in self.names else found
 
     def included(self, page: Iterable[Item]) -> dict[str, str]:
-        """The titles of what the key may read, by id."""
+        """Returns the titles, by id, of the authors that the key may read."""
         authors = [self.world.one(one.author) for one in page if one.author]
         return {
             one.id: self.title(one)
@@ -172,13 +172,13 @@ class Asked:
         }
 
     def fields(self, one: Item) -> tuple[str, ...]:
-        # In staging, no type was revised.
+        # In staging, no content type was revised.
         world = THEN if one.environment == "staging" else self.world
         return world.fields[one.type_slug]
 
 
 async def ask(asker: Asker, path: str, asked: Asked, parameters: list[str], times: Times) -> Answer:
-    """The response has an ETag, and does not change for a request with a position."""
+    """Sends the request. A success has an ETag; a repeat with If-None-Match returns 304."""
     query = "&".join(parameters).format(then=times.then, now=times.now)
     target = f"{path}?{query}"
     answer = await asker.ask(get(target, key=asked.secret))
@@ -206,7 +206,7 @@ async def test_filters_17_each_parameter_of_the_list_of_a_type_combines(
 async def test_filters_17_each_parameter_of_the_list_across_types_combines(
     names: frozenset[str], key: str, asker: Asker, times: Times
 ) -> None:
-    """Which ignores the status and the language."""
+    """This list ignores the default status and language."""
     asked = Asked(names - {"status"}, key, None)
     path = "/v1/content"
     answer = await ask(asker, path, asked, [PARAMETERS[path][name] for name in names], times)
@@ -310,7 +310,7 @@ async def test_filters_17_an_entry_by_its_id(
 
 
 def check_one(asked: Asked, found: Any, one: Item | None) -> None:
-    """Of GraphQL."""
+    """Checks an entry that GraphQL returned."""
     if one is None:
         assert found is None
         return
@@ -331,7 +331,7 @@ def arguments(names: frozenset[str], times: Times) -> dict[str, Any]:
 async def test_filters_17_each_argument_of_a_list_combines(
     names: frozenset[str], key: str, asker: Asker, times: Times
 ) -> None:
-    """The entries are those of REST, if it is asked the same."""
+    """GraphQL returns the same entries as an equivalent REST request."""
     asked = Asked(names, key, None)
     answer = await asker.ask(graphql(DOCUMENT, asked.secret, **arguments(names, times)))
     refused = 400 if any(names >= one for one in REFUSED) else None

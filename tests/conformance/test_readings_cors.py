@@ -47,7 +47,7 @@ SLASHES = (
 
 
 def exposes(answer: Answer) -> None:
-    """What a script needs to pace itself, to ask again and to complain."""
+    """A script can read the headers that it needs to pace itself, to retry and to report errors."""
     open_to_any_origin(answer)
     assert set(answer.headers["Access-Control-Expose-Headers"].split(", ")) >= EXPOSED
 
@@ -94,7 +94,7 @@ def never_across_types() -> Iterator[Case]:
 
 
 def on_graphql() -> Iterator[Case]:
-    """Which answers 200 to all but a bad key, a limit and a wrong method."""
+    """GraphQL returns 200 except for an invalid key, a rate limit or a wrong method."""
     asked = {
         "an answer": (post({"query": "{ __typename }"}, "/graphql"), 200),
         "an error": (post({"query": "{ nothing }"}, "/graphql"), 200),

@@ -36,7 +36,7 @@ READS = {
     "the list across types": "/v1/content?offset=3&limit=1&",
     "the list across types, of one": "/v1/content?type=posts&offset=3&",
 }
-"""The reads whose first entry is «harbour»."""
+"""Reads whose first entry is «harbour»."""
 LOCALES = (
     "en-US",
     "fr-FR",
@@ -132,7 +132,7 @@ def in_each_locale() -> Iterator[Case]:
 
 
 def written_in(answer: Answer, language: str) -> None:
-    """The list across types does not say."""
+    """Checks the language of every entry that shows it; the list across types does not."""
     for shown in entries_of(answer):
         assert shown.get("language", language) == language
 
@@ -241,12 +241,12 @@ async def test_entries_6_a_renamed_type_shows_in_old_entries(
 ) -> None:
     place = await open_workplace()
     await place.create("Old", of="authors")
-    await place.given.revised(Field("bio", "Bio", "text"), slug="authors")  # its name is «Posts»
+    await place.given.revised(Field("bio", "Bio", "text"), slug="authors")  # renamed to «Posts»
     assert (await place.read("/v1/content/authors/old"))["contentType"]["name"] == "Posts"
 
 
 async def drafted(place: Workplace) -> str:
-    """A new entry, one that may be published."""
+    """Creates an entry that can be published and returns its id."""
     created = await place.create("One", fields={"body": "B"})
     return str(created.data["id"])
 

@@ -1,4 +1,4 @@
-"""Our readings: what becomes of imported rows where the specification is silent."""
+"""Our readings: how rows are imported where the specification is silent."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ async def test_imports_24_an_ambiguous_slug_is_an_error() -> None:
 
 
 async def test_imports_25_the_language_column_of_an_export_is_read() -> None:
-    """Slugs are unique per language; a reference means the row's language first."""
+    """Slugs are unique per language; a reference first looks in the row's language."""
     old = entry("old", body='"x"')
     file = (
         "Title,Slug,Body,Related,Language\n"
@@ -175,7 +175,7 @@ async def test_imports_25_rows_without_a_language_have_that_of_the_import() -> N
 
 
 async def test_imports_25_only_ready_rows_refer_to_one_another_within_their_language() -> None:
-    """The German row has errors; the English one of the same slug has none."""
+    """The German row has errors; the English row with the same slug has none."""
     file = (
         "Title,Slug,Status,Body,Related,Language\n"
         "A,a,published,,,de-DE\nA,a,published,x,,en-US\n"

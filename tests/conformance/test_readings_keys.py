@@ -197,7 +197,7 @@ async def test_keys_4_a_key_is_refused_once_it_is_revoked(open_workplace: OpenWo
 
 
 async def test_keys_5_only_a_hash_of_a_key_is_stored(live: Server) -> None:
-    """Keys of these tests are named after their secret, so another is issued."""
+    """The other keys of these tests are named after their secrets, so the test issues its own."""
     secret, owner = "a-secret-that-is-nowhere-kept", "stranger"
     digest = hashlib.sha256(secret.encode()).hexdigest()
     await Given(live.repository).does(
@@ -215,7 +215,7 @@ async def test_keys_5_only_a_hash_of_a_key_is_stored(live: Server) -> None:
 
 
 async def everything(url: str) -> str:
-    """Every row of the event store."""
+    """Returns every row of the event store as text."""
     async with connected(url) as connection:
         tables = await connection.fetch(
             "SELECT tablename FROM pg_tables WHERE schemaname = 'write_side'"

@@ -55,7 +55,7 @@ def on_every_response() -> Iterator[Case]:
 def ends_within_a_minute(answer: Answer) -> None:
     reset = answer.headers["X-RateLimit-Reset"]
     assert reset.isdecimal()
-    assert -30 <= int(reset) - time.time() <= 61  # a slow machine looks later
+    assert -30 <= int(reset) - time.time() <= 61  # on a slow machine, the check runs later
 
 
 @table(
@@ -144,7 +144,8 @@ async def test_limits_1_both_buckets_have_the_same_window(
 async def test_limits_2_and_4_each_answer_describes_its_bucket(
     strict: Asker, address: NewAddress, open_workplace: OpenWorkplace
 ) -> None:
-    """The one with the fewest requests left; on a 429 the one that refused."""
+    """A response describes the bucket with the fewest requests left; a 429 describes the one that
+    refused."""
 
     async def all_of_them() -> list[Answer]:
         place, headers = await open_workplace(requests_per_minute=1), address()
@@ -178,7 +179,7 @@ async def test_limits_3_headers_describe_the_bucket_with_the_fewest_requests_lef
     shown = [(answer.status, limit(answer), remaining(answer)) for answer in answers]
     of_address, of_key = shown[:3], shown[3:]
     assert of_address == [(200, 3, 2), (404, 3, 2), (204, 3, 2)]
-    # The fourth request leaves one to both.
+    # After the fourth request, both buckets have one request left.
     assert of_key == [(200, 2, 1), (200, 2, 0), (404, 2, 0)]
 
 
@@ -297,7 +298,7 @@ async def test_limits_10_the_header_of_an_untrusted_client_does_not_count(
 
 @pytest_asyncio.fixture(scope="module", loop_scope="package")
 async def unlimited(live: Server, contract: Contract) -> AsyncIterator[Asker]:
-    """A third service on the same log: with both limits off."""
+    """A third service on the same log, with both limits off."""
     off = {"key_rate_limit": 0, "ip_rate_limit": 0}
     async with serving(live.url, live.repository, projector=False, **off) as server:
         yield Asker(server.session, contract)

@@ -1,4 +1,4 @@
-"""What ``asOf`` answers (README, «History»)."""
+"""Our readings: what ``asOf`` returns (README, «History»)."""
 
 from __future__ import annotations
 

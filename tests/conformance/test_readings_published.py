@@ -35,7 +35,7 @@ LISTED = "contentEntries(limit: 100) { data { status } pagination { total } }"
 
 
 def has(expected: Any) -> Expectation:
-    """The data of a GraphQL answer."""
+    """The response has exactly this GraphQL data."""
 
     def expect(answer: Answer) -> None:
         assert answer.body == {"data": expected}
@@ -208,7 +208,7 @@ async def test_published_7_history_is_not_shown(asker: Asker) -> None:
 
 
 async def test_published_3_and_5_the_past(open_workplace: OpenWorkplace) -> None:
-    """Whether the entry was published then, not whether it is now."""
+    """What counts is whether the entry was published at that time, not whether it is now."""
     place = await open_workplace(("content.published",))
     path = "/v1/content/posts/one"
     document = """query ($at: DateTime) {
@@ -246,7 +246,7 @@ async def test_published_1_and_4_tags_follow_what_the_key_sees(
 
 
 async def _now(place: Any, entry_id: str) -> str:
-    """When the entry last changed; the next change is later."""
+    """Returns the time of the entry's last change, and makes sure that the next change is later."""
     entry = await place.given.repository.entry(place.given.scope, entry_id)
     await asyncio.sleep(0.002)
     return str(entry.updated_at.isoformat(timespec="milliseconds").replace("+00:00", "Z"))

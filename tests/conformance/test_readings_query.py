@@ -40,7 +40,7 @@ LIMITS = {
     "101": 100,
     "100.9": 100,
 }
-"""What is a number, and the limit that it makes."""
+"""Texts that are numbers, with the limit that each sets."""
 NO_NUMBERS = (
     "abc",
     "5x",
@@ -65,7 +65,7 @@ NO_NUMBERS = (
     "%00",
     "%FF",
 )
-"""What is none, non-ASCII digits among it; a bare + is a space in a query."""
+"""Texts that are not numbers, including non-ASCII digits; a bare + is a space in a query."""
 
 
 def numbers() -> Iterator[Case]:

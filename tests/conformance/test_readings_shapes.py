@@ -204,7 +204,7 @@ async def test_select_10_shows_an_entry_of_the_past(asker: Asker) -> None:
 async def test_include_10_shows_what_an_entry_of_the_past_referred_to(asker: Asker) -> None:
     found = (await asker.ask(get(f"{ONE}?include=author,cover"))).body["includes"]
     [author] = found["entries"].values()
-    # The later of the two, because one may be older than the other.
+    # The later of the two times: the entry and its author may have changed at different times.
     times = [(await asker.ask(get(ONE))).data["updatedAt"], author["updatedAt"]]
     path = f"{ONE}?asOf={max(times).replace('Z', '999Z')}&include=author,cover"
     assert (await asker.ask(get(path))).body["includes"] == found

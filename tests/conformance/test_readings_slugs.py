@@ -30,7 +30,7 @@ KEPT = {
     "an underscore becomes a hyphen": ("snake_case", "snake-case"),
     "an emoji becomes a hyphen": ("Tea ☕ time", "tea---time"),
 }
-"""What stays of a title, and what becomes a hyphen."""
+"""Which characters of a title are kept, and which become a hyphen."""
 AS_GIVEN = {
     "Upper-CASE": "Upper-CASE",
     "a b": "a%20b",
@@ -44,7 +44,7 @@ AS_GIVEN = {
     "🙂": "%F0%9F%99%82",
     "...": "%2E%2E%2E",
 }
-"""Slugs that are given, and how a path says them."""
+"""Given slugs, with their form in a path."""
 
 
 def derived() -> Iterator[Case]:

@@ -164,17 +164,17 @@ RULES: tuple[tuple[str, str, str, Texts, Texts], ...] = (
         ("{}", '"x"', "[1]", "[null]", '[{"q":7}]', '[{"q":"Why?"},{"votes":"many"}]'),
     ),
 )
-"""A field, what it takes in words, JSON that fits and JSON that does not."""
+"""The number of the reading, a field, what it accepts, JSON that fits and JSON that does not."""
 
 
 def valued(title: str, field: str, value: str) -> Request:
-    """A create with one value, sent as this very text."""
+    """Creates an entry with one value, sent exactly as given."""
     body = f'{{"contentTypeSlug":"posts","title":"{title}","fields":{{"{field}":{value}}}}}'
     return post(body.encode())
 
 
 def gives_back(field: str, value: str) -> Expectation:
-    """What is sent is what comes back, to the letter."""
+    """The response contains the value exactly as sent."""
 
     def expect(answer: Answer) -> None:
         assert f'"{field}":{value}' in answer.text
@@ -201,7 +201,7 @@ def each_rule() -> Iterator[Case]:
 
 
 def each_emptied() -> Iterator[Case]:
-    """Nothing saved is null, or [] where many would be."""
+    """An empty field is null, or [] if it holds many values."""
     for field, nothing in NOTHING.items():
         yield Case(
             f"values.2 null empties {field}",

@@ -1,4 +1,4 @@
-"""Specification §2: entries, pagination and envelopes as the endpoints show them."""
+"""Specification §2: entries, pagination and envelopes in the responses of the endpoints."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ENDPOINTS: dict[str, Callable[[str], Request]] = {
     "the list across types": lambda _: get("/v1/content?type=posts"),
     "the answer to a create": lambda name: create(f"Section 2.1 {name}", fields={"views": 1}),
 }
-"""The columns of the table of §2.1, with a request for each."""
+"""The columns of the table in §2.1, with a request for each."""
 
 YES, NO = True, False
 PROPERTIES: tuple[tuple[str, str, Any, tuple[bool, bool, bool, bool]], ...] = (
@@ -63,7 +63,7 @@ PROPERTIES: tuple[tuple[str, str, Any, tuple[bool, bool, bool, bool]], ...] = (
     ("2.1.12", "contentType", is_object_of_texts("id", "name", "slug"), (NO, YES, YES, YES)),
     ("2.1.13", "fields", lambda shown: set(shown) == set(NOTHING), (YES, YES, YES, YES)),
 )
-"""The rows of the table of §2.1: a property, what fits it, and where it is shown."""
+"""The rows of the table in §2.1: a property, what fits it, and which endpoints show it."""
 
 
 def each_property() -> Iterator[Case]:
@@ -75,7 +75,7 @@ def each_property() -> Iterator[Case]:
 
 
 def each_shape() -> Iterator[Case]:
-    """Exactly the properties of the table, on each endpoint."""
+    """Each endpoint shows exactly the properties of the table."""
     for column, (endpoint, request) in enumerate(ENDPOINTS.items()):
         expected = {name for _, name, _, shown in PROPERTIES if shown[column]}
         yield Case(

@@ -1,4 +1,4 @@
-"""Specification §4.0: what is common to every endpoint."""
+"""Specification §4.0: rules for every endpoint."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ TRANSLATED = [{"q": "Pourquoi ?", "votes": 3}, {"q": "How?", "votes": 5}]
 
 
 def everywhere(key: str | None, parameters: str = "") -> dict[str, Request]:
-    """Each endpoint, asked with this key and these parameters."""
+    """A request to each endpoint with this key and these parameters."""
     asked = {name: get(f"{path}{parameters}", key=key) for name, path in READS.items()}
     target = f"/v1/content{parameters}"
     new = {"contentTypeSlug": "posts", "title": "Never created"}

@@ -26,7 +26,7 @@ from tests.conformance.magazine import EDITOR, NOTES, VIEWER
 pytestmark = pytest.mark.asyncio(loop_scope="package")
 
 OTHERS = ("harbour", "plain", "gone", "harbour", "untouched", "ada")
-"""What is newer than the notes, newest first."""
+"""The entries newer than the notes, newest first."""
 
 
 @table(

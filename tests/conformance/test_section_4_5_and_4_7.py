@@ -1,4 +1,4 @@
-"""Specification §4.5 and §4.7: the other endpoints, and which status each shows by default."""
+"""Specification §4.5 and §4.7: the other endpoints, and the status that each shows by default."""
 
 from __future__ import annotations
 

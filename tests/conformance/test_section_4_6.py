@@ -1,5 +1,5 @@
-"""§4.6, the import: what becomes of rows and cells. No server is needed: the import's dry run uses
-a magazine in memory."""
+"""Specification §4.6, the import: the results of rows and cells. No server is needed: the import's
+dry run uses a magazine in memory."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ CELLS = [
 
 
 async def value_of(number: int) -> None:
-    """Every cell of the table in the specification that has the number."""
+    """Checks every cell with this number in the specification's table."""
     for cell_number, heading, cell, value in CELLS:
         if cell_number == number:
             found = await seen(f"Title,Body,{heading}\nA,x,{cell}\n")

@@ -131,7 +131,7 @@ async def test_keys(case: Case, asker: Asker) -> None:
 
 
 def allows_what_browsers_ask(answer: Answer) -> None:
-    """Exactly the four headers of §5, and the methods there are."""
+    """The response allows exactly the four headers of §5, and the method GET."""
     allowed = answer.headers["Access-Control-Allow-Headers"].split(", ")
     assert sorted(allowed) == ["Authorization", "Content-Type", "X-API-Key", "X-Environment"]
     assert "GET" in answer.headers["Access-Control-Allow-Methods"].split(", ")

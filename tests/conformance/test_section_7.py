@@ -1,4 +1,4 @@
-"""Specification §7: every error with its status, its body and its headers."""
+"""Specification §7: every error with its status, body and headers."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ ENTRY_NOT_FOUND = error("Content entry not found")
 FAULT = error("Internal server error")
 NO_KEY = (UNAUTHORIZED, header("WWW-Authenticate", "Bearer"))
 OPEN = (carries_all_headers, open_to_any_origin)
-"""What an error of a path carries that pages of any origin may ask."""
+"""An error on a path that any origin may use."""
 CLOSED = (carries_all_headers, without_cors)
-"""What an error of /v1/content carries."""
+"""An error on /v1/content."""
 
 
 @table(
@@ -179,7 +179,8 @@ async def test_errors(case: Case, asker: Asker) -> None:
 
 
 async def test_7_13_plan_limit_of_content_types(open_workplace: OpenWorkplace) -> None:
-    """No REST endpoint makes one: the write side refuses, in the words HTTP would give."""
+    """No REST endpoint creates a content type, so the test maps the write side's refusal to its
+    HTTP response."""
     full = await open_workplace(content_types=2)
     with pytest.raises(PlanLimitReached) as refused:
         await full.given.content_type(slug="third")

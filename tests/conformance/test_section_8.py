@@ -94,7 +94,7 @@ async def test_limits(case: Case, asker: Asker) -> None:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="package")
 async def as_installed(live: Server, contract: Contract) -> AsyncIterator[Asker]:
-    """A service with the limits that an installation has when nobody sets any, behind a proxy."""
+    """A service with the default limits, behind a proxy."""
     unset = Settings()
     async with serving(
         live.url,

@@ -1,4 +1,5 @@
-"""Rate limits count in windows: the requests of a test must fall into the same one."""
+"""Rate limits count requests in windows, so all requests of a test must fall into the same
+window."""
 
 from __future__ import annotations
 
@@ -10,9 +11,9 @@ Play = Callable[[], Awaitable[list[Answer]]]
 
 
 async def within_a_window(play: Play) -> list[Answer]:
-    """The answers of a play, which is played anew where a window ended in the midst of it.
+    """Returns the responses of ``play``, and repeats it if a window ended during it.
 
-    It must begin with a key or an address that was never used.
+    Each run must use a new key or address.
     """
     while True:
         answers = await play()
