@@ -49,6 +49,8 @@ def explanation(error: Exception) -> str | None:
     if isinstance(error, Refused | StoreUnavailable):
         return _in_lower_case(str(error))
     if isinstance(error, ReadModelUnavailable):
+        if isinstance(error.__cause__, NOT_MIGRATED) and not is_transient(error.__cause__):
+            return MIGRATE
         return f"the read model does not respond: {error.__cause__!r}"
     if isinstance(error, _expected()):
         return str(error)

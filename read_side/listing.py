@@ -19,12 +19,14 @@ T = TypeVar("T")
 class Page(Struct, Generic[T], frozen=True):
     """``total`` counts all matching entries on all pages, or is the FoundPage of a query.
     ``stamp``: of the checkpoint at which the page was read, if the statement returns it. ``json``:
-    the entries as the API sends them, separated by commas; then there are no ``rows``."""
+    the entries as the API sends them, separated by commas; then there are no ``rows``.
+    ``may_grow``: whether the page may have more at the same checkpoint later."""
 
     rows: list[T]
     total: Any
     stamp: int | None = None
     json: bytes | None = None
+    may_grow: bool = False
 
 
 class ReadableAgain(Protocol):

@@ -88,7 +88,7 @@ async def search(
     )
     among = frozenset(kinds)
     found = [one for one in _matches(row, areas) if one.kind in among]
-    return SearchResult(found, row["is_complete"] and not row["has_unread"], row["has_unread"])
+    return SearchResult(found, row["is_complete"], row["has_unread"])
 
 
 def _areas(kinds: Iterable[Kind], locale: str) -> list[_Area]:

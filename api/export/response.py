@@ -62,11 +62,12 @@ async def _pages(call: Call, chunks: AsyncGenerator[bytes, None]) -> AsyncGenera
             try:
                 # A file that has begun is completed, even if others wait for the same work.
                 async with call.request.app[EXPORTING].turn(workspace, patient=not is_first):
-                    await spool.write(await anext(chunks, b""))
-                if not spool.size:
+                    chunk = await anext(chunks, b"")
+                if not chunk:
                     return
+                await spool.write(chunk, patient=not is_first)
                 is_first = False
-                spool.rewind()
+                await spool.rewind()
                 while piece := await spool.read(LARGE):
                     yield piece
             finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
+from contextlib import suppress
 
 from api.errors import Busy, NoTemporarySpace
 from api.http.large_bodies import LARGE, LargeBodies
@@ -20,14 +21,17 @@ class Spool:
         self._counted = 0
         self.size = 0
 
-    async def write(self, piece: bytes) -> None:
-        """Raises Busy, NoTemporarySpace."""
+    async def write(self, piece: bytes, *, patient: bool = False) -> None:
+        """``patient``: waits until other files of the client are closed. Raises Busy,
+        NoTemporarySpace."""
         self.size += len(piece)
         if self.size <= LARGE:
             self._file.write(piece)
             return
         added = self.size - self._counted
-        if not self._files.take(self._client, added):
+        if patient:
+            await self._files.wait_and_take(self._client, added)
+        elif not self._files.take(self._client, added):
             raise Busy("Too many large requests and responses are in progress")
         self._counted = self.size
         try:
@@ -35,9 +39,13 @@ class Spool:
         except OSError as error:
             raise NoTemporarySpace(error) from None
 
-    def rewind(self) -> None:
-        """Ends writing."""
-        self._file.seek(0)
+    async def rewind(self) -> None:
+        """Ends writing. Raises NoTemporarySpace."""
+        try:
+            # It writes what is still in a buffer.
+            await asyncio.to_thread(self._file.seek, 0)
+        except OSError as error:
+            raise NoTemporarySpace(error) from None
 
     async def read(self, size: int = -1) -> bytes:
         """The next bytes, or all; none at the end."""
@@ -46,7 +54,8 @@ class Spool:
         return self._file.read(size)
 
     async def close(self) -> None:
-        self._file.close()
+        with suppress(OSError):  # the rest of a buffer may not fit on a full disk
+            self._file.close()
         given_back, self._counted = self._counted, 0
         if given_back:
             await self._files.give_back(self._client, given_back)

@@ -146,7 +146,7 @@ class FormReader:
             await file.write(chunk)
             if file.size > LIMITS.upload_bytes:
                 raise FileTooLarge(self.form.name, LIMITS.upload_bytes)
-        file.rewind()
+        await file.rewind()
         self.form.file = file
 
     async def _chunks(self, part: BodyPartReader) -> AsyncIterator[bytes]:

@@ -26,11 +26,12 @@ CACHE = "contentlog.response_cache"
 
 class Reading(Struct, frozen=True):
     """A body in JSON, and what it depends on. ``stamp``: of the checkpoint at which it was read;
-    None if no row with a stamp was read."""
+    None if no row with a stamp was read. ``may_grow``: see Page; then the response is not kept."""
 
     body: bytes
     stamp: int | None
     dependencies: tuple[Dependency, ...]
+    may_grow: bool = False
 
 
 async def kept(
@@ -58,7 +59,8 @@ async def kept(
     body = reading.body
     token = call.service.positions.token(scope.workspace, position_of(reading.stamp))
     response = KeptResponse(key, body, etag(body), token, reading.stamp, reading.dependencies)
-    cache.put(response, resets)
+    if not reading.may_grow:
+        cache.put(response, resets)
     return _response(call, response, is_repeated=False)
 
 

@@ -60,7 +60,8 @@ async def list_response(
         entries = page.json
         if entries is None:
             entries = b",".join(wire.encode(entry(row)) for row in page.rows)
-        return Reading(b"".join((start, entries, end)), page.stamp, dependencies)
+        whole = b"".join((start, entries, end))
+        return Reading(whole, page.stamp, dependencies, page.may_grow)
 
     try:
         return await kept(call, parameters, dependencies, read)

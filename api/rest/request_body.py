@@ -131,7 +131,7 @@ async def _receive(call: Call, limit: int, decompressor: Decompressor | None) ->
             if spool.size > limit:
                 raise BodyTooLarge(limit)
             arrived(len(chunk))
-    spool.rewind()
+    await spool.rewind()
     counted = CountedBody(call)
     await counted.begin(min(limit, spool.size * (MOST_INFLATED if decompressor else 1)))
     if decompressor is None:

@@ -126,7 +126,8 @@ class _Reader:
         shown = [self._shape.shown(self._listed.entry(row)) for row in page.rows]
         body = self._listed.body(shown, page.total)
         if page.stamp is None or not self._shape.paths:
-            return Reading(wire.encode(body), self._earlier(page.stamp), tuple(found))
+            stamp = self._earlier(page.stamp)
+            return Reading(wire.encode(body), stamp, tuple(found), page.may_grow)
         try:
             includes, included = await self._included(pool, page)
         except LargeIncludes:
@@ -134,7 +135,8 @@ class _Reader:
             raise _LargeBody(size, page.stamp, lambda: _in_memory(page)) from None
         found += includes.dependencies()
         whole: wire.Wire = replace(body, includes=included)
-        return Reading(wire.encode(whole), includes.stamp, tuple(dict.fromkeys(found)))
+        parts = tuple(dict.fromkeys(found))
+        return Reading(wire.encode(whole), includes.stamp, parts, page.may_grow)
 
     async def _included(self, pool: Pool, page: Page[EntryRow]) -> tuple[Includes, wire.Includes]:
         includes = self._new_includes(pool, page.stamp, is_file=False)

@@ -33,14 +33,15 @@ _IDS = statement("read_side", "ids_found")
 class FoundPage(Struct, frozen=True):
     """``positions``: of the entries, in their order. ``total``: None if it is not wanted or beyond
     the budget. ``next``: where the next page begins; None after the last. ``stamp``: of the
-    checkpoint at which it was read; None if a later page at the same one may differ. ``paged``: how
-    many entries a search has pages of."""
+    checkpoint at which it was read. ``paged``: how many entries a search has pages of.
+    ``has_unread``: whether a search may find more at the same checkpoint later."""
 
     positions: list[int]
     total: int | None
     next: Boundary | None
     stamp: int | None
     paged: int = 0
+    has_unread: bool = False
 
 
 async def find(connection: Connection, scope: Scope, query: EntryQuery) -> FoundPage:
@@ -57,8 +58,9 @@ async def find(connection: Connection, scope: Scope, query: EntryQuery) -> Found
         [one.position for one in page],
         total if query.counted else None,
         Boundary(page[-1].keys, page[-1].position) if len(found) > query.limit else None,
-        None if has_unread else known.stamp,
+        known.stamp,
         paged,
+        has_unread,
     )
 
 
@@ -140,7 +142,7 @@ async def list_found(pool: Pool, scope: Scope, query: EntryQuery, locale: str) -
     _learn(pool, found)
     try:
         rows = [typed_entry_row(record, locale) for record in records]
-        return Page(rows, found, stamp=found.stamp)
+        return Page(rows, found, stamp=found.stamp, may_grow=found.has_unread)
     except NotInline:
         size = sum(record["size"] for record in records)
         listing = _FoundListing(pool, scope, query, locale)
