@@ -240,8 +240,8 @@ class Settings(
     response_file_bytes: Annotated[
         Bytes,
         Meta(
-            description="The size of the temporary files of one API process, with large requests "
-            "that arrive and large responses; a workspace may take half of what others leave"
+            description="The size of the temporary files of one API process, which hold large "
+            "requests and responses; a workspace may take half of what the others leave"
         ),
     ] = 4 * 1024**3
     trusted_proxies: Annotated[
