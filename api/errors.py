@@ -75,11 +75,11 @@ class ForgedRequest(ApiError):
 
 
 class SlowClient(ApiError):
-    """``seconds``: that any body has. ``rate``: bytes for each further second."""
+    """``seconds``: the time for any body. ``rate``: bytes for each further second."""
 
     def __init__(self, seconds: float, rate: int) -> None:
         super().__init__(
-            f"The request body did not arrive within {seconds:g} seconds and one more for each "
+            f"The request body did not arrive within {seconds:g} seconds plus one for each "
             f"{rate:,} bytes: send it faster, or in smaller requests"
         )
 

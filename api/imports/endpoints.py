@@ -95,7 +95,7 @@ async def accept(call: Call) -> web.Response:
     form = await FormReader(call, MOST_PARTS).read()
     if form.is_cut:
         raise BadRequest(
-            f"The form has more than {MOST_PARTS} parts: leave out map[COLUMN] of columns whose "
+            f"The form has more than {MOST_PARTS} parts: leave out map[COLUMN] for columns whose "
             "heading matches"
         )
     async with call.request.app[STORING].turn(call.scope.workspace):

@@ -159,7 +159,7 @@ def rotate(name: str, workspace: str, at_once: bool, as_json: bool) -> None:
     """Make a new signing secret and print it, alone on standard output.
 
     For 24 hours, deliveries are signed with the old secret too; after several rotations, with the
-    last two before the new one.
+    two secrets before the new one.
     """
     secret = _run(
         workspace, lambda operations, *_: operations.rotate(name, operator(), at_once=at_once)

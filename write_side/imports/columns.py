@@ -39,7 +39,7 @@ Source = Literal["saved", "heading", ""]
 MOST_NAMED = 5
 """Columns without a heading that a refusal names."""
 FIRST_ROWS = 5
-"""Rows among which headings below a title are looked for."""
+"""Rows in which headings below a title are looked for."""
 LONGEST_NUMBER = 9
 """Digits; Python refuses to convert a number with thousands of digits."""
 _GAPS = re.compile(r"[\s_-]+")
@@ -136,8 +136,8 @@ def matched(
     if blank := _cells_without_heading(headings, rows, given):
         reasons.append(f"cells without a heading are in {_named(blank)}: {NAME_COLUMNS}")
     reasons += [
-        f"{headings[index]!r} is the name of a field and of a column of an export that is not "
-        "imported: map it to the field, or leave it out"
+        f"{headings[index]!r} is the name of a field, but also of a column that exports have and "
+        "imports ignore: map it to the field, or leave it out"
         for index, _ in namesakes(headings, proposal.targets, fields)
         if index not in given
     ]
@@ -160,8 +160,8 @@ def headings_row(rows: Iterable[Row], fields: Iterable[Field]) -> int | None:
 def namesakes(
     headings: Sequence[str], targets: Sequence[str], fields: Sequence[Field]
 ) -> list[tuple[int, Field]]:
-    """Columns that are not imported because an export has such columns, each with a field of this
-    name that no column is mapped to."""
+    """Columns that are not imported because exports have columns of these names, each with the
+    field of the same name, if no column is mapped to it."""
     if _is_export(headings):
         return []
     unfilled = [field for field in fields if field.slug not in targets]

@@ -52,7 +52,10 @@ def _note_types(
     known = types.get(environment, ())
     for number, slug in enumerate(definition["types"]):
         if slug not in known:
-            text = f"{environment} has no content type {slug!r}; nothing is delivered until it has"
+            text = (
+                f"{environment} has no content type {slug!r}; "
+                "its changes are delivered once it exists"
+            )
             suggestion = source.suggestion(slug, known)
             path = ("webhooks", index, "types", number)
             source.add(path, text, is_note=True, suggestion=suggestion)

@@ -227,7 +227,7 @@ class TestSlowClients:
             assert (status, body) == (
                 408,
                 {
-                    "error": "The request body did not arrive within 0.3 seconds and one more for "
+                    "error": "The request body did not arrive within 0.3 seconds plus one for "
                     "each 8,192 bytes: send it faster, or in smaller requests"
                 },
             )

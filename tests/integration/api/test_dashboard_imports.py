@@ -420,7 +420,7 @@ async def test_the_columns_page_explains_headings_and_languages(
     file = csv("Title,Created,Language", "Hamlet,1600,de-DE")
     import_id = await wizard.uploaded(file, type="plays")
     columns = (await wizard.page(import_id, "columns", type="plays")).text
-    assert "exports have such a column. To fill the field Created, choose it" in columns
+    assert "and imports ignore it. To fill the field Created, choose that field" in columns
     assert "looks like the headings" not in columns
     written = "written in the language that each row names, or en-US"
     assert f"into Plays, {written}" in columns

@@ -140,13 +140,16 @@ async def test_a_content_type_that_the_workspace_does_not_have_is_noted(
         await diff(document, repository, OPERATOR)
         return [problem.text("acme.yaml") for problem in document.source.notes]
 
-    said = "webhooks[0].types[1]: production has no content type 'pots'; nothing is delivered until"
+    said = (
+        "webhooks[0].types[1]: production has no content type 'pots'; "
+        "its changes are delivered once it exists"
+    )
     with_posts = f"{text}{{slug: posts, name: Posts}}]}}"
     [note] = await noted(with_posts)
-    assert note == f"acme.yaml:1:112: {said} it has; did you mean 'posts'?"
+    assert note == f"acme.yaml:1:112: {said}; did you mean 'posts'?"
     await apply(repository, with_posts)
     [note] = await noted(f"{HEAD}{SEARCH}}}]}}")
-    assert note == f"acme.yaml:1:42: {said} it has; did you mean 'posts'?"
+    assert note == f"acme.yaml:1:42: {said}; did you mean 'posts'?"
 
 
 async def test_an_endpoint_of_staging_needs_staging(repository: Repository) -> None:

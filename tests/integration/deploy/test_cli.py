@@ -298,8 +298,8 @@ def test_a_webhook_for_a_content_type_that_is_not_there_is_noted(
     webhook = "{name: a, url: 'https://a.example/', types: [posts]}"
     (tmp_path / "a.yaml").write_text(f"workspace: acme\nname: Acme\nwebhooks: [{webhook}]\n")
     assert run("apply", "a.yaml", *options).stderr.splitlines()[0] == (
-        "note: a.yaml:3:57: webhooks[0].types[0]: production has no content type 'posts'; nothing "
-        "is delivered until it has"
+        "note: a.yaml:3:57: webhooks[0].types[0]: production has no content type 'posts'; its "
+        "changes are delivered once it exists"
     )
 
 

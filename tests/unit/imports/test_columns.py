@@ -169,7 +169,7 @@ def test_a_row_of_texts_is_not_taken_for_the_headings() -> None:
 def test_a_column_that_exports_have_fills_no_field_silently() -> None:
     fields = [Field("created", "Made on", "text"), Field("code", "ID", "text")]
     for heading, slug in (("Created", "created"), ("id", "code")):
-        expected = f"'{heading}' is the name of a field and of a column of an export"
+        expected = f"'{heading}' is the name of a field, but also of a column that exports have"
         with pytest.raises(MappingRefused, match=expected):
             matched(("Title", heading), fields, {})
         for target in (slug, ""):
