@@ -42,8 +42,8 @@ class ApiSettings(DatabaseUrls, frozen=True, kw_only=True):
 
     ``key_rate_limit`` and ``ip_rate_limit`` are requests a minute, ``cost_limit`` is units of cost
     a minute of a workspace; 0 for no limit. ``cache_bytes``: of responses that a process keeps in
-    memory; 0 for none. ``response_file_bytes``: of temporary files with requests that arrive and
-    responses that are being sent, of a process. ``trusted_proxies`` are addresses and networks,
+    memory; 0 for none. ``response_file_bytes``: of the temporary files with large requests and
+    responses of a process. ``trusted_proxies`` are addresses and networks,
     separated by commas, whose X-Forwarded-For counts.
 
     ``admin_port``: of a second listener, which shows operators the metrics without a key; None for

@@ -7,7 +7,7 @@ here, never their values.
 Paths that the change has made incomplete are filled. Entries that change meanwhile keep their rows
 up to date themselves: a chunk replaces the rows that they have at these paths.
 
-The words of long texts are found here too, if a batch had many (``entry_search``).
+The words of long texts are found here too, if a batch postponed them (``entry_search``).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ CHUNK = 500
 """Entries in one transaction, unless they have more than CHUNK_BYTES."""
 CHUNK_BYTES = 16 * 1024 * 1024
 WORDS_BYTES = 100_000
-"""Bytes of entries up to which a chunk finds the words of another one. It takes 0.1 s."""
+"""Bytes of entries after which a chunk finds the words of no further one. They take 0.1 s."""
 
 
 class _Chunk(Struct, frozen=True):
@@ -79,7 +79,7 @@ async def _update_chunk(connection: Connection, epoch: int, search: EntrySearch)
 async def _find_words(
     connection: Connection, transaction: WriteTransaction, search: EntrySearch
 ) -> bool:
-    """The words of an environment's oldest entries without; False if there are none."""
+    """Finds the words of the oldest entries of an environment that lack them; False if none do."""
     place = await connection.fetchrow(statement("projector", "after_unread"), *search.turn)
     if place is None:
         return False

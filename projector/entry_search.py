@@ -37,8 +37,8 @@ ALL_TRANSLATIONS = 2 * LONGEST_TEXT
 """Characters of all translations of an entry together. With 640 locales, each has 312 of them: an
 update may change the words of all, and no other write is visible meanwhile."""
 AT_ONCE = LONGEST_TEXT + ALL_TRANSLATIONS
-"""Characters of one workspace whose words are found while a batch is written: those of any entry. A
-file of 64 MB could have words for a minute, in which no other write would be visible."""
+"""Characters of one workspace whose words are found while a batch is written: enough for any entry.
+The words of a file of 64 MB could take a minute, in which no other write would become visible."""
 MOST_LEXEMES = 20_000
 MOST_POSITIONS = 8
 """Positions of a lexeme that count for the rank of a text."""
@@ -63,7 +63,7 @@ _FAULTS = (
     asyncpg.ProgramLimitExceededError,
     asyncpg.PostgresSyntaxError,  # of a tsvector: the statements themselves are tested
 )
-"""What a text can cause. It would cause the same again, unlike a lost connection."""
+"""Errors that a text can cause. Unlike a lost connection, they would occur again."""
 _Failed: TypeAlias = dict[str, tuple[Entry, Exception]]
 """The entries whose words failed, by id."""
 _decode = msgspec.json.Decoder().decode
@@ -112,14 +112,14 @@ class EntrySearch:
         self._connection = connection
         self._can_wait = can_wait
         self._stems = Stems()
-        # The environment whose words ``update_chunk`` has found last.
+        # The environment whose words ``update_chunk`` found last.
         self.turn = ("", "")
-        # If each row is written by itself.
+        # Not None while each row is written by itself.
         self._failed: _Failed | None = None
 
     async def carry_out(self, transact: Callable[[], Awaitable[T]]) -> T:
-        """Carries out a transaction that writes rows. If a fault in it may be one of words, it is
-        carried out again with each row by itself, and rows whose words fail have none.
+        """Carries out a transaction that writes rows. If it fails with an error that words can
+        cause, it is repeated with each row written by itself; rows whose words fail get none.
 
         Raises what the second attempt raises: no other data is left out.
         """
@@ -206,7 +206,7 @@ class EntrySearch:
 
 
 def _postpone(rows: list[SearchRow]) -> None:
-    """Leaves the longest texts of a workspace that has more than AT_ONCE."""
+    """Leaves the longest texts of each workspace that has more than AT_ONCE to the background."""
     if sum(row.text.longest for row in rows) <= AT_ONCE:
         return
     left: dict[str, int] = {}
@@ -218,7 +218,7 @@ def _postpone(rows: list[SearchRow]) -> None:
 
 def _report(entry: Entry, fault: Exception) -> None:
     UNSEARCHABLE.inc()
-    # The message of the fault may have a part of the text.
+    # The message of the fault may contain a part of the text.
     named = {"workspace": entry.workspace, "entry": entry.id, "fault": type(fault).__name__}
     _log.error("an entry is not found by search", **named)
 

@@ -37,7 +37,7 @@ class FairQueue:
 
     @asynccontextmanager
     async def turn(self, client: str, *, patient: bool = False) -> AsyncIterator[None]:
-        """``patient``: waits for any time. Raises Overloaded."""
+        """``patient``: waits without a time limit. Raises Overloaded."""
         await self.begin(client, patient=patient)
         try:
             yield

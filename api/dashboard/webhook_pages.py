@@ -46,7 +46,7 @@ async def show_webhook(request: DashboardRequest) -> web.StreamResponse:
 async def _show(
     request: DashboardRequest, webhook: ListedWebhook, after: str = "", problem: str = ""
 ) -> web.StreamResponse:
-    """The endpoint and its last deliveries. As for entries, an invalid filter is not chosen.
+    """The endpoint and its last deliveries. As for entries, an invalid filter is ignored.
     ``problem``: why the endpoint is not replayed from ``after``."""
     given = request.query.get("status", "")
     outcome: DeliveryOutcome = next((value for value, _ in OUTCOMES if value == given), "")

@@ -54,13 +54,13 @@ async def export_response(call: Call, filters: Filters, kind: Kind) -> web.Strea
 
 
 async def _pages(call: Call, chunks: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
-    """Each chunk is made in a turn. Without one, its client reads it from a file."""
+    """Each chunk is made in a turn. After the turn, it is sent from a file."""
     workspace, is_first = call.scope.workspace, True
     async with aclosing(chunks):
         while True:
             spool = Spool(call.service.large_bodies, workspace)
             try:
-                # A file that has begun is completed, even if others wait for the same work.
+                # Once begun, a file is completed, however long it waits for its turns.
                 async with call.request.app[EXPORTING].turn(workspace, patient=not is_first):
                     chunk = await anext(chunks, b"")
                 if not chunk:
@@ -75,7 +75,7 @@ async def _pages(call: Call, chunks: AsyncGenerator[bytes, None]) -> AsyncGenera
 
 
 async def _send_workbook(call: Call, response: web.StreamResponse, wanted: Export) -> None:
-    """A workbook is written in one turn, because its end makes all of it."""
+    """A workbook is written in one turn, because no part of it can be sent before its end."""
     limits, workspace = call.service.limits, call.scope.workspace
     with tempfile.TemporaryDirectory(prefix="contentlog-export-") as folder:
         path = Path(folder) / "export.xlsx"

@@ -1,7 +1,7 @@
 """Limits on receiving files, working on them and exporting them, because each takes memory.
 
 A turn at work lasts only while this process works. What waits for a slow client is in a temporary
-file (``spool``), and only limited for its own workspace.
+file (``spool``), and limited only within its workspace.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ PER_WORKSPACE = 2
 RECEIVED_OF_WORKSPACE = 32
 SENT_OF_WORKSPACE = 8
 RECEIVING = web.AppKey("receiving_turns", FairQueue)
-"""Large request bodies, files included, that arrive."""
+"""Large request bodies, including files, while they arrive."""
 STORING = web.AppKey("storing_turns", FairQueue)
-"""Files that have arrived."""
+"""Files that have arrived, while they are stored."""
 WORKING = web.AppKey("working_turns", FairQueue)
 EXPORTING = web.AppKey("exporting_turns", FairQueue)
 """Pages of exports, and whole workbooks."""

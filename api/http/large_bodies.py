@@ -25,9 +25,9 @@ from write_side.fair_queue import FairQueue
 
 LARGE = 64 * 1024
 MEMORY = 32 * 1024 * 1024
-"""Bytes of bodies that a process holds in memory; one workspace may hold half of them."""
+"""Bytes of bodies that a process holds in memory."""
 PATIENCE = 20.0
-"""Seconds to wait for bytes to come back."""
+"""Seconds to wait until others have given back enough bytes."""
 AT_ONCE = 2
 """Bodies that are written to files at a time, each of a different workspace."""
 SHARE = 0.25
@@ -81,7 +81,7 @@ class ByteBudget:
 
 
 class LargeBodies:
-    """``file_bytes``: of the temporary files of a process, those of requests included."""
+    """``file_bytes``: of the temporary files of a process, including those of requests."""
 
     def __init__(self, file_bytes: int) -> None:
         self.memory = ByteBudget(MEMORY)

@@ -94,8 +94,8 @@ def log_request(request: web.BaseRequest, response: web.StreamResponse) -> None:
 async def traced(
     request: web.Request, answer: Callable[[web.Request], Awaitable[web.StreamResponse]]
 ) -> web.StreamResponse:
-    """The response, with a span around its making, by OpenTelemetry's conventions for HTTP servers.
-    The span has no query and no headers, because these may have content and secrets in them."""
+    """Returns the response, and records a span by OpenTelemetry's conventions for HTTP servers. The
+    span has no query and no headers, because these may contain content and secrets."""
     tracer = tracing.tracer()
     assert tracer is not None
     method = request.method if request.method in _METHODS else _OTHER

@@ -68,7 +68,7 @@ async def _metrics(request: web.Request) -> web.Response:
 async def process_listener(
     host: str, port: int, process: str, state: ProcessState, metrics: Iterable[Collector] = ()
 ) -> AsyncIterator[None]:
-    """Serves the endpoints. ``metrics``: further ones of the process."""
+    """Serves the endpoints. ``metrics``: additional ones of the process."""
     app = web.Application()
     app[_STATE] = state
     app[_METRICS] = registry = CollectorRegistry()

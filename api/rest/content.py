@@ -230,8 +230,8 @@ async def _created(call: Call, command: CreateEntry) -> web.Response:
 
 
 async def wait_until_readable(call: Call, response: web.Response, position: int) -> None:
-    """Waits until what was written can be read, up to ``read_your_writes`` seconds. The headers of
-    the response say where it is, and whether it can."""
+    """Waits until the write can be read, for up to ``read_your_writes`` seconds. Headers of the
+    response give its position, and say whether it can be read."""
     service = call.service
     response.headers[POSITION] = service.positions.token(call.scope.workspace, position)
     visible = await service.checkpoint.wait(position, service.settings.read_your_writes)

@@ -150,7 +150,7 @@ async def _receive(call: Call, limit: int, decompressor: Decompressor | None) ->
 
 
 class CountedBody:
-    """Counts a body among those in memory, until its request was handled."""
+    """Counts a body among those in memory, until its request has been handled."""
 
     def __init__(self, call: Call) -> None:
         self._bodies = call.service.request_bodies

@@ -133,8 +133,8 @@ def detect(document: bytes) -> Detection:
 
 
 def _is_in_capitals(text: str) -> bool:
-    """Chardet knows few of them: in KOI8-R, Russian capitals are small letters of Windows-1251, and
-    the other way round."""
+    """Chardet mistakes such texts: Russian capitals in KOI8-R are small letters in Windows-1251,
+    and the other way round."""
     letters = [letter for letter in text if not letter.isascii() and letter.isalpha()]
     return sum(map(str.isupper, letters)) > sum(map(str.islower, letters))
 

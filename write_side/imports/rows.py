@@ -28,8 +28,8 @@ Value: TypeAlias = Raw | Names | BadCell | None
 
 
 class Cell(Struct, frozen=True, gc=False):
-    """``date``: the date as which a number of the spreadsheet was read. A file has up to a million,
-    which the garbage collector would go through, again and again, for a fifth of a second."""
+    """``date``: the date as which a number of the spreadsheet was read. A file has up to a
+    million cells; the garbage collector would traverse them repeatedly, for a fifth of a second."""
 
     column: Column
     field: Field

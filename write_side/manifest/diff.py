@@ -42,8 +42,8 @@ async def diff(
 
     Everything is checked before the first step: raises ManifestError with every problem, or
     Refused. Removals come first, to make room under the plan's limits. ``networks``: where webhooks
-    may be delivered although it is not public. The notes of the source become those that depend on
-    the workspace.
+    may be delivered although it is not public. The notes of the source are replaced by those that
+    depend on the workspace.
     """
     manifest = document.manifest
     document.source.notes.clear()

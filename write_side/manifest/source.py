@@ -80,7 +80,7 @@ class Source:
         self._comparisons = 0
 
     def suggestion(self, word: str, known: Collection[str]) -> str | None:
-        """The known word that was probably meant, within COMPARISONS."""
+        """The known word that was probably meant; None once COMPARISONS are used up."""
         self._comparisons += len(known)
         return nearest(word, known) if self._comparisons <= COMPARISONS else None
 

@@ -64,7 +64,8 @@ class ColumnMapping(Struct, frozen=True):
 
 class ColumnView(Struct, frozen=True):
     """A column of the file. ``source``: why the target is proposed; ``error``: what is wrong.
-    ``namesake``: the field that has the name of a column which exports have, "" if none has."""
+    ``namesake``: the field with its name, if exports have a column of this name that is not
+    imported; otherwise ""."""
 
     letters: str
     heading: str
