@@ -1,1 +1,1 @@
-"""The real application on a free port, with a real projector beside it."""
+"""Tests of the real application, served on a free port beside a real projector."""

@@ -39,11 +39,11 @@ WORDS = {
     404: ("not found",),
     409: ("already exists", "is at version"),
 }
-"""What only the messages of these statuses say."""
+"""Text that appears only in the messages of each status."""
 
 
 class Outcome(NamedTuple):
-    """GraphQL has no status where it refuses, but the message of REST."""
+    """``status`` is None for a GraphQL refusal, which has REST's message but no status."""
 
     door: str
     status: int | None
@@ -51,7 +51,8 @@ class Outcome(NamedTuple):
 
 
 class Doors(PairedCommands):
-    """Types, plans and files have no door: they are told to the write side."""
+    """Writes entries over REST and GraphQL. Types, plans and files have no API, so their commands
+    run on the write side directly."""
 
     def __init__(self, repository: Repository, server: Server) -> None:
         super().__init__(repository)
@@ -72,11 +73,11 @@ class Doors(PairedCommands):
         return self.server.client(f"secret-of-{place[0]}")
 
     def is_closed(self, place: Place) -> bool:
-        """Its plan has no staging, any more: 402 for whatever is asked."""
+        """Whether every request gets a 402 because the workspace's plan excludes staging."""
         return place[1] == "staging" and not self.naive.workspaces[place[0]]["plan"]["staging"]
 
     async def ask(self, place: Place, document: str, **variables: Any) -> Answer:
-        """In bytes of our own: another way to write the same text would be stored as such."""
+        """Encodes the body with msgspec, because the service stores field values byte for byte."""
         return await self.client(place).post(
             msgspec.json.encode({"query": document, "variables": variables}),
             f"/graphql?environment={place[1]}",
@@ -88,7 +89,7 @@ class Doors(PairedCommands):
         said = "&".join(f"{name}={quote(str(value))}" for name, value in given.items())
         return await self.client(place).get(f"{path}?{said}")
 
-    # What is told
+    # Commands
 
     async def _create(self, place: Place, type_slug: str, new: dict[str, Any]) -> None:
         is_over_rest = next(self._turns) % 2 == 0
@@ -121,7 +122,7 @@ class Doors(PairedCommands):
             await self._update(place, one, {"fields": {}, "texts": texts})
 
     def _expected(self, place: Place, one: str) -> int | None:
-        """The right version, a stale one, or none."""
+        """The current version, a stale version, or None."""
         try:
             version = int(self.naive.entry(place, one)["version"])
         except No:
@@ -156,7 +157,7 @@ class Doors(PairedCommands):
         return {entry["id"]: int(entry["version"]) for entry in self.naive.of(place)}
 
     async def _posted(self, place: Place, body: dict[str, Any]) -> tuple[Outcome, Any]:
-        """A create without what REST cannot say."""
+        """Creates an entry over REST, without the members that REST does not accept."""
         sent = {
             what: body[what]
             for what in ("contentTypeSlug", "title", "slug", "fields")
@@ -196,7 +197,7 @@ def updated(drawn: dict[str, Any]) -> dict[str, Any]:
 
 
 def translations(texts: dict[str, Any]) -> list[dict[str, Any]]:
-    """A title that is left as it is, is left out: null would take it back."""
+    """Omits unchanged titles: a null would remove the translation."""
     return [
         {"locale": locale, **{what: given for what, given in one.items() if given is not None}}
         for locale, one in texts.items()

@@ -1,4 +1,4 @@
-"""What REST and GraphQL return of one environment, compared with the naive model."""
+"""Compares what REST and GraphQL return for one environment with the naive model."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Version(Struct):
 
 
 class Entry(Struct, rename="camel"):
-    """With the very text of its fields. What a list leaves out is None."""
+    """An entry with its fields as raw JSON. Members that a list omits are None."""
 
     id: str
     title: str
@@ -94,7 +94,8 @@ class Ones(Struct):
 
 
 class Seeing:
-    """``limit``: of pages; ``locale``: the texts asked for; ``moments``: of the past."""
+    """Compares every read of one environment. ``limit``: page size; ``locale``: of the returned
+    texts; ``moments``: number of past moments to read."""
 
     def __init__(self, doors: Doors, place: Place, limit: int, locale: str, moments: int) -> None:
         self._doors = doors
@@ -152,7 +153,7 @@ class Seeing:
         assert page.pagination.total == len(said)
 
     async def _content_entries(self) -> None:
-        """All filters at once, in one document; a filter that is null is none."""
+        """Sends every combination of filters in one document. A null filter selects everything."""
         asked = list(
             itertools.product(
                 (None, *self._naive.types.get(self.place, ())),
@@ -193,13 +194,14 @@ class Seeing:
         assert msgspec.json.decode(answer.text, type=One).data.words() == as_shown(said)
 
     def _slugs(self) -> Iterator[tuple[str, str, str]]:
-        """Types, slugs and languages of all there ever was here."""
+        """The type, slug and language of every entry that ever existed here."""
         for place, of, slug, language in self._naive.past.slugs():
             if place == self.place:
                 yield of, slug, language
 
     async def _by_id(self) -> None:
-        """With its versions; entries of other workspaces and environments are none of this."""
+        """Reads entries and their histories by id. Entries of other workspaces and environments are
+        null."""
         ids = [entry["id"] for entry in self._naive.entries][:40]
         document = "".join(
             f"a{n}: contentEntryById(id: {_text(one)} locale: {_text(self.locale)}) {{ ...Entry }}"
@@ -222,7 +224,7 @@ class Seeing:
             assert entry.version == version
 
     async def _as_of(self) -> None:
-        """Over both doors, at moments of the past, by every slug there ever was."""
+        """Reads every slug that ever existed, at past moments, over REST and GraphQL."""
         times = self._naive.past.times()
         for at in times[:: max(1, len(times) // self._moments)]:
             for of, slug, language in sorted(self._slugs()):
@@ -235,7 +237,7 @@ class Seeing:
             await self._as_of_over_graphql(at, sorted(self._slugs()))
 
     async def _as_of_over_graphql(self, at: datetime, slugs: list[tuple[str, str, str]]) -> None:
-        # One of a type that was not there then is an error, and would be one of all.
+        # An entry whose type did not exist at that time would fail the whole document.
         known = [one for one in slugs if self._had_type(at, one[0])][:40]
         if not known:
             return
@@ -277,7 +279,7 @@ class Seeing:
 
 
 def as_shown(said: Said) -> Said:
-    """Times and values in the words of the wire."""
+    """Converts times and values to their form in responses."""
     return {
         **said,
         "published": said["published"] and timestamp(said["published"]),
@@ -292,7 +294,7 @@ def _arguments(**given: str | None) -> str:
 
 
 def _text(value: str | None) -> str:
-    """As GraphQL writes it, which is as JSON does."""
+    """A GraphQL literal, which for strings and null is the same as JSON."""
     return msgspec.json.encode(value).decode()
 
 

@@ -1,4 +1,4 @@
-"""Invalid requests, as hypothesis draws them: HTTP, and the JSON in it."""
+"""Hypothesis strategies for invalid HTTP requests and JSON bodies."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ VERSIONS = st.sampled_from(
     [b"HTTP/1.1"] * 15 + [b"HTTP/1.0", b"HTTP/2.0", b"HTTP/0.9", b"HTTP/", b""]
 )
 ENDS = st.sampled_from([b"\r\n"] * 15 + [b"\n", b"\r", b"\r\n\r\n", b""])
-# What parsers are known to disagree about.
+# Headers that HTTP parsers are known to interpret differently.
 SMUGGLED = st.sampled_from(
     [
         b"Content-Length: 5",
@@ -123,7 +123,7 @@ LITERALS = st.sampled_from(
 
 
 class Sent(Struct, frozen=True):
-    """One connection's bytes."""
+    """The bytes sent on one connection."""
 
     raw: bytes
 
@@ -133,14 +133,14 @@ class Sent(Struct, frozen=True):
 
 
 def query_string(pairs: Iterable[tuple[str, str]]) -> str:
-    """Percent-encoded, lone surrogates too."""
+    """A percent-encoded query string, which may contain lone surrogates."""
     return "&".join(
         "=".join(quote(part, errors="surrogatepass") for part in pair) for pair in pairs
     )
 
 
 def path(parts: Iterable[str]) -> str:
-    """Percent-encoded, dots too: clients take segments of dots out of a path."""
+    """Percent-encodes dots too, because clients remove dot segments from a path."""
     quoted = (quote(part, safe="", errors="surrogatepass").replace(".", "%2E") for part in parts)
     return "/".join(("/v1/content", *quoted))
 
@@ -189,7 +189,8 @@ _CHARSETS = st.sampled_from(["utf-8"] * 6 + ["utf-8-sig", "utf-16", "utf-32", "l
 
 @st.composite
 def bodies(draw: st.DrawFn) -> bytes:
-    """Nearly a create, or nearly JSON, or neither; names repeated, in any charset."""
+    """An almost valid create request, almost valid JSON, or arbitrary bytes. Names may repeat and
+    any charset may be used."""
     if draw(st.integers(0, 9)) == 0:
         return draw(BYTES)
     pairs = draw(st.lists(st.tuples(_PROPERTIES, VALUES), max_size=4))
@@ -200,7 +201,8 @@ def bodies(draw: st.DrawFn) -> bytes:
 
 @st.composite
 def requests(draw: st.DrawFn) -> Sent:
-    """With acme's key mostly, and a body of the length it tells mostly; asks to be let go."""
+    """Most requests have acme's key and a correct Content-Length. All ask for the connection to be
+    closed."""
     body = draw(st.one_of(bodies(), bodies(), st.lists(CHUNKS, max_size=3).map(b"".join), BYTES))
     own = [b"Host: x", b"Connection: close"]
     if draw(st.integers(0, 9)) < 8:

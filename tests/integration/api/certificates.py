@@ -1,4 +1,4 @@
-"""Certificates of endpoints: one that is accepted, and others that must be refused."""
+"""TLS certificates of webhook endpoints: one valid, the others to be refused."""
 
 from __future__ import annotations
 
@@ -42,19 +42,19 @@ class Certificates(Struct, frozen=True):
     folder: Path
 
     def tls(self, kind: str) -> ssl.SSLContext:
-        """Of a server. ``kind``: valid, expired, of another host, or self-signed."""
+        """A server context. ``kind``: valid, expired, of another host, or self-signed."""
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         self.load(kind, context)
         return context
 
     def load(self, kind: str, context: ssl.SSLContext) -> None:
-        """Connections that begin now have this certificate."""
+        """Replaces the certificate for new connections."""
         name = kind.replace(" ", "-")
         context.load_cert_chain(self.folder / f"{name}.pem", self.folder / f"{name}.key")
 
 
 def made_certificates(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Certificates:
-    """All but the self-signed one are of an authority that is trusted for the test's duration."""
+    """All except the self-signed one are issued by an authority that is trusted during the test."""
     if shutil.which("openssl") is None:
         pytest.skip("openssl is not installed")
     (folder / "ca.cnf").write_text(_CONFIGURATION)

@@ -1,4 +1,4 @@
-"""A server for each test, on a database of its own, or for a module of tests that only read."""
+"""A server with its own database for each test, or one for a module whose tests only read."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def server(database_url: str, repository: Repository) -> AsyncIterator[Ser
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def shared_server(module_database_url: str) -> AsyncIterator[Server]:
-    """One for the tests of a module that do not disturb one another."""
+    """One server for all tests of a module, which must not affect each other."""
     async with (
         open_recorder(module_database_url) as recorder,
         serving(module_database_url, Repository(recorder, EventMapper())) as server,
@@ -42,7 +42,8 @@ async def shared_server(module_database_url: str) -> AsyncIterator[Server]:
 
 @pytest.fixture
 def logged(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Any], Callable[[], str]]]:
-    """Logs in a format from now on, as the command line has them; what was logged by then."""
+    """Configures logging in a format as the command line does. Returns a function that reads the
+    log."""
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     written = io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True)
@@ -67,7 +68,7 @@ def logged(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Any], Callable
 
 @pytest.fixture
 async def acme(server: Server) -> Given:
-    """A workspace whose key may do everything."""
+    """A workspace with a key that has the permissions to view and edit content."""
     return await server.workspace(staging=True)
 
 
@@ -78,7 +79,7 @@ def client(server: Server, acme: Given) -> Client:
 
 @pytest.fixture
 def small_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The system's own buffers would take megabytes that nobody reads."""
+    """Reduces the socket's send buffer, which otherwise holds megabytes of unread responses."""
     made = Connection.connection_made
 
     def with_small_buffer(connection: Connection, transport: asyncio.BaseTransport) -> None:

@@ -1,5 +1,5 @@
-"""What lists and single entries are, of a naive model at any moment: filtered, searched, sorted,
-selected and with what they refer to, in plain loops."""
+"""The expected lists and single entries at any moment, computed in plain loops from a naive model:
+filters, search, sorting, selected members and included references."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ LISTED = (
 )
 SINGLE = (*LISTED[:-1], "contentType", "fields")
 ANY = tuple(name for name in SINGLE if name != "language")
-"""The members of an entry in the list of a type, alone, and in the list across types."""
+"""Members of an entry in the list of a type, in a single read, and in the list across types."""
 
 
 class Question(Struct, frozen=True, kw_only=True):
-    """``type_slug``, ``status``, ``language``: None for any. ``across``: over REST, the list across
-    types, which knows neither status nor language. ``words``: of a search; ``as_of``: None for
-    now."""
+    """``type_slug``, ``status``, ``language``: None selects all. ``across``: over REST, read the
+    list across types, which has no status or language filter. ``words``: search terms. ``as_of``:
+    None reads the present."""
 
     type_slug: str | None
     across: bool
@@ -51,19 +51,19 @@ class Question(Struct, frozen=True, kw_only=True):
 
     @property
     def paths(self) -> set[str]:
-        """Of the fields that are named."""
+        """The fields used by filters and sort keys."""
         return {one.field for one in self.filters} | {one.field for one in self.sort}
 
     @property
     def custom(self) -> bool:
-        """Whether it names fields of the type."""
+        """Whether filters or sort keys use fields of the type."""
         return any(path.startswith("fields.") for path in self.paths)
 
 
 class World:
-    """What there was in PLACE at a moment; at the end, if it is None.
+    """The content of PLACE at a moment, or at the end if the moment is None.
 
-    ``types`` by slug; ``entries`` oldest first, ``media`` as responses show it.
+    ``types`` are keyed by slug, ``entries`` are oldest first, and ``media`` is as in responses.
     """
 
     def __init__(self, naive: Naive, at: datetime | None, locale: str) -> None:
@@ -78,10 +78,10 @@ class World:
         self.by_id = {one["id"]: one for one in self.entries}
         changed = {life for then, life, _ in past.states if then > until}
         self.has_changed = {slug for slug, one in self.types.items() if one["life"] in changed}
-        """The types that were revised or removed since."""
+        """Slugs of the types that were revised or removed after the moment."""
 
     def found(self, question: Question) -> list[Entry]:
-        """The whole list, in its order; of a search without sort keys, newest first."""
+        """All matches in order. A search without sort keys is returned newest first."""
         query = EntryQuery(
             type_slug=question.type_slug,
             status="published" if question.published_only else question.status,
@@ -96,7 +96,7 @@ class World:
         return [self.by_id[one.id] for one in expected(known, query)]
 
     def one(self, question: Question, slug: str) -> Entry | None:
-        """The entry of the type and language with the slug, if the key may read it."""
+        """The entry with this type, language and slug, if the key may read it."""
         wanted = (question.type_slug, slug, question.language)
         for one in self.entries:
             if (one["type"], one["slug"], one["language"]) == wanted:
@@ -104,7 +104,7 @@ class World:
         return None
 
     def can_shape(self, question: Question, page: list[Entry]) -> bool:
-        """Whether it selects and includes fields that there are."""
+        """Whether all selected and included fields exist."""
         return self._can_select(question, page) and self._can_include(question, page)
 
     def _known(self, entry: Entry, position: int) -> Known:
@@ -130,7 +130,7 @@ class World:
         return [value_of(known, key.field) for key in question.sort]
 
     def says(self, entry: Entry, question: Question, *, in_title: bool = False) -> bool:
-        """Whether the text in the locale has all words, the last as a beginning."""
+        """Whether the text in the locale contains every word. The last word may be a prefix."""
         *whole, last = question.words
         title, body, language = self.text_of(entry)
         words = {*title} if in_title else {*title, *body}
@@ -142,7 +142,7 @@ class World:
         return all(map(has, whole)) and (has(last) or any(one.startswith(last) for one in words))
 
     def text_of(self, entry: Entry) -> tuple[tuple[str, ...], tuple[str, ...], str]:
-        """The words of the title and of what can be searched besides, and their language."""
+        """The words of the title, the words of the searchable fields, and the language of both."""
         texts = entry["texts"].get(self.locale, {"title": None, "fields": {}})
         values = self._values(entry)
         searchable = [
@@ -156,13 +156,13 @@ class World:
         return tuple(title.lower().split()), tuple(body.lower().split()), language
 
     def _values(self, entry: Entry) -> dict[str, Any]:
-        """In the locale."""
+        """The field values in the locale."""
         fields = translatable(self.types[entry["type"]]["fields"])
         texts = entry["texts"].get(self.locale, {"fields": {}})
         return translated(fields, entry["fields"], texts["fields"])
 
     def shown(self, entry: Entry, members: tuple[str, ...]) -> dict[str, Any]:
-        """As responses have it, but for the id of its content type."""
+        """The entry as in responses, except for the id of its content type."""
         type_ = self.types[entry["type"]]
         texts = entry["texts"].get(self.locale, {"title": None})
         stage = stage_of(entry, type_)
@@ -198,8 +198,8 @@ class World:
         return named
 
     def included(self, page: list[Entry], question: Question) -> tuple[dict[str, Any], bool]:
-        """What the paths reach from the page, and whether each field of a path is one of some type
-        that was reached there."""
+        """The entries and media that the include paths reach from the page, and whether each path
+        segment is a field of some type reached at that point."""
         entries: dict[str, Any] = {}
         media: dict[str, Any] = {}
         is_known = True
@@ -234,13 +234,13 @@ class World:
         yield from [] if value is None else [value] if isinstance(value, str) else value
 
     def references(self, entry: Entry, slug: str, question: Question) -> list[str]:
-        """The ids that GraphQL's ``references`` has."""
+        """The ids in GraphQL's ``references``."""
         targets = self._targets(entry, self._leading(entry["type"], slug))
         return [one for one in targets if self.is_readable(one, question)]
 
     def refusals(self, question: Question, page: list[Entry]) -> set[int]:
-        """The statuses that REST may refuse the list with; none if it must answer. ``page``: what
-        it would answer with."""
+        """The statuses that REST may refuse the list with, empty if it must succeed. ``page``: the
+        page it would return."""
         found = set()
         is_past = question.as_of is not None
         if question.published_only and question.status not in (None, "published"):
@@ -256,7 +256,7 @@ class World:
         return found
 
     def _names_others(self, question: Question) -> bool:
-        """Whether some field that is named is none of the type."""
+        """Whether filters or sort keys use a field that the type does not have."""
         known = {
             field["slug"] for slug in self._types(question) for field in self.types[slug]["fields"]
         }

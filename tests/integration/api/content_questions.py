@@ -1,4 +1,4 @@
-"""Lists as hypothesis draws them, and the same request over REST and GraphQL."""
+"""Hypothesis strategies for list requests, and their REST and GraphQL forms."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.integration.read_side.query_strategies import (
 
 T = TypeVar("T")
 BEGINNINGS = (*WORDS, "ti", "la", "lam", "f", "z")
-"""Of words: the last of a search is one."""
+"""Prefixes of words. The last word of a search may be a prefix."""
 SLUGS = ("body", "cover", "author", "campaign", "note", "views")
 PATHS = {
     "posts": ("author", "author.friend", "author.photo", "related", "related.author", "cover"),
@@ -44,11 +44,11 @@ fragment Entry on ContentEntry {
   contentType { name slug } fields version }"""
 REFERENCES = """
   author: references(field: "author") { id } related: references(field: "related") { id }"""
-"""Of posts."""
+"""Reference fields of posts."""
 
 
 def named(one: Filter) -> Filter:
-    """A filter on ids has numbers of entries."""
+    """Replaces entry numbers in a filter on ids with the ids."""
     if one.field != "id" or one.operator == "exists":
         return one
     return Filter("id", one.operator, tuple(IDS[int(number)] for number in one.values))
@@ -66,7 +66,7 @@ def questions(draw: st.DrawFn, moments: Sequence[datetime]) -> Question:
     types = st.sampled_from(["posts"] * 4 + [*TYPES, "none"])
     type_slug = draw(types | st.none() if across else types)
     as_of = draw(st.sampled_from([None, draw(st.sampled_from(moments))]))
-    # Sometimes what is refused, mostly what is not.
+    # Occasionally draw a request that is refused.
     is_odd = draw(st.sampled_from([False] * 6 + [True]))
     built_in = across or as_of is not None or type_slug != "posts"
     own = filters(built_in and not is_odd, IDS[:12])
@@ -109,7 +109,7 @@ def questions(draw: st.DrawFn, moments: Sequence[datetime]) -> Question:
 
 
 def rest(question: Question, cursor: str | None = None) -> str:
-    """The target of the request."""
+    """The request target."""
     given = dict(_parameters(question))
     if cursor is not None:
         given["cursor"] = cursor
@@ -142,7 +142,7 @@ def sort_keys(question: Question) -> list[str]:
 
 
 def variables(question: Question, cursor: str | None = None) -> dict[str, Any]:
-    """Of ``PAGE``."""
+    """Variables of ``PAGE``."""
     wanted: dict[str, dict[str, Any]] = {}
     for one in question.filters:
         values = [_json(one, value) for value in one.values]
@@ -167,7 +167,7 @@ def _is_list(one: Filter) -> bool:
 
 
 def _json(one: Filter, value: str) -> Any:
-    """Numbers as they are written, and booleans."""
+    """Numbers and booleans as raw JSON, so that numbers keep their notation."""
     is_number = one.field == "fields.views" and one.operator != "exists"
     if is_number or one.operator == "exists" or one.field == "fields.featured":
         return Raw(value.encode())

@@ -1,6 +1,6 @@
-"""A random history of a workspace, told to the service and to the naive model: entries of several
-types that are created, changed, translated, published, archived and deleted, types that are revised
-and removed, media files that come and go."""
+"""A random history of a workspace, applied to both the service and the naive model: entries are
+created, changed, translated, published, archived and deleted, types revised and removed, media
+files added and removed."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ FILES = ("hero", "map")
 SLUGS = [f"slug-{number}" for number in range(40)]
 STEPS = [timedelta(milliseconds=n) for n in (0, 0, 1, 1, 2, 500, 70_000, 86_400_000)]
 STEMS = {"tides": "tide", "lamps": "lamp"}
-"""The same in English and French: words of one stem. Polish has no stemmer."""
+"""Words with the same stem in English and French. Polish has no stemmer."""
 WORDS = ("tide", "tides", "lamp", "lamps", "fog", "salt")
 
 
 def described(field: Field) -> dict[str, Any]:
-    """As the naive model has it."""
+    """The field in the naive model's format."""
     given = {**msgspec.structs.asdict(field), "options": [one.value for one in field.options]}
     return {what: value for what, value in given.items() if value}
 
@@ -52,11 +52,11 @@ TYPES: dict[str, list[dict[str, Any]]] = {
     "flyers": [NOTE],
 }
 NOTES: list[list[dict[str, Any]]] = [[NOTE, ABOUT], [ABOUT, COVER], [NOTE, ABOUT, BODY, COVER]]
-"""The revisions of notes."""
+"""The field lists that revisions of notes choose from."""
 
 
 class Story(PairedCommands):
-    """``naive`` has what was told, and media files among its past."""
+    """``naive`` holds the expected state; its ``past`` includes media files."""
 
     def __init__(self, repository: Repository, seed: int) -> None:
         super().__init__(repository)
@@ -97,7 +97,7 @@ class Story(PairedCommands):
         await self._delete(PLACE, one)
 
     async def file(self, media_id: str, url: str | None) -> None:
-        """``url``: None to remove it."""
+        """``url``: None removes the file."""
         workspace, life = PLACE[0], ("media", media_id)
         at = self._now
         if url is None:
@@ -120,7 +120,7 @@ class Story(PairedCommands):
         return [one["id"] for one in self.naive.of(PLACE) if one["type"] in (types or TYPES)]
 
     def _remember(self, position: int) -> None:
-        """The past has it."""
+        """Keeps no copy of the model: ``naive.past`` has the history."""
 
     def _resolved(self, _place: Place, drawn: dict[str, Any]) -> dict[str, Any]:
         return drawn
@@ -161,7 +161,7 @@ class Story(PairedCommands):
         await self.file(self._chance.choice(FILES), None if number > 5 else str(number))
 
     async def _replace_flyers(self) -> None:
-        """By a type with the same slug."""
+        """Replaces the type with another one that has the same slug."""
         here = sorted(self.naive.types[PLACE])
         await self.remove_type(PLACE, here.index("flyers"), emptied=True)
         Clock.time += self._chance.choice(STEPS)
@@ -186,7 +186,8 @@ class Story(PairedCommands):
         return " ".join(self._chance.choices(WORDS, k=self._chance.randint(1, 3))).capitalize()
 
     def _fields(self, type_slug: str) -> dict[str, Any]:
-        """Some of the type's, with references to what there is."""
+        """Random values for some of the type's fields, with references to existing entries and
+        files."""
         chance = self._chance
         known = self.naive.types[PLACE][type_slug]["fields"]
         authors, others = self.living("authors"), self.living()

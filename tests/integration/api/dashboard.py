@@ -1,4 +1,4 @@
-"""A dashboard client that behaves like a browser without scripts: cookies, forms, redirects."""
+"""A dashboard client that behaves like a browser without JavaScript: cookies, forms, redirects."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Browser:
         return await self.ask("GET", path, **options)
 
     async def post(self, path: str, fields: Mapping[str, str], **options: Any) -> Answer:
-        """A form of a dashboard page, with its CSRF token."""
+        """Submits a form of a dashboard page with its CSRF token."""
         sent = {"csrf": await self.token(), **fields}
         return await self.ask("POST", path, data=sent, **options)
 
@@ -53,7 +53,7 @@ class Browser:
 
 @asynccontextmanager
 async def browser(server: Server) -> AsyncIterator[Browser]:
-    """With its own cookies."""
+    """A browser with its own cookie jar."""
     jar = aiohttp.CookieJar(unsafe=True)
     async with aiohttp.ClientSession(server.session._base_url, cookie_jar=jar) as session:
         yield Browser(session)

@@ -1,4 +1,4 @@
-"""A deliverer beside a test, in its own loop."""
+"""Runs webhook deliveries in the background of a test."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SECRET = new_webhook_secret()
 
 
 def delivering(url: str) -> AbstractAsyncContextManager[None]:
-    """`contentlog webhooks`, while the test runs."""
+    """Runs `contentlog webhooks` in the background."""
     return in_background(run_sessions(WebhookSettings(url, url, networks=LOOPBACK)))
 
 
@@ -47,6 +47,6 @@ async def deliveries(given: Given, name: str = "search", **options: Any) -> list
 
 
 def entries_of(server: HookServer) -> list[tuple[str, int]]:
-    """Slug and version of the entries whose changes were received, in order."""
+    """The slug and version of each entry in the received deliveries, in order."""
     found = (one.json["data"]["entry"] for one in server.received)
     return [(entry["slug"], entry["version"]) for entry in found]

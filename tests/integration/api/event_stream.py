@@ -1,4 +1,4 @@
-"""A client of server-sent events, as the standard describes one."""
+"""A client of server-sent events that follows the HTML standard."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ class EventStream:
         raise EOFError
 
     async def until_caught_up(self) -> list[dict[str, Any]]:
-        """The changes before the event, which names the last of them."""
+        """Reads up to the ``caught-up`` event, which names the last change, and returns the
+        changes."""
         found: list[dict[str, Any]] = []
         while (event := await self.next()).type != "caught-up":
             assert (event.id, event.type) == (event.data["id"], event.data["type"])
@@ -60,7 +61,7 @@ class EventStream:
 async def streaming(
     server: Server, query: str = "", secret: str = ACME, **headers: str
 ) -> AsyncIterator[EventStream]:
-    """``headers``: with underscores."""
+    """``headers``: names with underscores instead of hyphens."""
     given = {name.replace("_", "-"): value for name, value in headers.items()}
     sent = {"Accept": "text/event-stream", "Authorization": f"Bearer {secret}", **given}
     async with server.session.get(f"/v1/changes?{query}", headers=sent) as response:

@@ -1,4 +1,4 @@
-"""A GraphQL client: one POST, its response, its errors."""
+"""A GraphQL client: sends a document and returns its response, data or error."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ async def asked(
     headers: dict[str, str] | None = None,
     **variables: Any,
 ) -> Answer:
-    """The answer, with or without errors."""
+    """The response, with or without errors."""
     body = {"query": document, "variables": variables}
     return await client.post(body, path, headers=headers)
 
 
 async def data(client: Client, document: str, **variables: Any) -> Any:
-    """What was asked for; there must be no errors."""
+    """The response's data. Fails if there are errors."""
     answer = await asked(client, document, **variables)
     assert answer.status == 200, answer.text
     assert "errors" not in answer.body, answer.text
@@ -59,7 +59,7 @@ async def data(client: Client, document: str, **variables: Any) -> Any:
 
 
 async def refused(client: Client, document: str, **variables: Any) -> tuple[int, str]:
-    """Status and message of the one error."""
+    """The status and message of the only error."""
     answer = await asked(client, document, **variables)
     assert answer.status == 200, answer.text
     [error] = answer.body["errors"]
@@ -67,14 +67,14 @@ async def refused(client: Client, document: str, **variables: Any) -> tuple[int,
 
 
 async def create(client: Client, environment: str = "production", **given: Any) -> Any:
-    """The payload. Keywords are those of CreateContentEntryInput."""
+    """Returns the payload. Keywords are those of CreateContentEntryInput."""
     return await _payload(client, environment, _CREATE, input=given)
 
 
 async def update(
     client: Client, entry_id: str, environment: str = "production", **given: Any
 ) -> Any:
-    """The payload. Keywords are those of UpdateContentEntryInput."""
+    """Returns the payload. Keywords are those of UpdateContentEntryInput."""
     return await _payload(client, environment, _UPDATE, id=entry_id, input=given)
 
 
@@ -89,7 +89,7 @@ async def _payload(client: Client, environment: str, document: str, **variables:
 
 @contextmanager
 def counting(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """The statements that both databases are asked meanwhile."""
+    """Collects the statements sent to both databases, except those of background tasks."""
     statements: list[str] = []
     for kind in (Pool, Recorder):
         fetch = kind.fetch

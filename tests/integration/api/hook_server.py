@@ -1,4 +1,4 @@
-"""Endpoints of webhooks: what they have received, and how they misbehave."""
+"""A webhook endpoint that records requests and can be made to misbehave."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class Received(Struct, frozen=True):
         return json.loads(self.body)
 
     def verified(self, secret: str) -> Any:
-        """The body, if the library of Standard Webhooks accepts the signature."""
+        """The body. Raises if the Standard Webhooks library rejects the signature."""
         return Webhook(secret).verify(self.body, self.headers)
 
 
 class HookServer(Struct):
-    """``answer`` writes the response, and may be replaced at any time."""
+    """``answer`` writes the response and can be replaced at any time."""
 
     port: int = 0
     scheme: str = "http"
@@ -46,7 +46,7 @@ class HookServer(Struct):
         return f"{self.scheme}://{host}:{self.port}/hook"
 
     async def has(self, number: int, seconds: float = 20.0) -> list[Received]:
-        """Waits until so many have been received."""
+        """Waits until this many requests have been received."""
         async with asyncio.timeout(seconds):
             while len(self.received) < number:
                 self.arrived.clear()
@@ -97,7 +97,7 @@ async def hook_server(
         task = asyncio.current_task()
         assert task is not None
         tasks.add(task)
-        # Otherwise asyncio logs that the server ended the task.
+        # Otherwise asyncio logs the cancellation.
         with contextlib.suppress(asyncio.CancelledError):
             await server._serve(reader, writer)
 

@@ -1,4 +1,4 @@
-"""Imports over HTTP, as a script makes them."""
+"""Imports over HTTP, as a script would send them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ GOOD = b"Title,Body\nOne,x\nTwo,y\n"
 
 
 def form(document: bytes | None, name: str = "posts.csv", **fields: str) -> aiohttp.FormData:
-    """The file comes first, as with curl; ``map_Body`` is the part map[Body]."""
+    """The file is the first part, as curl sends it. ``map_Body`` becomes the part map[Body]."""
     data = aiohttp.FormData(quote_fields=False, default_to_multipart=True)
     if document is not None:
         data.add_field("file", io.BytesIO(document), filename=name)
@@ -37,14 +37,14 @@ async def send(
 
 
 async def accepted(client: Client, document: bytes = GOOD, **more: Any) -> str:
-    """The path of the import."""
+    """Sends an import and returns its path."""
     answer = await send(client, document, **more)
     assert answer.status == 202, answer.text
     return str(answer.headers["Location"])
 
 
 async def ended(client: Client, path: str) -> dict[str, Any]:
-    """The import, once it is no longer in progress."""
+    """Waits until the import is no longer in progress and returns it."""
     async with asyncio.timeout(20):
         while True:
             answer = await client.get(path)

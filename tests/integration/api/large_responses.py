@@ -1,4 +1,4 @@
-"""Clients that do not read their responses, and what the server holds for them."""
+"""Clients that do not read their responses, and the buffers that the server holds for them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.integration.api.server import Server
 
 
 async def sent(server: Server) -> None:
-    """Until nothing is held any more."""
+    """Waits until the server holds no buffers for large responses."""
     bodies = server.service.large_bodies
     async with asyncio.timeout(10):
         while bodies.files.taken or bodies.memory.taken:  # noqa: ASYNC110 - no event tells
@@ -18,7 +18,7 @@ async def sent(server: Server) -> None:
 
 
 def slow_reader(server: Server, path: str, body: bytes = b"") -> socket.socket:
-    """A client that asks and reads nothing."""
+    """Sends a request and does not read the response."""
     where = urlsplit(server.origin)
     client = socket.socket()
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)

@@ -31,11 +31,11 @@ BOTH = ("content.view", "content.edit")
 PATIENCE = 5.0
 ACME = "secret-of-acme"
 BACKGROUND = ("lag history", "imports")
-"""Tasks whose statements no request causes."""
+"""Background tasks, whose statements belong to no request."""
 
 
 class Answer(Struct):
-    """A response, read to its end."""
+    """A response that has been read completely."""
 
     status: int
     headers: Any
@@ -52,7 +52,7 @@ class Answer(Struct):
 
 
 class Client:
-    """Asks as the holder of one key would."""
+    """Sends requests with one key."""
 
     def __init__(self, session: aiohttp.ClientSession, secret: str | None) -> None:
         self._session = session
@@ -62,7 +62,7 @@ class Client:
         return await self.ask("GET", path, **options)
 
     async def post(self, body: Any, path: str = "/v1/content", **options: Any) -> Answer:
-        """The body as JSON, or the very bytes."""
+        """Sends bytes as they are and anything else as JSON."""
         given = {"data": body} if isinstance(body, bytes) else {"json": body}
         return await self.ask("POST", path, **given, **options)
 
@@ -76,7 +76,7 @@ class Client:
 
 
 class Server:
-    """One application on one database, and a repository to make its log of."""
+    """One application on one database. ``repository`` writes the log."""
 
     def __init__(
         self, url: str, service: Service, session: aiohttp.ClientSession, repository: Repository
@@ -86,16 +86,16 @@ class Server:
         self.session = session
         self.repository = repository
         self.operators: aiohttp.ClientSession
-        """The session with the listener for operators."""
+        """A session on the operator listener."""
 
     @property
     def origin(self) -> str:
-        """Where it is served, for those who ask by other means than its session."""
+        """The base URL, for clients that do not use the session."""
         return str(self.session._base_url).rstrip("/")
 
     @property
     def operator(self) -> Client:
-        """Asks the listener for operators, without a key."""
+        """A client of the operator listener, without a key."""
         return Client(self.operators, None)
 
     def client(self, secret: str | None = ACME) -> Client:
@@ -104,7 +104,7 @@ class Server:
     async def workspace(
         self, slug: str = "acme", permissions: tuple[str, ...] = BOTH, **plan: Any
     ) -> Given:
-        """A workspace and its key ``secret-of-<slug>``."""
+        """Creates a workspace and its key ``secret-of-<slug>``."""
         given = Given(self.repository, Scope(slug, "production"))
         await given.workspace(**plan)
         await self.key(f"secret-of-{slug}", slug, permissions)
@@ -113,7 +113,7 @@ class Server:
     async def key(
         self, secret: str, workspace: str, permissions: tuple[str, ...] = BOTH, **limits: Any
     ) -> None:
-        """``limits``: its ``environment`` and ``expires_at``."""
+        """``limits``: the key's ``environment`` and ``expires_at``."""
         given = Given(self.repository)
         await given.does(
             c.IssueKey,
@@ -125,12 +125,11 @@ class Server:
         )
 
     def forget(self) -> None:
-        """What is kept in memory."""
+        """Discards all cached responses."""
         self.service.checkpoint.freshness.reset()
 
     async def caught_up(self) -> None:
-        """Wait until all that is in the log by now can be read, and this server has applied it to
-        the responses that it keeps."""
+        """Waits until the log is projected and applied to this server's response cache."""
         head = await caught_up(self.url)
         freshness = self.service.checkpoint.freshness
 
@@ -144,7 +143,8 @@ class Server:
 async def serving(
     url: str, repository: Repository, *, projector: bool = True, **settings: Any
 ) -> AsyncIterator[Server]:
-    """Settings as ``ApiSettings`` has them; rate limits that no test reaches by chance."""
+    """``settings``: those of ``ApiSettings``. By default, the limits are too high to be reached by
+    accident."""
     limits = {"key_rate_limit": 1_000_000, "ip_rate_limit": 1_000_000, "cost_limit": 10**9}
     given = {"read_your_writes": PATIENCE, **limits, **settings}
     async with contextlib.AsyncExitStack() as stack:
@@ -167,7 +167,7 @@ async def serving(
 
 @asynccontextmanager
 async def listening(app: web.Application, patience: float = 30) -> AsyncIterator[str]:
-    """The application's base URL."""
+    """Yields the application's base URL."""
     async with open_runner(app, patience=patience, grace=1) as runner:
         site = web.TCPSite(runner, "127.0.0.1", 0)
         await site.start()
@@ -176,7 +176,7 @@ async def listening(app: web.Application, patience: float = 30) -> AsyncIterator
 
 
 async def malformed_http(server: Server) -> Answer:
-    """The response to a client that does not speak HTTP."""
+    """The response to a request that is not HTTP."""
     url = server.session._base_url
     assert url is not None
     reader, writer = await asyncio.open_connection(url.host, url.port)

@@ -1,4 +1,4 @@
-"""A small library of posts, authors and topics that refer to one another, for ``include``."""
+"""Posts, authors and topics that refer to each other, for tests of ``include``."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ async def put_media(given: Given, *names: str, url: str = "https://example.com/x
 
 
 def file(name: str, url: str = "https://example.com/x.png") -> dict[str, str]:
-    """As responses show it."""
+    """The file as in responses."""
     return {"id": name, "url": url, "name": f"{name}.png", "contentType": "image/png"}
 
 

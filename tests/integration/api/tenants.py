@@ -1,4 +1,4 @@
-"""Workspaces as hypothesis draws them: as similar as possible, and isolated."""
+"""Hypothesis strategies for workspaces that are as similar as possible and must stay isolated."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class Entry(Struct, frozen=True):
 
     @property
     def place(self) -> tuple[str, str, str, str]:
-        """What can be taken once."""
+        """The key that must be unique among entries."""
         return (self.environment, self.type, self.language, self.slug)
 
 
 class Tenant(Struct, frozen=True):
-    """What a workspace has; its entries are of its types and environments."""
+    """The content of a workspace. Its entries use only its types and environments."""
 
     environments: tuple[str, ...]
     types: tuple[str, ...]
@@ -74,7 +74,7 @@ def tenants(n: int) -> st.SearchStrategy[list[Tenant]]:
 
 
 class Living(Struct):
-    """A tenant that is in the store. ``ids``: of its entries, by what they are."""
+    """A tenant that has been written to the store. ``ids``: the id of each entry."""
 
     name: str
     tenant: Tenant
@@ -93,7 +93,8 @@ class Living(Struct):
 
 
 async def settle(server: Server, name: str, tenant: Tenant) -> Living:
-    """Make it what it is. Its texts say whose they are."""
+    """Writes the tenant to the store. Its texts name the workspace and environment that own
+    them."""
     given = {one: Given(server.repository, Scope(name, one)) for one in tenant.environments}
     await given["production"].workspace(staging=True)
     await server.key(f"secret-of-{name}", name)

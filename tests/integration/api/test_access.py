@@ -1,4 +1,4 @@
-"""Keys are known in memory, and never for longer than they are valid."""
+"""API keys are checked in memory and never outlive their validity."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ async def revoked(given: Given) -> None:
 
 @pytest.fixture
 def unprompted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody looks but the requests, and those only where they must."""
+    """No periodic refresh: only requests refresh the keys, and only when necessary."""
     monkeypatch.setattr(access, "POLL", FOR_EVER)
     monkeypatch.setattr(access, "VALID", FOR_EVER)
 
 
 @contextmanager
 def counted_looks(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
-    """When each look began."""
+    """Records the start time of each refresh."""
     looks: list[float] = []
     refresh = KeyLoader.refresh
 
@@ -75,7 +75,8 @@ def counted_looks(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
 
 
 async def settled(known: Access) -> None:
-    """It listens, and has looked since."""
+    """Waits until the connection listens and the keys have been refreshed since the last
+    notification."""
 
     async def has_looked() -> bool:
         return known._connection is not None and known._last_refresh >= known._last_notification
@@ -309,7 +310,7 @@ class TestStoreAway:
 
 
 class Clock:
-    """Monotonic seconds that pass when a test says so."""
+    """A monotonic clock that only tests advance."""
 
     def __init__(self) -> None:
         self.now = 1_000.0
@@ -356,7 +357,7 @@ class TestExpiry:
     async def test_a_key_expires_by_the_clock_of_the_store(
         self, given: Given, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Which this process's monotonic clock counts on between two looks."""
+        """Between refreshes, this process's monotonic clock advances the store's time."""
         clock = Clock()
         until = datetime(2100, 1, 1, tzinfo=UTC)
         await issued(given, "brief", "a-secret-that-expires", expires_at=until)
@@ -377,7 +378,7 @@ class TestExpiry:
         await asyncio.sleep(1.01)
         async with Access(NOWHERE, given.repository) as known:
             assert await known.caller("a-secret-that-expires") is None
-            # Its end may be put off.
+            # The expiry may be extended.
             await given.does(
                 c.PermitKey, workspace="acme", name="brief", permissions=("content.view",)
             )
@@ -397,7 +398,7 @@ async def test_the_day_of_the_last_use_is_written_once_by_all_processes(given: G
         today = one.store_time().date()
         assert await last_uses(fetch, [key.id]) == {key.id: today}
         [before] = await fetch("SELECT xmin::text, xmax::text FROM write_side.key_use")
-    # Both have written what they had as they ended.
+    # On exit, both have written the uses they held.
     [after] = await fetch("SELECT xmin::text, xmax::text FROM write_side.key_use")
     assert dict(before) == dict(after), "the row was neither written nor locked again"
     assert await record_use(fetch, [key.id], today - timedelta(days=1)) == 0

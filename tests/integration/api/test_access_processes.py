@@ -1,4 +1,4 @@
-"""A key's life as two API processes see it, while no projector runs."""
+"""A key's life as seen by two API processes while no projector runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WITHIN = 1.0  # seconds
 
 @pytest.fixture
 def processes(database_url: str, tmp_path: Path) -> Iterator[list[Processes]]:
-    """Two that know nothing of each other."""
+    """Two independent API processes."""
     with apis([Processes(database_url, tmp_path / f"{n}.log") for n in range(2)]) as started:
         yield started
 
@@ -34,7 +34,7 @@ async def answer(session: aiohttp.ClientSession, process: Processes) -> int:
 
 
 async def refuses(session: aiohttp.ClientSession, process: Processes, revoked: float) -> None:
-    """Ask on and on until a second after the revocation has passed: from then on it is 401."""
+    """Sends requests until one second after the revocation. The last one must get a 401."""
     while True:
         asked = time.monotonic()
         status = await answer(session, process)

@@ -1,5 +1,5 @@
-"""Any request: never a 500, never a hang, never another tenant's data, and every response has the
-error envelope and the headers that are promised."""
+"""No request causes a 500, a hang or a leak of another tenant's data. Every response has the
+promised headers, and every error the error envelope."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Logged = Callable[[Any], Callable[[], str]]
 
 CONTRACT = Contract()
 MARK = "only-globex-may-read-this"
-ENOUGH = 120  # seconds: who is not answered by then hangs
+ENOUGH = 120  # seconds until a request counts as hanging
 AT_A_TIME = 25
 LET_GO = 0
 PROMISED = {
@@ -55,7 +55,7 @@ BOUNDED = settings(
 async def faultless(
     url: str, repository: Repository, logged: Logged, **options: Any
 ) -> AsyncIterator[Server]:
-    """Two workspaces, one of which nobody asks for; in the end no fault may have been logged."""
+    """A server with two workspaces, of which tests use only acme. Fails if an error is logged."""
     read = logged("json")
     async with serving(url, repository, max_body_bytes=50_000, **options) as server:
         for workspace, slug in (("acme", "hello"), ("globex", "hidden")):
@@ -82,15 +82,15 @@ async def server(
 async def impatient(
     database_url: str, repository: Repository, logged: Logged
 ) -> AsyncIterator[Server]:
-    """Soon lets go of who does not finish."""
+    """A server that soon closes connections of clients that do not finish their requests."""
     async with faultless(database_url, repository, logged, client_timeout=0.5) as server:
         yield server
 
 
 @pytest.fixture
 def statuses() -> Iterator[Counter[int]]:
-    """Of the answers to all that a test asks. Who hangs up on everybody, or refuses everything,
-    does nothing wrong either."""
+    """Counts the statuses of all responses of a test. Guards against a server that passes by
+    closing every connection or refusing every request."""
     counted: Counter[int] = Counter()
     yield counted
     assert min(counted[200], counted[400]) > 0, counted
@@ -133,7 +133,8 @@ async def test_any_body(server: Server, statuses: Counter[int], several: list[by
 
 
 async def test_a_client_that_disconnects_is_no_fault(server: Server) -> None:
-    """At any byte of a create: one that was sent whole is carried out nevertheless, no other is."""
+    """The client disconnects at any byte of a create. A create that was sent completely is
+    executed, a partial one is not."""
     whole = create("Cut")
     for end in (*range(0, len(whole), 25), len(whole) - 1):
         async with connected(server) as streams:
@@ -145,7 +146,7 @@ async def test_a_client_that_disconnects_is_no_fault(server: Server) -> None:
     for n in range(10):
         async with connected(server) as (_, writer):
             writer.write(create(f"Gone {n}"))
-            writer.close()  # unlike abort, after what was written
+            writer.close()  # unlike abort(), sends what was written
             await writer.wait_closed()
     client = server.client()
     async with asyncio.timeout(ENOUGH):
@@ -162,7 +163,8 @@ def create(title: str) -> bytes:
 
 
 async def answered_well(server: Server, sent: Sent) -> int:
-    """The status, or LET_GO without a word: what is not finished is not answered."""
+    """The status, or LET_GO if the server closed the connection without a response, as it does for
+    an incomplete request."""
     cut, status = b"", LET_GO
     async with connected(server) as streams:
         streams[1].write(sent.raw)
@@ -191,7 +193,7 @@ async def check_answer(sent: Sent, streams: Streams) -> int:
 
 
 async def head_of(streams: Streams) -> str:
-    """Of the answer itself: one may be told before to go on."""
+    """The head of the final response, after an optional 100 Continue."""
     head = await streams[0].readuntil(b"\r\n\r\n")
     if head.startswith(b"HTTP/1.1 100"):
         head = await streams[0].readuntil(b"\r\n\r\n")
@@ -199,12 +201,13 @@ async def head_of(streams: Streams) -> str:
 
 
 async def rest(sent: Sent, headers: Mapping[str, str], streams: Streams) -> bytes:
-    """The body, of the length that it tells. After the last answer nothing follows."""
+    """The body, of the length in Content-Length. Nothing follows the last response on a
+    connection."""
     reader, writer = streams
     size = int(headers.get("Content-Length", 0))
     if headers.get("Connection") == "keep-alive":
         return await reader.readexactly(0 if sent.asks_for_no_body else size)
-    # What is no HTTP has no method either, so there a HEAD is answered with a body.
+    # If the request is malformed, its method is unknown, so even a HEAD gets a body.
     body = b"" if sent.asks_for_no_body else await reader.readexactly(size)
     writer.write_eof()
     left = await reader.read()

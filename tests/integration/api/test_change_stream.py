@@ -89,7 +89,7 @@ async def test_a_stream_selects_as_a_page_does(server: Server, posts: Given) -> 
                 await server.caught_up()
                 expected = await feed(server.client(secret), query)
                 found += await stream.take(len(expected) - len(found))
-                # What is current may have been read in between.
+                # ``current`` may differ between the two reads.
                 for change in (*found, *expected):
                     change.pop("current", None)
                 assert found == expected
@@ -173,7 +173,8 @@ async def test_what_changes_while_a_stream_joins_is_sent_once(
         await first.until_caught_up()
 
         async def late(*given: Any) -> int:
-            """The tail has delivered a change that the second stream's page does not have."""
+            """Joins only after the tail has delivered a change that the second stream's page does
+            not have."""
             await posts.entry("between")
             await first.take(1)
             return await join(*given)
@@ -377,7 +378,7 @@ async def test_nothing_is_lost_or_repeated_across_read_models_and_lost_connectio
 
 
 async def _terminate_all(url: str) -> None:
-    """The sessions of readers; a projector and writers have others."""
+    """Terminates the sessions of readers, not those of the projector and writers."""
     async with connected(url) as connection:
         await connection.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() "

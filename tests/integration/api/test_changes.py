@@ -1,4 +1,4 @@
-"""Pages of the change feed, and the tokens that clients follow it with."""
+"""Pages of the change feed and the tokens with which clients follow it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def posts(server: Server, acme: Given) -> Given:
 
 
 async def feed(client: Client, query: str = "", **options: Any) -> list[dict[str, Any]]:
-    """All changes, page by page, each linked to the one before."""
+    """All changes. Checks that each one links to the one before it."""
     found: list[dict[str, Any]] = []
     after, previous = "", None
     while True:
@@ -54,7 +54,7 @@ def types(found: list[dict[str, Any]]) -> list[str]:
 
 
 async def life(given: Given) -> str:
-    """Of an entry, through every status."""
+    """Takes an entry through every status, then deletes it."""
     entry_id = await given.entry("one")
     for changes in (
         {"title": "Uno"},
@@ -311,7 +311,7 @@ async def test_tokens_survive_rebuild_and_rollback(
 
 @pytest.fixture
 async def behind(database_url: str, repository: Repository) -> AsyncIterator[Server]:
-    """A server without a projector, whose reads wait only for a moment."""
+    """A server without a projector, whose reads wait only briefly for a position."""
     async with serving(database_url, repository, projector=False, read_your_writes=0.2) as server:
         await (await server.workspace()).content_type()
         yield server

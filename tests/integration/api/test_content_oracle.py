@@ -1,5 +1,5 @@
-"""Any request for a list or an entry, over REST and GraphQL, against an oracle in Python: now and
-at any moment of a random history, with the budgets of the service and with tiny ones."""
+"""List and single reads over REST and GraphQL, compared with an oracle in Python: now and at any
+moment of a random history, with the real budgets and with tiny ones."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ BY_ID = """query ($id: ID!, $locale: String) {
 
 
 class Desk:
-    """A server with a story, and those who ask it. ``answered``: how many questions had which
-    status, and with how many entries, up to 2."""
+    """A server with a story, and its clients. ``answered`` counts questions by kind, status and
+    number of returned entries (2 means several)."""
 
     def __init__(self, runner: asyncio.Runner, server: Server, story: Story) -> None:
         self._runner = runner
@@ -89,7 +89,7 @@ class Desk:
         return World(self.story.naive, at, locale)
 
     def changes(self, number: int) -> None:
-        """The story goes on, until it can be read."""
+        """Makes random changes to the story and waits until they can be read."""
 
         async def told() -> None:
             for _ in range(number):
@@ -128,7 +128,7 @@ def desk(databases: Databases) -> Iterator[Desk]:
 
 
 def check_list(desk: Desk, question: Question, *, is_bounded: bool = True) -> None:
-    """``is_bounded``: by the budgets of the service, within which all of the story is."""
+    """``is_bounded``: whether the real budgets apply, which the whole story fits into."""
     world = desk.world(question.as_of, question.locale)
     over_graphql = replace(question, across=question.type_slug is None, select=(), include=())
     whole = world.found(question)
@@ -226,7 +226,7 @@ def as_graphql(
 
 
 def without_type_ids(body: dict[str, Any]) -> dict[str, Any]:
-    """The body without what the model cannot know."""
+    """The body without the type ids, which the model does not know."""
     data = body["data"] if isinstance(body["data"], list) else [body["data"]]
     for one in [*data, *body.get("includes", {"entries": {}})["entries"].values()]:
         if "contentType" in one:
@@ -235,8 +235,8 @@ def without_type_ids(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def ranked(desk: Desk, world: World, question: Question, whole: list[Entry]) -> list[Entry]:
-    """The matches as the service orders them. Of equal texts the newest comes first; of one word,
-    what has it in the title."""
+    """The matches in the service's order. Checks that entries with equal texts are newest first and
+    that, for a single word, matches in the title come first."""
     asked = replace(question, limit=100, offset=0)
     document = PAGE[: PAGE.index("\nfragment")].replace("...Entry %s", "id") % ""
     found: list[str] = []
@@ -258,7 +258,7 @@ def ranked(desk: Desk, world: World, question: Question, whole: list[Entry]) -> 
 
 
 def check_one(desk: Desk, question: Question, slug: str) -> None:
-    """The entry of this type and slug, by its slug and its id."""
+    """Reads the entry of this type and slug, by its slug and by its id."""
     world = desk.world(question.as_of, question.locale)
     entry = world.one(question, slug)
     page = [] if entry is None else [entry]
@@ -303,7 +303,7 @@ def check_any(desk: Desk, data: st.DataObject, *, is_bounded: bool = True) -> No
 
 @pytest.fixture
 def varied(desk: Desk) -> Iterator[None]:
-    """The tests can fail: a tenth of the questions finds several entries."""
+    """Guards against vacuous tests: over a tenth of the questions must find several entries."""
     desk.answered.clear()
     yield
     for kind, number in (("REST", 2), ("GraphQL", 2), ("single", 1)):
@@ -331,7 +331,7 @@ def test_thousands_of_questions_against_the_oracle(data: st.DataObject, desk: De
 @settings(LIKELY, max_examples=1_000)
 @given(data=st.data())
 def test_questions_with_tiny_budgets_against_the_oracle(data: st.DataObject, desk: Desk) -> None:
-    """Lists are read in pieces, as long ones are."""
+    """Small bounds make the service read lists in pieces, as it does with long ones."""
     with pytest.MonkeyPatch.context() as patch:
         for module, name, bound in (
             (finder, "ROWS", 6),
@@ -360,8 +360,8 @@ def test_hundreds_of_cursors_while_entries_change(data: st.DataObject, desk: Des
 
 
 def check_changing(desk: Desk, data: st.DataObject) -> None:
-    """Pages have each entry once that matched throughout, with unchanged sort values. A list of
-    the past does not change."""
+    """An entry that matches throughout, with unchanged sort values, appears on exactly one page. A
+    list of the past does not change."""
     question = data.draw(questions(desk.moments))
     question = replace(question, has_cursor=True, offset=0, limit=4, select=("slug",), include=())
     world = desk.world(question.as_of, question.locale)
@@ -384,7 +384,7 @@ def check_changing(desk: Desk, data: st.DataObject) -> None:
 
 
 def sorting(world: World, question: Question) -> dict[str, Any]:
-    """What the matches are sorted by, by id."""
+    """What each match is sorted by, keyed by entry id."""
     is_ranked = question.words and not question.sort
     return {
         one["id"]: world.text_of(one) if is_ranked else world.sort_values(one, question)

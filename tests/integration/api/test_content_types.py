@@ -1,4 +1,4 @@
-"""The content type endpoints: whole definitions, sections among them."""
+"""The content type endpoints return complete definitions, including sections."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PROPERTIES = ["id", "name", "slug", "workflow", "fields", "createdAt", "updatedA
 
 
 def field(slug: str, name: str, kind: str, **more: Any) -> dict[str, Any]:
-    """As it is shown: every property, whatever the type."""
+    """The field as in responses: with every property, whatever its type."""
     nothing: dict[str, Any] = {
         "required": False,
         "multiple": False,

@@ -1,4 +1,5 @@
-"""Real responses of every status, compared with the OpenAPI document; and that this can fail."""
+"""Compares real responses of every status with the OpenAPI document, and checks that the comparison
+can fail."""
 
 from __future__ import annotations
 
@@ -108,7 +109,7 @@ def holds(method: str, path: str, answer: Answer, status: int) -> None:
 
 
 async def ask(client: Client, method: str, path: str, status: int, **options: Any) -> Answer:
-    """The path goes out as it is written."""
+    """Sends the path without re-encoding it."""
     url: Any = URL(path, encoded=True)
     answer = await client.ask(method, url, **options)
     holds(method, path, answer, status)

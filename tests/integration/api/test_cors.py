@@ -1,4 +1,4 @@
-"""Pages of any origin may send requests to some paths, and get no CORS headers from the others (§5,
+"""CORS: some paths accept requests from any origin, the others send no CORS headers (§5,
 «CORS»)."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The limit of cost per workspace and minute, beside the limits of requests."""
+"""The cost limit per workspace and minute, which applies in addition to the request limits."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ Start = Callable[..., Awaitable[Server]]
 
 @pytest.fixture
 async def start(database_url: str, repository: Repository) -> AsyncIterator[Start]:
-    """Starts a service with this limit at the beginning of a window."""
+    """Starts a service with this cost limit, early enough in a window for the test to finish in
+    it."""
     async with AsyncExitStack() as stack:
 
         async def started(limit: int = LIMIT, *, projector: bool = False) -> Server:
@@ -85,7 +86,7 @@ async def test_bytes_are_charged_and_each_workspace_has_its_own_limit(
         if answer.status == 429:
             break
         await asyncio.sleep(0.01)
-    # Those that are sent before it is known to be spent pass.
+    # Requests pass until the server knows that the limit is spent.
     assert _attempt >= 3
     check_refused(answer)
     assert (await server.client("secret-of-rival").get(PATH)).status == 200
@@ -125,7 +126,7 @@ async def test_a_document_costs_the_time_that_its_preparation_takes(
     monkeypatch.setattr("api.rate_limits.limits.SECOND", 10**9)
     server = await start()
     await server.workspace()
-    # 480 fragments that are compared with each other, and ask for nothing.
+    # 480 fragments that are compared with each other but read nothing.
     spread = " ".join(f"...F{n}" for n in range(480))
     fragments = " ".join(f"fragment F{n} on Query {{ __typename }}" for n in range(480))
     await asked(server.client(), f"{{ {spread} }} {fragments}")
@@ -173,7 +174,7 @@ async def test_rows_cells_and_worker_seconds_of_an_import_are_charged(
 
 LARGE = "x" * 100_000
 OF_LARGE = 3 * len(LARGE) // (2 * PROJECTED_BYTES)
-"""A limit that projecting an entry of 100,000 bytes fits in once, not twice."""
+"""A limit that covers projecting an entry of 100,000 bytes once, but not twice."""
 UPDATE = """
 mutation ($id: ID!, $input: UpdateContentEntryInput!) {
   updateContentEntry(id: $id, input: $input) { success message }

@@ -1,4 +1,4 @@
-"""The dashboard's page of the latest changes."""
+"""The dashboard page of recent changes."""
 
 from __future__ import annotations
 

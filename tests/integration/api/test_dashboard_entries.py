@@ -1,4 +1,4 @@
-"""The dashboard's entry pages: filters, order, isolation, and escaping."""
+"""The dashboard's entry pages: filters, order, isolation and escaping."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _TOTAL = re.compile(r'id="results-heading"[^>]*>([^<]*)<')
 
 
 async def found(visitor: Browser, query: str = "") -> tuple[str, list[str]]:
-    """The heading and the titles below it."""
+    """The heading of the results and the titles below it."""
     page = await visitor.get(f"/dashboard/entries?{query}")
     assert page.status == 200
     [total] = _TOTAL.findall(page.text)
@@ -180,7 +180,7 @@ async def test_entries_of_other_workspaces_and_environments_are_not_found(
 
 
 def _bare(page: str) -> str:
-    """Without the token, which differs on each page."""
+    """The page without its CSRF token, which differs on each page."""
     return re.sub(r'name="csrf" value="[^"]+"', "", page)
 
 
@@ -295,7 +295,7 @@ async def test_texts_name_their_language(server: Server, acme: Given) -> None:
 
 
 def languages(page: str) -> dict[str, str]:
-    """Text → the language of the nearest element around it that has one."""
+    """Maps each text to the language of its nearest enclosing element with ``lang``."""
     found = re.findall(r'<(\w+)[^>]* lang="([^"]+)"[^>]*>(.*?)</\1>', page.partition("<body")[2])
     return {re.sub("<[^>]*>", "", text).strip(): language for _, language, text in found}
 
@@ -305,7 +305,7 @@ def actions(page: str) -> list[str]:
 
 
 def value_of(page: str) -> str:
-    """The value of the only field."""
+    """The value of the page's only field."""
     [text] = re.findall(r'<dd><div class="long" lang="[^"]+">([^<]*)', page)
     return str(text)
 
@@ -331,7 +331,7 @@ async def test_positions_are_for_operators(
 
 
 async def _work(server: Server) -> None:
-    """A rebuild in progress."""
+    """Records a rebuild in progress."""
     async with connected(server.url) as connection:
         await connection.execute(
             "INSERT INTO projector.work (name, phase, done, total) "
@@ -357,7 +357,7 @@ async def test_large_values_are_shown_in_pages(server: Server, acme: Given) -> N
         ]
         assert [one.partition("path=")[2] for one in addresses] == ["lead", "meta", "faq"]
         shown = [await all_pages(visitor, address) for address in addresses]
-        # A word may be cut between two pages.
+        # A page break may split a word.
         assert all(word in shown[0] for word in words[::500])
         assert [f"question-{n}<" in shown[2] for n in (0, 199, 200, 449)] == [True] * 4
         for path in ("nothing", "faq.450.q", "faq"):
@@ -368,7 +368,7 @@ async def test_large_values_are_shown_in_pages(server: Server, acme: Given) -> N
 
 
 async def all_pages(visitor: Browser, address: str) -> str:
-    """What the pages of a value have, by their links."""
+    """The text of all pages of a value, following the links to the next page."""
     text = ""
     while address:
         page = await visitor.get(address)
@@ -380,8 +380,9 @@ async def all_pages(visitor: Browser, address: str) -> str:
 
 
 async def _shown_with_covers(server: Server) -> tuple[str, str]:
-    """A page and its policy. Its files are an image, images on hosts that a policy cannot name, an
-    image in a data: URL, a document, and one whose URL is invalid."""
+    """The HTML and Content-Security-Policy of an entry page. Its files are an image, images on
+    hosts that a policy cannot name, an image in a data: URL, a document, and one whose URL is
+    invalid."""
     acme = await server.workspace()
     await acme.content_type(Field("cover", "Cover", "media", multiple=True))
     files = {

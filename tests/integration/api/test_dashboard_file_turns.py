@@ -1,4 +1,5 @@
-"""Files take memory, so requests with files take turns; one that gets no turn can be repeated."""
+"""Files take memory, so requests with files are limited in concurrency. A request that gets no turn
+can be repeated."""
 
 from __future__ import annotations
 

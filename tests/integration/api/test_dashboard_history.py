@@ -1,5 +1,5 @@
-"""The history of an entry on its page: changed words, two versions compared, and a version
-restored."""
+"""The history on an entry's page: changed words, comparison of two versions, and restoring a
+version."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the import wizard refuses: forged forms, unusable files, and requests without permission."""
+"""Refusals of the import wizard: forged forms, unusable files, and requests without permission."""
 
 from __future__ import annotations
 

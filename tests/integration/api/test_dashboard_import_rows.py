@@ -1,4 +1,4 @@
-"""Rows in the import wizard: several of one entry, the values they replace, and references."""
+"""Rows in the import wizard: several rows of one entry, replaced values, and references."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ async def test_replaced_values_are_shown_to_be_read(
     assert (await wizard.mapped(import_id, *targets, **chosen)).status == 303
     json = "{&#34;a&#34;:&#34;漢&#34;}"
     before = _BEFORE.findall((await wizard.page(import_id, "preview")).text)
-    # Cells of the preview have up to 60 characters.
+    # The preview shows up to 60 characters of a cell.
     assert before == [f"Old &amp; gold, deleted entry {gone[:-3]}…", "harbour.png", json]
 
     assert (await wizard.run(import_id)).status == 303

@@ -1,4 +1,4 @@
-"""The steps of the import wizard over HTTP, and that an import happens once."""
+"""The steps of the import wizard over HTTP. Each import runs only once."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ async def test_a_file_goes_through_every_step_and_back(
 async def test_an_import_with_any_id_is_shown_and_reverted(
     wizard: Wizard, server: Server, acme: Given
 ) -> None:
-    """The command line gives an import the id that `--import-id` names."""
+    """The command line sets the import's id with `--import-id`."""
     table = csv_table(csv("Title,Views", "Anew,1"), "prices.csv")
     request = ImportRequest(acme.scope, "posts", "prices 2026/11", ("Title", "views"))
     await run_import(server.repository, table, request, Actor("operator", "ann"))
@@ -383,7 +383,7 @@ async def test_problems_beyond_the_limit_are_counted(
 async def test_problems_and_pages_are_made_in_a_thread(
     wizard: Wizard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """There may be thousands of problems, and 40,000 options on a page."""
+    """A file may have thousands of problems, and a page 40,000 options."""
     import_id = await wizard.previewed(ROWS, *MAPPED)
     threads: list[threading.Thread] = []
 

@@ -1,4 +1,4 @@
-"""The stream that tells an open page of the dashboard to load itself again."""
+"""The event stream that tells an open dashboard page to reload."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Live:
         self.response = response
 
     async def line(self) -> bytes:
-        """Without empty lines; b"" at the end."""
+        """The next line that is not empty, or b"" at the end of the stream."""
         async with asyncio.timeout(PATIENCE):
             while (line := await self.response.content.readline()) == b"\n":
                 pass
@@ -47,7 +47,7 @@ class Live:
 async def live(visitor: Browser, query: str = "") -> AsyncIterator[Live]:
     async with visitor.session.get(f"/dashboard/live{query}") as response:
         assert response.headers["Content-Type"] == "text/event-stream"
-        # Sent once it has joined.
+        # Sent once the stream receives changes.
         assert await response.content.readline() == b":\n"
         yield Live(response)
 

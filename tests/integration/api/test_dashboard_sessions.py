@@ -91,7 +91,7 @@ async def test_nothing_secret_is_kept_or_logged(
     assert "/dashboard/sign-in" in everywhere[1]
     for text in everywhere:
         assert token not in text
-        assert ACME not in text.replace(f"Key: {ACME}", "")  # the key is called so here
+        assert ACME not in text.replace(f"Key: {ACME}", "")  # the key's name is the same text
 
 
 async def test_sign_in_begins_a_new_session_and_sign_out_ends_it(
@@ -188,7 +188,7 @@ async def test_sign_in_leads_to_the_environment_of_the_key(server: Server) -> No
             await visitor.get("/dashboard"),
         ):
             assert (answer.status, answer.headers["Location"]) == (303, start)
-        # A bookmark of a page in production, which names no environment.
+        # A bookmark that names no environment, which means production.
         for address in (start, "/dashboard/entries"):
             page = await visitor.get(address)
             assert page.status == 200
@@ -207,7 +207,7 @@ async def test_a_session_has_the_current_permissions_of_its_key(
 ) -> None:
     async with signed_in(server) as visitor:
         await acme.does(c.PermitKey, workspace="acme", name=ACME, permissions=("content.edit",))
-        await until(lambda: _is_refused(visitor))  # keys are cached for a second
+        await until(lambda: _is_refused(visitor))  # keys are cached for up to a second
         assert "content.view" in (await visitor.get("/dashboard/entries")).text
         await acme.revoke(ACME)
         await until(lambda: leads_to_sign_in(visitor))

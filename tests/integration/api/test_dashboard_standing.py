@@ -45,7 +45,8 @@ async def test_a_stopped_projector_is_reported_on_both_pages(
 
 
 async def _stopped(visitor: Browser, path: str) -> str:
-    """The page once it says so: a projector that was killed counts for some seconds."""
+    """Waits until the page reports a stopped projector: a killed one counts as running for a few
+    seconds."""
     page = ""
 
     async def says_so() -> bool:

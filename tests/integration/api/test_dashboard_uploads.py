@@ -1,4 +1,4 @@
-"""An upload is deleted once it is imported."""
+"""An upload is deleted once it has been imported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of webhooks: endpoints, their deliveries, and what may be done with them."""
+"""The webhooks page: endpoints, their deliveries, and the available actions."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ async def test_deliveries_are_filtered_by_status_and_time(
     recently = (datetime.now(UTC) - timedelta(hours=2)).strftime("%Y-%m-%dT%H:%M")
 
     async def shown(query: str) -> list[str]:
-        """The statuses, newest first."""
+        """The outcomes, newest first."""
         page = (await visitor.get(f"{PAGE}/search?{query}")).text
         rows = re.findall(r'data-label="Outcome">.*?>(?:Failed</span> )?([^<]+)<', page)
         return [one.split(":")[0] for one in rows]

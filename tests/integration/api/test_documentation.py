@@ -1,4 +1,4 @@
-"""The OpenAPI document and its page: public, and complete."""
+"""The OpenAPI document and its page are public and complete."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from api.rate_limits.bucket import LimitStatus
 from api.server import application
 from tests.integration.api.server import Server
 
-# Pages for browsers.
+# Pages for browsers, which the document omits.
 APART = ("/dashboard", "/docs", "/graphql/")
 PAGE = ("GET", "/graphql")
-# Clients need no method for them: HEAD is a GET without its body, OPTIONS is for browsers.
+# Clients need no operation for these: HEAD is a GET without a body, OPTIONS is for browsers.
 LEFT_OUT = ("HEAD", "OPTIONS")
 
 

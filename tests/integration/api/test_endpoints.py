@@ -1,4 +1,4 @@
-"""The four endpoints, as §2.1 and §4 describe them."""
+"""The four endpoints described in §2.1 and §4."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ async def test_the_list_across_types_has_every_property(client: Client, posts: s
 
 
 async def test_a_write_can_be_read_at_once(client: Client, posts: str) -> None:
-    """Twenty at a time, each read by whoever wrote it."""
+    """Twenty clients write concurrently, and each reads its own write."""
 
     async def write_and_read(n: int) -> None:
         answer = await client.post({"contentTypeSlug": "posts", "title": f"Entry {n}"})
@@ -147,7 +147,7 @@ async def test_a_locale_selects_texts_field_by_field_in_every_read(
 
 
 async def everywhere(client: Client, query: str) -> list[Any]:
-    """The one entry there is, as each of the four reads shows it."""
+    """The only entry, as returned by each of the four reads."""
     return [
         (await client.get(f"/v1/content/posts?{query}")).data[0],
         (await client.get(f"/v1/content/posts/one?{query}")).data,
@@ -159,7 +159,7 @@ async def everywhere(client: Client, query: str) -> list[Any]:
 async def test_a_changed_type_is_visible_at_once_in_every_read(
     server: Server, client: Client, acme: Given, posts: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rendered on reading, in the locale too: the catching up is held off."""
+    """Entries are rendered on reading, also in a locale: the background update is disabled."""
 
     async def nothing(*_: object) -> bool:
         return False
@@ -171,7 +171,7 @@ async def test_a_changed_type_is_visible_at_once_in_every_read(
         fields=raws(lead="Lead", body="Body", views=7),
         translations={"fr-FR": Translation("Un", raws(body="Corps"))},
     )
-    await server.caught_up()  # else its row would be of the changed type from the start
+    await server.caught_up()  # otherwise the row would be written with the changed type
     extra = Field("extra", "Extra", "select", options=(Option("a", "A"),), multiple=True)
     await acme.revised(extra, FIELDS[2], FIELDS[4], stages=(STAGES[1],))
     await server.caught_up()

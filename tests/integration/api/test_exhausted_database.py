@@ -1,4 +1,5 @@
-"""A PostgreSQL without disk, memory, connections or read model: 503, and a line in the log."""
+"""PostgreSQL without disk space, memory, connections or a read model: a 503 and a line in the
+log."""
 
 from __future__ import annotations
 
@@ -69,7 +70,7 @@ async def test_a_write_on_a_full_database_may_be_retried(
 ) -> None:
     await execute(server, fault)
     with monkeypatch.context() as patch:
-        # Seconds; an append is sent again after a lack of memory.
+        # Seconds for which an append is retried when memory is exhausted.
         patch.setattr(server.service.repository.recorder._appender, "_patience", 2.0)
         answer = await client.post(ENTRY, headers={"X-Request-Id": "mine"})
     assert (answer.status, answer.headers["Retry-After"], answer.body) == (503, "1", UNAVAILABLE)
@@ -140,7 +141,7 @@ async def test_a_read_model_that_is_missing_may_be_restored(
 
 
 async def test_no_connection_is_left(server: Server, client: Client, log: ReadLog) -> None:
-    """A real 53300: the database accepts one connection, and all that were open have ended."""
+    """A real 53300: the connection limit is 0, and every other connection is terminated."""
     async with connected(server.url) as owner:
         limit = await owner.fetchval(LIMIT)
         await owner.execute(f"{limit} 0")

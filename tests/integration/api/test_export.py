@@ -1,4 +1,4 @@
-"""An export over HTTP: a file, a refusal before it, or a connection that is broken off."""
+"""An export over HTTP returns a file, a refusal before the file starts, or a broken connection."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 KEY = {"Authorization": f"Bearer {ACME}"}
 REQUESTS: list[web.Request] = []
-"""Those that came for an export."""
+"""The requests that the export handler received."""
 pages_of = Export.pages
 
 
@@ -58,7 +58,7 @@ def with_exports(service: Service) -> web.Application:
 async def with_server(
     database_url: str, repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Server]:
-    """It has a few entries, and a way to their export."""
+    """A server with two entries and a route that exports them."""
     monkeypatch.setattr(module, "application", with_exports)
     async with serving(database_url, repository) as server:
         given = await server.workspace()
@@ -79,7 +79,7 @@ async def server(
 
 @pytest.fixture
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where whoever needs a temporary file makes it."""
+    """The directory for temporary files."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     return tmp_path
 
@@ -89,7 +89,7 @@ def files_in(folder: Path) -> list[Path]:
 
 
 async def nothing_left_in(folder: Path) -> None:
-    """Wait: an answer may be read before what it was read from is removed."""
+    """Waits, because a response may arrive before its temporary file is removed."""
 
     async def nothing() -> bool:
         return not files_in(folder)
@@ -98,7 +98,7 @@ async def nothing_left_in(folder: Path) -> None:
 
 
 class Paused:
-    """Pages of one entry; after the first, the others come when they are released."""
+    """Splits the export into pages of one entry and holds all but the first until released."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.first = asyncio.Event()

@@ -1,4 +1,4 @@
-"""An internal error at any point: a 500 with all promised headers, and no details."""
+"""An internal error at any point is a 500 with all promised headers and no details."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def fails(*_: object, **__: object) -> Any:
 
 
 class Injected:
-    """Asks with a fault in place, and checks what comes of it."""
+    """Sends requests while a fault is injected and checks the result."""
 
     def __init__(self, client: Client, read: Callable[[], str]) -> None:
         self._client = client
@@ -85,7 +85,7 @@ async def test_a_fault_is_a_500_with_every_header_and_no_detail(
 async def test_a_header_that_cannot_be_added_is_a_500(
     injected: Injected, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The answer was ready by then; what goes out, and is counted, is a 500."""
+    """The response was ready, but a 500 is sent and counted instead."""
 
     def add(*_: object) -> None:
         fails()
@@ -119,7 +119,7 @@ def check(answer: Answer, method: str, path: str) -> None:
 
 
 def check_log(text: str) -> None:
-    """One traceback under the request's id, and one line for what was answered."""
+    """Checks for one traceback with the request's id and one request line with the status."""
     lines = [json.decode(line) for line in text.splitlines()]
     [fault] = [line for line in lines if line["level"] == "error"]
     assert fault["request_id"] == "mine"
@@ -130,7 +130,7 @@ def check_log(text: str) -> None:
 
 
 def answered() -> Counter[str]:
-    """How many answers of each status this process has counted."""
+    """How many responses this process has counted, by status."""
     COUNTS.flush()
     counts: Counter[str] = Counter()
     for family in REGISTRY.collect():

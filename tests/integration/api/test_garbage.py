@@ -1,4 +1,4 @@
-"""Garbage collections do not visit what a process has had since its start."""
+"""Garbage collection skips the objects that were created at startup."""
 
 from __future__ import annotations
 

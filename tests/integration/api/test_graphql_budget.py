@@ -1,5 +1,5 @@
-"""What is known only during execution is bounded too: the length of lists, the changes that are
-folded, the bytes that are read and returned."""
+"""Costs known only during execution are limited too: list lengths, folded changes, and bytes read
+and returned."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def test_references_are_charged_by_their_real_number_before_lookup(
     assert await costs_too_much(client, query % aliased(9, "contentType { name }"), id=many)
     with counting(monkeypatch) as statements:
         await refused(client, query % aliased(9, "contentType { name }"), id=many)
-    # The entry, whose many references make it a large one, and its type.
+    # Two statements for the entry, which its references make large, and one for its type.
     assert len(statements) == 3
 
 
@@ -104,7 +104,7 @@ async def test_the_same_moment_is_looked_up_once(
     with counting(monkeypatch) as statements:
         found = await data(client, f"{{ {aliased(50, then)} }}")
     assert len(found) == 50
-    # The clock, appends in progress, the position; who had the slug, the type and the entry.
+    # Clock, appends in progress and position; then the slug's owner, the type and the entry.
     assert len(statements) == 6
 
 

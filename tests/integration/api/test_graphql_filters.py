@@ -1,4 +1,4 @@
-"""The values of GraphQL filters are of the types of the fields, and exact."""
+"""GraphQL filter values have the types of their fields and are compared exactly."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ async def test_values_of_another_type_are_refused(
     for filters, message in REFUSED:
         assert await refused(client, LIST, filter=filters) == (400, message)
         [name] = filters
-        if name.isalpha():  # as a literal
+        if name.isalpha():  # a name that GraphQL allows in a literal
             document = LIST.replace("$filter: JSON", "").replace("query ()", "")
             document = document.replace("$filter", literal(filters))
             assert await refused(client, document) == (400, message)
@@ -104,7 +104,8 @@ EXACT = {
     "0.1000000000000000000000000000001": ["decimal"],
     "0.1": [],
 }
-"""Numbers that a double cannot hold, or holds as a neighbour's, and the entries that have them."""
+"""Numbers that a double cannot represent, or cannot tell from a neighbour, and the entries that
+match."""
 
 
 async def test_numbers_are_exact(client: Client, acme: Given, server: Server) -> None:

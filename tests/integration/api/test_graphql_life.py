@@ -1,4 +1,4 @@
-"""An entry's life over GraphQL: created, published, translated, archived, deleted."""
+"""The life of an entry over GraphQL: created, published, translated, archived, deleted."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ async def test_translations_fall_back_per_field_in_rest_and_graphql(
 
 
 async def shown_in(client: Client, entry: Any, locale: str) -> tuple[str, Any]:
-    """As both doors show it, which is the same."""
+    """The title and fields in a locale. Checks that REST and GraphQL agree."""
     rest = (await client.get(f"/v1/content/posts/{entry['slug']}?locale={locale}")).data
     found = (await data(client, STATES, id=entry["id"], locale=locale))["contentEntryById"]
     assert (found["title"], found["fields"]) == (rest["title"], rest["fields"])

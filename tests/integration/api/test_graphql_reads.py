@@ -1,4 +1,4 @@
-"""Reads over GraphQL: the lists of REST with any filter, and a bounded number of statements."""
+"""Reads over GraphQL: the lists of REST with any filter, in a limited number of statements."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ NESTED = """query ($limit: Int) {
 
 @pytest.fixture
 async def mixed(server: Server, acme: Given) -> list[tuple[str, str, str, str]]:
-    """Type, status, language and slug of entries, newest first."""
+    """The type, status, language and slug of many entries, newest first."""
     made = []
     for slug in ("posts", "pages"):
         await acme.content_type(BODY, slug=slug, stages=STAGES)
@@ -206,7 +206,7 @@ async def test_a_page_of_100_with_references_of_references_costs_a_bounded_numbe
             page = (await data(client, NESTED, limit=limit))["contentEntries"]
         assert len(page["data"]) == limit
         counts[limit] = len(statements)
-    # The ids of the page, its entries, those that they name, those that these name, the type.
+    # Page ids, page entries, their references, the references of those, and the type.
     assert max(counts.values()) <= 5
     with_history = NESTED.replace("title contentType { name }", "history(limit: 5) { action }", 1)
     with counting(monkeypatch) as statements:

@@ -1,4 +1,5 @@
-"""Every mutation with every refusal: ``success: false``, REST's message, and nothing appended."""
+"""Every refusal of every mutation returns ``success: false`` and REST's message and appends
+nothing."""
 
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ class Case(NamedTuple):
 
 @pytest.fixture
 async def acme(server: Server) -> Given:
-    """Two entries, which fill the plan; staging is in it, and not set up."""
+    """A workspace whose plan allows two entries, and allows staging, which is not set up."""
     acme = await server.workspace(entries=2, staging=True)
     await acme.content_type(*FIELDS, stages=STAGES)
     await acme.content_type(slug="authors")

@@ -1,4 +1,4 @@
-"""Values over GraphQL: they are returned as the JSON that was sent, as over REST."""
+"""GraphQL returns the JSON values that were sent, as REST does."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SURVIVING = (
     "[[],{},[1.0,[true,false,null]]]",
     '"' + "x" * 10_000 + '"',
 )
-# As they are written in a document, whose strings and objects are not JSON's.
+# GraphQL literals, whose strings and objects are not JSON, and the JSON that they mean.
 WRITTEN = {
     "0.1000": "0.1000",
     "12345678901234567890123456789012345678901234567890": (
@@ -51,7 +51,7 @@ async def meta(server: Server, acme: Given) -> Given:
 
 
 async def sent(client: Client, fields: str, title: str = "A", door: str = "/graphql") -> Answer:
-    """A create whose fields are this very text, over either door."""
+    """Sends a create with these raw fields over REST or GraphQL."""
     whole = f'{{"contentTypeSlug":"posts","title":{json.dumps(title)},"fields":{fields}}}'
     if door == "/graphql":
         whole = f'{{"query":{json.dumps(CREATE)},"variables":{{"input":{whole}}}}}'
@@ -163,7 +163,7 @@ async def test_a_wrong_member_of_an_input_is_named_without_the_whole_input(
 
 
 async def test_numbers_of_the_schema_are_not_our_json(client: Client, meta: Given) -> None:
-    """What GraphQL's own types refuse is an error of the query."""
+    """A value that a built-in GraphQL type rejects is an error of the query."""
     query = "query ($n: Int) { contentEntries(limit: $n) { data { id } } }"
     for wrong in ("1.5", '"1"', "true", "2147483648", "9" * 5000, "1e400", "[1]", '{"a":1}'):
         body = f'{{"query":{json.dumps(query)},"variables":{{"n":{wrong}}}}}'

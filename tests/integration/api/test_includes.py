@@ -17,6 +17,7 @@ from tests.integration.api.graphql import counting
 from tests.integration.api.large_responses import sent
 from tests.integration.api.server import ACME, Client, Server, serving
 from tests.integration.api.shapes import entry, file, put_media, write_types
+from tests.integration.live_projector import connected
 from tests.integration.projector.sample_log import Given, raws
 from write_side.domain.events import Translation
 from write_side.repository import Repository
@@ -46,6 +47,27 @@ async def included(client: Client, path: str) -> dict[str, Any]:
     found: dict[str, Any] = answer.body["includes"]
     assert list(found) == ["entries", "media"]
     return found
+
+
+async def test_a_search_has_includes_and_a_position_while_words_are_missing(
+    server: Server, client: Client, acme: Given
+) -> None:
+    """The projector finds the words of large imports later, without moving the checkpoint."""
+    ada = await entry(acme, "ada", "authors")
+    await entry(acme, "one", author=ada)
+    await entry(acme, "two", author=ada)
+    await server.caught_up()
+    path = f"{POSTS}?q=one&include=author"
+    answer = await client.get(path)
+    async with connected(server.url, search_path="read_model") as connection:
+        await connection.execute(
+            "UPDATE entry_search SET words = NULL FROM entry e "
+            "WHERE e.position = entry_search.position AND e.slug = 'two'"
+        )
+    again = await client.get(f"{path}&total=")
+    assert answer.body["includes"]["entries"].keys() == {ada}
+    assert again.body == answer.body
+    assert again.headers["X-Content-Position"] == answer.headers["X-Content-Position"]
 
 
 async def test_references_and_media_are_included_once_along_the_paths(

@@ -20,6 +20,7 @@ from deploy.failures import Failed, explanation
 from deploy.runner import login_name
 from deploy.settings import Settings
 from read_side.refusals import ReadModelUnavailable
+from write_side.postgres.connection import MIGRATE
 from write_side.store.conflicts import StoreUnavailable
 
 
@@ -180,6 +181,9 @@ def test_a_database_that_goes_away_during_a_command_is_named() -> None:
     assert explanation(gone) == (
         "the read model does not respond: ConnectionRefusedError(111, 'Connection refused')"
     )
+    missing = ReadModelUnavailable()
+    missing.__cause__ = asyncpg.UndefinedTableError("relation read_model.checkpoint")
+    assert explanation(missing) == MIGRATE
     lost = asyncpg.InternalClientError("another operation is in progress")
     assert (explanation(lost) or "").endswith("is in progress: run `contentlog doctor`")
     text = "The event store does not respond: TimeoutError()"
