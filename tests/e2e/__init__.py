@@ -1,1 +1,1 @@
-"""Tests."""
+"""End-to-end tests: real processes, databases and browsers."""

@@ -1,4 +1,5 @@
-"""A real browser: Debian's chromium, because playwright's own cannot be installed everywhere."""
+"""A real browser: Debian's chromium, because playwright's own browser cannot be installed
+everywhere."""
 
 from __future__ import annotations
 
@@ -31,8 +32,9 @@ LEFT_OUT = "CONTENTLOG_BROWSER_TESTS"
 
 
 def chromium() -> str:
-    """Where it is. Without it tests are skipped, but where CI runs them they fail: else nobody
-    would notice. .ci/run leaves them out, loudly, where chromium is not to be had."""
+    """Returns the path of chromium. Without chromium the test is skipped; under CI it fails,
+    because a skip would go unnoticed. ``.ci/run`` sets ``CONTENTLOG_BROWSER_TESTS=skip`` where
+    chromium is unavailable."""
     found = shutil.which("chromium")
     if found:
         return found
@@ -43,7 +45,7 @@ def chromium() -> str:
 
 
 class Visit:
-    """A page, and what it asked for and complained about."""
+    """A page, with the requests it sent and the errors and warnings it logged."""
 
     def __init__(self, page: Page, origin: str) -> None:
         self.page = page
@@ -56,7 +58,7 @@ class Visit:
 
     @property
     def strayed(self) -> list[str]:
-        """What was asked of other hosts."""
+        """The URLs of requests to other hosts."""
         return [url for url in self.asked if not url.startswith((self.origin + "/", "data:"))]
 
     def _note(self, request: Request) -> None:
@@ -69,7 +71,7 @@ class Visit:
 
 @asynccontextmanager
 async def browsing() -> AsyncIterator[Browser]:
-    """A browser, for as many visits as one likes."""
+    """Starts a browser for any number of visits."""
     program = chromium()
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(
@@ -83,7 +85,7 @@ async def browsing() -> AsyncIterator[Browser]:
 
 @asynccontextmanager
 async def visit_with(browser: Browser, origin: str) -> AsyncIterator[Visit]:
-    """A page with cookies and a memory of its own."""
+    """Opens a page with its own cookies and storage."""
     context = await browser.new_context()
     page = await context.new_page()
     page.set_default_timeout(PATIENCE)
@@ -94,7 +96,7 @@ async def visit_with(browser: Browser, origin: str) -> AsyncIterator[Visit]:
 
 
 class Place(Struct):
-    """A server with content, and a browser, for all tests of a module."""
+    """A server with content, and a browser, shared by all tests of a module."""
 
     origin: str
     browser: Browser
@@ -115,7 +117,7 @@ async def place_at(url: str, fill: Callable[[Server], Awaitable[Given]]) -> Asyn
 async def visiting(
     url: str, fill: Callable[[Server], Awaitable[Given]], path: str
 ) -> AsyncIterator[Visit]:
-    """A page of a server with content."""
+    """Starts a server with content and opens one of its pages."""
     async with place_at(url, fill) as place, visit_with(place.browser, place.origin) as visit:
         await visit.page.goto(f"{visit.origin}{path}")
         yield visit

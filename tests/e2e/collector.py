@@ -1,4 +1,4 @@
-"""A collector for OTLP over HTTP, which keeps what it receives."""
+"""A collector for OTLP over HTTP that stores the spans it receives."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Collector:
 
 @contextmanager
 def collecting(*, keep: bool = True) -> Iterator[Collector]:
-    """Without ``keep`` it only counts the bytes, which costs little."""
+    """Starts a collector. Without ``keep`` it only counts bytes, which is cheap."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -45,7 +45,7 @@ def collecting(*, keep: bool = True) -> Iterator[Collector]:
             self.end_headers()
 
         def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002
-            """Not on standard error."""
+            """Logs nothing to standard error."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         collector = Collector(server)

@@ -1,4 +1,4 @@
-"""``contentlog COMMAND`` as an operator types it, on two databases."""
+"""Runs ``contentlog COMMAND`` as an operator would, on two databases."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from deploy.supervisor import contentlog
 
-# Seconds; for a machine that has much else to do.
+# Seconds, with a margin for a busy machine.
 PATIENCE = 120.0
 
 
@@ -24,12 +24,12 @@ class Ended(Struct, frozen=True):
 
     @property
     def result(self) -> Any:
-        """The last line with --json: what was done."""
+        """The last line of the ``--json`` output: the result of the command."""
         return json.loads(self.printed.splitlines()[-1])
 
 
 class Commands:
-    """All run with the same settings, in a folder without any files of settings."""
+    """Runs commands with the same settings, in a folder without settings files."""
 
     def __init__(self, store_url: str, model_url: str, folder: Path, **environment: str) -> None:
         self._folder = folder
@@ -42,13 +42,13 @@ class Commands:
         }
 
     async def run(self, *arguments: str) -> Ended:
-        """One that must end well."""
+        """Runs a command that must succeed."""
         ended = await self.ended(*arguments)
         assert ended.status == 0, ended
         return ended
 
     async def refused(self, *arguments: str) -> Ended:
-        """One that must end with status 1 and one line on standard error."""
+        """Runs a command that must exit with status 1 and one line on standard error."""
         ended = await self.ended(*arguments)
         assert (ended.status, ended.complained.count("\n")) == (1, 1), ended
         return ended

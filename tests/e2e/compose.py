@@ -1,7 +1,7 @@
 """Runs a Compose file with Debian's docker.io and docker-compose, as root.
 
-The engine has namespaces of its own for processes, networks and mounts, so that it changes nothing
-of this machine, and everything that it started ends with it.
+The engine has its own process, network and mount namespaces: it changes nothing on this machine,
+and everything it started ends with it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PROGRAMS = (
 WANTED = "CONTENTLOG_TEST_COMPOSE"
 PROJECT = "contentlog"
 CONTROL_GROUPS = Path("/sys/fs/cgroup")
-# Seconds for the engine to start, and for a command of Compose.
+# Seconds for the engine to start, and for a Compose command.
 PATIENCE = 300
 DEPLOY = Path(__file__).parents[2] / "deploy"
 IMAGES = Path(__file__).parent / "images"
@@ -47,7 +47,7 @@ contentTypes:
 
 
 def missing() -> str | None:
-    """Why no Compose file can be run here."""
+    """Returns the reason why no Compose file can be run here, or None."""
     if os.environ.get(WANTED) != "1":
         return f"it takes minutes and starts a Docker engine: set {WANTED}=1"
     absent = [program for program in PROGRAMS if shutil.which(program) is None]
@@ -55,7 +55,7 @@ def missing() -> str | None:
 
 
 def make_images(image: Image, folder: Path) -> None:
-    """Writes contentlog's image and stand-ins for the public ones into the folder."""
+    """Writes contentlog's image, and stand-ins for the public images, into the folder."""
     spec = find_spec(PACKAGE)
     assert spec is not None
     assert spec.origin is not None
@@ -70,7 +70,7 @@ def make_images(image: Image, folder: Path) -> None:
 
 
 class Engine:
-    """A Docker engine in ``folder``, and the project that its Compose file describes."""
+    """A Docker engine in ``folder``, and the project described by its Compose file."""
 
     def __init__(self, folder: Path, process: subprocess.Popen[bytes]) -> None:
         self._folder = folder
@@ -89,13 +89,13 @@ class Engine:
         return self._run("docker-compose", "-p", PROJECT, "-f", self._file, *command, stdin=stdin)
 
     def load(self, *files: Path) -> None:
-        """Loads images from files, and removes the files."""
+        """Loads images from files, and deletes the files."""
         for file in files:
             self.docker("load", "--quiet", "--input", file)
             file.unlink()
 
     def start(self) -> None:
-        """Starts the services with a certificate of their own, and a workspace."""
+        """Starts the services with a new certificate, and creates a workspace."""
         files = self._folder / "deploy"
         shutil.copytree(DEPLOY / "container", files / "container")
         shutil.copytree(DEPLOY / "proxy", files / "proxy")
@@ -112,7 +112,7 @@ class Engine:
         self.compose("exec", "-T", "api-1", "sh", "-c", keep, stdin=WORKSPACE)
 
     def kill(self, container: str) -> None:
-        """Kills all processes in it but its init process; the engine starts it again."""
+        """Kills all processes in the container except init; the engine restarts the container."""
         self.docker("exec", container, "sh", "-c", "kill -9 -1")
 
     def ask(self, path: str, *arguments: str) -> tuple[int, str]:
@@ -126,7 +126,7 @@ class Engine:
         return int(status), body
 
     def exit_codes(self) -> dict[str, int]:
-        """Of all containers."""
+        """The exit code of each container."""
         names = self.docker("ps", "--all", "--format", "{{.Names}}").split()
         template = "{{.State.ExitCode}}"
         return {name: int(self.docker("inspect", "--format", template, name)) for name in names}
@@ -145,15 +145,15 @@ class Engine:
 
 
 def without_name(file: str) -> str:
-    """Debian's Compose (1.29) does not know this key."""
+    """Removes the ``name`` key, which Debian's Compose (1.29) does not support."""
     return "".join(line for line in file.splitlines(keepends=True) if not line.startswith("name:"))
 
 
 @contextmanager
 def engine(folder: Path) -> Iterator[Engine]:
-    """Starts an engine whose files are in ``folder``, and ends it with all that it runs."""
+    """Starts an engine with its files in ``folder``; stops it and everything it runs at the end."""
     group = f"contentlog-test-{os.getpid()}"
-    # The path of a socket has at most 107 bytes.
+    # A socket's path is limited to 107 bytes.
     execution = mkdtemp(prefix="engine-")
     options = (
         f"--data-root={folder}/data --exec-root={execution} --pidfile={folder}/pid "
@@ -176,7 +176,7 @@ def engine(folder: Path) -> Iterator[Engine]:
         process.kill()
         process.wait()
         shutil.rmtree(execution, ignore_errors=True)
-        # One in each hierarchy.
+        # There is one in each hierarchy.
         for made in (*CONTROL_GROUPS.glob(group), *CONTROL_GROUPS.glob(f"*/{group}")):
             remove_group(made)
 

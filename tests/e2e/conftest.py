@@ -1,4 +1,4 @@
-"""A data folder that every user can reach, a free port, and `contentlog dev` on them."""
+"""Fixtures: a data folder that every user can access, a free port, and `contentlog dev` on both."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.processes import free_port
 
 @pytest.fixture
 def data() -> Iterator[Path]:
-    """An empty data folder that every user can reach, as PostgreSQL's own must."""
+    """An empty data folder that every user can access: PostgreSQL runs as another user."""
     folder = Path(tempfile.mkdtemp(prefix="contentlog-e2e-"))
     folder.chmod(0o755)
     data = folder / "data"

@@ -1,6 +1,6 @@
 """Builds the image of deploy/container with Debian's buildah, and runs it with runc, as root.
 
-A base of the machine's own Debian packages stands in for the public image of Python.
+A base image made from this machine's Debian packages replaces the public Python image.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ ROOT = Path(__file__).parents[2]
 PROGRAMS = ("buildah", "runc", "apt-cache", "dpkg")
 PACKAGES = ("python3-venv", "dash", "coreutils")
 RELATIONS = ("recommends", "suggests", "conflicts", "breaks", "replaces", "enhances")
-# Links into /usr.
+# These are links into /usr.
 MERGED = ("bin", "lib", "lib64", "sbin")
 UNUSED = ("/usr/share/doc/", "/usr/share/man/", "/usr/share/locale/")
-# How this machine reaches PyPI.
+# These files let pip reach PyPI from this machine.
 PYPI = ("/etc/pip.conf", "/etc/ssl/certs")
 MOUNTS = [
     {"destination": "/proc", "type": "proc", "source": "proc"},
@@ -32,7 +32,7 @@ PATIENCE = 600
 
 
 def missing() -> str | None:
-    """Why no image can be built here."""
+    """Returns the reason why no image can be built here, or None."""
     absent = [program for program in PROGRAMS if shutil.which(program) is None]
     if os.geteuid() != 0:
         absent.append("root")
@@ -48,10 +48,11 @@ def lines(*command: str | Path) -> list[str]:
 
 
 def pack(file: Path, *names: str) -> None:
-    """A file system with the packages and what they depend on, as this machine has them."""
+    """Writes a root file system with the packages and their dependencies, copied from this
+    machine."""
     without = [f"--no-{relation}" for relation in RELATIONS]
     found = lines("apt-cache", "depends", "--recurse", "--installed", *without, *names)
-    # A relation to alternatives names also those that are not installed.
+    # A dependency with alternatives also lists packages that are not installed.
     installed = set(lines("dpkg-query", "--show", "--showformat=${Package}\\n"))
     packages = {line for line in found if line[:1].isalnum()} & installed
     with tarfile.open(file, "w") as base:
@@ -68,11 +69,11 @@ def pack(file: Path, *names: str) -> None:
 
 
 class Image:
-    """A built image, mounted at ``root``. ``config``: its user, environment and command."""
+    """A built image, mounted at ``root``. ``config`` has its user, environment and command."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        # Python and a shell, and nothing to compile or install with.
+        # The base has Python and a shell, but no compiler and no installer.
         self.pack("base", *PACKAGES)
         self.build("contentlog", ROOT / "deploy/container/Containerfile", ROOT)
         self.root = self._buildah("mount", self._buildah("from", "contentlog"))
@@ -80,7 +81,7 @@ class Image:
         self.config = json.loads(inspected)["OCIv1"]["config"]
 
     def pack(self, name: str, *packages: str) -> None:
-        """Makes an image of packages of this machine."""
+        """Makes an image from packages of this machine."""
         pack(self._folder / "packages.tar", *packages)
         scratch = self._buildah("from", "scratch")
         self._buildah("add", "--quiet", scratch, str(self._folder / "packages.tar"), "/")
@@ -88,7 +89,7 @@ class Image:
         self._buildah("rm", scratch)
 
     def build(self, name: str, file: Path, context: Path) -> None:
-        """Builds a Containerfile; ``context``: the folder from which it copies."""
+        """Builds a Containerfile. ``context`` is the folder from which it copies."""
         volumes = [f"--volume={path}:{path}:ro" for path in PYPI if Path(path).exists()]
         self._buildah(
             *("build", "--quiet", "--isolation=chroot", "--network=host", *volumes),
@@ -96,7 +97,7 @@ class Image:
         )
 
     def save(self, name: str, file: Path) -> None:
-        """Writes an image for ``docker load``."""
+        """Writes an image that ``docker load`` can read."""
         self._buildah("push", "--quiet", f"localhost/{name}", f"docker-archive:{file}:{name}")
 
     def _buildah(self, *arguments: str) -> str:
@@ -105,8 +106,8 @@ class Image:
 
     @contextmanager
     def container(self, name: str, *command: str, **environment: str) -> Iterator[Container]:
-        """Runs ``contentlog COMMAND`` as the image says, on a read-only root file system, with no
-        capabilities, in the network of this machine."""
+        """Runs ``contentlog COMMAND`` with the image's user and environment, on a read-only root
+        file system, without capabilities, on this machine's network."""
         bundle = self._folder / name
         bundle.mkdir()
         user, group = map(int, self.config["User"].split(":"))
@@ -136,11 +137,11 @@ class Image:
 
 
 class Container:
-    """A running container; ``output``: the file with what it printed."""
+    """A running container. ``output`` is the file with its output."""
 
     def __init__(self, bundle: Path, state: Path) -> None:
         self._runc = ["runc", f"--root={state}"]
-        # The names of containers are also those of control groups of this machine.
+        # Container names are also names of control groups on this machine.
         self._id = f"contentlog-test-{os.getpid()}-{bundle.name}"
         self.output = bundle / "output"
         with self.output.open("wb") as output:
@@ -152,11 +153,11 @@ class Container:
             )
 
     def terminate(self) -> None:
-        """Sends SIGTERM to its first process."""
+        """Sends SIGTERM to the container's first process."""
         lines(*self._runc, "kill", self._id, "TERM")
 
     def finish(self) -> str:
-        """Waits until it has ended well, and returns what it printed."""
+        """Waits for the container to exit with status 0, and returns its output."""
         assert self.process.wait(PATIENCE) == 0, self.output.read_text()
         return self.output.read_text()
 

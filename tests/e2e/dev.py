@@ -1,4 +1,4 @@
-"""`contentlog dev` as a process, watched from outside."""
+"""Runs `contentlog dev` as a process and observes it from outside."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tests.integration.deploy.processes import until
 
 
 class Dev:
-    """One `contentlog dev` and what it has printed so far."""
+    """A `contentlog dev` process and its output so far."""
 
     def __init__(self, data: Path, port: int, *arguments: str) -> None:
         self.environment = {
             **{name: value for name, value in os.environ.items() if "CONTENTLOG" not in name},
             "CONTENTLOG_DATA": str(data),
             "CONTENTLOG_PORT": str(port),
-            # Tests ask more in a minute than the default limits allow.
+            # Tests send more requests per minute than the default limits allow.
             "CONTENTLOG_KEY_RATE_LIMIT": "0",
             "CONTENTLOG_IP_RATE_LIMIT": "0",
             "CONTENTLOG_COST_LIMIT": "0",
@@ -53,7 +53,7 @@ class Dev:
         lines.extend(iter(stream.readline, ""))
 
     def ready(self) -> float:
-        """Wait until all is printed; the seconds since the start."""
+        """Waits until all startup output is printed. Returns the seconds since the start."""
         until(lambda: self._is_told() or self.process.poll() is not None, 90)
         assert self.process.poll() is None, "".join(self.complaints)
         return time.monotonic() - self.began
@@ -67,7 +67,7 @@ class Dev:
         return [line.strip() for line in self.lines if line.startswith("  curl ")]
 
     def run(self, *arguments: str) -> str:
-        """Runs `contentlog ARGUMENTS` beside it, on the same data folder."""
+        """Runs `contentlog ARGUMENTS` on the same data folder."""
         return subprocess.run(
             contentlog(*arguments),
             env=self.environment,
@@ -78,7 +78,7 @@ class Dev:
         ).stdout
 
     def family(self) -> set[int]:
-        """The parent and its direct children."""
+        """The process ids of the parent and its direct children."""
         found = {self.process.pid}
         for stat in Path("/proc").glob("[0-9]*/stat"):
             try:
@@ -90,7 +90,7 @@ class Dev:
         return found
 
     def stop(self, number: signal.Signals) -> None:
-        """Signal the parent alone; all of it must go, in good order."""
+        """Signals only the parent. All processes must exit cleanly."""
         family = self.family()
         assert len(family) >= 3
         self.process.send_signal(number)

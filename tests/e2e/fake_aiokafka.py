@@ -1,6 +1,6 @@
-"""A stand-in for the parts of aiokafka that the connector of connectors.md uses.
+"""A stand-in for the parts of aiokafka that the connector in connectors.md uses.
 
-A file takes the place of a broker: the topic of one partition, a record in JSON on each line.
+A file replaces the broker: one topic with one partition, one JSON record per line.
 """
 
 from __future__ import annotations

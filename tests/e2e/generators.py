@@ -1,7 +1,8 @@
-"""Generators of clients, for Python and TypeScript, in an environment of their own.
+"""Client generators for Python and TypeScript, in their own environment.
 
-They pin other versions than the project does. Node comes from PyPI, the packages of npm by the
-lock file in ``clients``. All are kept inside of the running environment, by what was asked for.
+They need other dependency versions than the project. Node is installed from PyPI, npm packages from
+the lock file in ``clients``. Installations are kept inside the running environment, in a folder
+named after the hash of the requirement files.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ import pytest
 CLIENTS = Path(__file__).with_name("clients")
 WANTED = ("requirements.txt", "package.json", "package-lock.json")
 LEFT_OUT = "CONTENTLOG_GENERATOR_TESTS"
-PATIENCE = 300  # seconds for an installation, and for a generator
+PATIENCE = 300  # seconds for an installation, and for a generator run
 TSC = "--strict --noUncheckedIndexedAccess --target ES2022 --module CommonJS --outDir out"
 
 
 class Generators:
-    """The programs, by name: those of Python and those of npm."""
+    """Runs the installed Python and npm programs by name."""
 
     def __init__(self, folder: Path) -> None:
         self._python = folder / "venv" / "bin"
@@ -40,7 +41,7 @@ class Generators:
         }
 
     async def run(self, folder: Path, program: str, *arguments: str) -> str:
-        """What it prints. Fails unless it succeeds."""
+        """Runs a program, which must succeed, and returns its output."""
         process = await asyncio.create_subprocess_exec(
             *(program, *arguments),
             cwd=folder,
@@ -58,14 +59,14 @@ class Generators:
         return printed.decode()
 
     async def compile(self, folder: Path, program: str) -> None:
-        """TypeScript, checked strictly, into the folder ``out``."""
+        """Compiles TypeScript with strict checks into the folder ``out``."""
         types = ("--moduleResolution", "node10", "--types", "node")
         await self.run(folder, "tsc", *TSC.split(), *types, program)
 
 
 def generators() -> Generators:
-    """Installed at the first use. Where a registry cannot be reached tests are skipped, but where
-    CI runs them they fail: else nobody would notice."""
+    """Installs the generators on first use. If a registry is unreachable, the test is skipped;
+    under CI it fails, because a skip would go unnoticed."""
     wanted = b"".join((CLIENTS / name).read_bytes() for name in WANTED)
     folder = Path(sys.prefix) / "client-generators" / hashlib.sha256(wanted).hexdigest()[:16]
     folder.mkdir(parents=True, exist_ok=True)

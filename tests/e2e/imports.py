@@ -1,4 +1,4 @@
-"""An import that can be repeated, and how much of it the log has."""
+"""Sends an import that can be repeated, and counts its events in the log."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SELECT count(*) AS events FROM write_side.event WHERE state::json -> 'actor' ->>
 
 
 async def send(url: str, import_id: str) -> None:
-    """New entries, and one that an earlier import has made and every import changes."""
+    """Imports new entries, and one shared entry that every import updates."""
     rows = "".join(f"{import_id} {n},\n" for n in range(ROWS - 1))
     table = csv_table(f"Title,Slug\n{import_id},shared\n{rows}".encode(), "x.csv")
     request = ImportRequest(SCOPE, CONTENT_TYPE, import_id, ("Title", "Slug"), update=True)
@@ -32,7 +32,7 @@ async def send(url: str, import_id: str) -> None:
 
 
 async def events_of(url: str, import_id: str) -> int:
-    """How many events of the import are in the log."""
+    """Returns the number of the import's events in the log."""
     connection = await asyncpg.connect(url)
     try:
         return int(await connection.fetchval(_OF_IMPORT, import_id))

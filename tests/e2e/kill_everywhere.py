@@ -1,9 +1,8 @@
 """``python -m tests.e2e.kill_everywhere WHAT EVENT_STORE_URL READ_MODEL_URL``
 
-Kills the projector before and after each of its commits, a rebuild before every so manieth of its
-statements, an import before each of its statements and while its append is under way, or a
-deliverer of webhooks before each of its statements, until the work is done; prints how often that
-was.
+Runs one kind of work until it is done, killing its process at every point: a projector before and
+after each commit, a rebuild before every fifth statement, an import before each statement and
+during its append, or a webhook deliverer before each statement. Prints the number of kills.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ STRIDE = 5
 
 APPEND = "write_side.append("
 DELAYS = (0.0, 0.002, 0.005, 0.01)
-"""Seconds into an append."""
+"""Seconds after the append was sent."""
 
 UNCOUNTED: Any = asyncpg.Connection.fetchval
 DELIVERED = """
@@ -47,9 +46,10 @@ RENDER = (background, "_render")
 
 
 def projector(store_url: str, model_url: str) -> int:
-    """One dies before the first of its commits, whatever that is, the next before that of its
-    batch, the next ones after them; so for those that only fill values or render, when all is
-    projected."""
+    """Projects the log in four kinds of processes in turn. They die before their first commit of
+    any kind, before the commit of their batch, after their first commit, and after the commit of
+    their batch. When everything is projected, commits that fill values or render entries take the
+    batch's place."""
     kills = 0
     while telling := asyncio.run(_to_do(store_url, model_url)):
         for prepare in (
@@ -75,7 +75,7 @@ async def _to_do(store_url: str, model_url: str) -> tuple[object, str] | None:
 
 
 def rebuild(store_url: str, model_url: str) -> int:
-    """After each death the live read model says what it said before."""
+    """Rebuilds. After each kill, the live read model must be unchanged."""
     expected = asyncio.run(dump(model_url))
     number, kills = 1, 0
     while not kill_points.run(
@@ -92,14 +92,15 @@ async def _rebuild(store_url: str, model_url: str) -> None:
     while True:
         try:
             await module.rebuild(settings, accept_differences=False, report=lambda _: None)
-        except OperationInProgress:  # the session of the one that was killed is about to end
+        except OperationInProgress:  # the killed process's session is about to end
             await asyncio.sleep(0.01)
         else:
             return
 
 
 def importing(store_url: str, _: str) -> int:
-    """After each death all of its entries are there, or none; sent again, they are there once."""
+    """Imports. After each kill, either all of its entries are in the log or none; after a
+    repetition, they are there exactly once."""
     kills = 0
     for number, delay in enumerate(DELAYS):
         kills += _imported(store_url, f"way-{number}", [kill_points.while_under_way(APPEND, delay)])
@@ -108,7 +109,8 @@ def importing(store_url: str, _: str) -> int:
 
 
 def _imported(url: str, import_id: str, ways: Iterable[Callable[[], None]]) -> int:
-    """How often it was killed in these ways, until it lived or there were no more of them."""
+    """Kills the import in each of these ways until one run survives. Returns the number of
+    kills."""
     send = partial(imports.send, url, import_id)
     kills = 0
     for prepare in ways:
@@ -124,7 +126,7 @@ def _imported(url: str, import_id: str, ways: Iterable[Callable[[], None]]) -> i
 
 
 def webhooks(store_url: str, model_url: str) -> int:
-    """Until one lives long enough to find that everything was delivered."""
+    """Delivers webhooks until one process lives long enough to deliver everything."""
     deliver = partial(_deliver, store_url, model_url)
     for kills in itertools.count():
         if kill_points.run(deliver, kill_points.at_statement(kills + 1)):
@@ -133,7 +135,7 @@ def webhooks(store_url: str, model_url: str) -> int:
 
 
 async def _deliver(store_url: str, model_url: str) -> None:
-    """Until all changes are delivered."""
+    """Runs the deliverer until all changes are delivered."""
     settings = WebhookSettings(store_url, model_url, networks=LOOPBACK)
     delivering = asyncio.create_task(run_sessions(settings))
     async with connected(model_url) as connection:

@@ -1,8 +1,8 @@
-"""Runs work in forked processes that ``kill -9`` themselves at some point of their communication
-with PostgreSQL, again and again.
+"""Runs work in forked processes that ``kill -9`` themselves at a chosen point of their
+communication with PostgreSQL.
 
-Forked from a process that has everything imported, since there are many of them; nothing but the
-database is left of one when it is dead.
+The parent has already imported everything, so that many forks are cheap. A killed process leaves
+nothing behind but the database.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ Work = Callable[[], Coroutine[Any, Any, object]]
 
 
 def run(work: Work, prepare: Callable[[], None]) -> bool:
-    """Whether the work ended; false where it was killed. Any other end is an error."""
+    """Returns true if the work finished, and false if it was killed. Any other outcome is an
+    error."""
     child = os.fork()
     if child == 0:
         status = 1
@@ -43,9 +44,9 @@ def run(work: Work, prepare: Callable[[], None]) -> bool:
 
 
 def at_commit(point: Point, telling: tuple[object, str] | None = None) -> Callable[[], None]:
-    """Be killed right before or right after the first commit of a transaction; where ``telling``
-    names a function of a module or a class, of one in which that was called. A statement that the
-    projector sends without BEGIN is a transaction too."""
+    """Kills the process right before or right after its first commit. If ``telling`` names a
+    function of a module or class, only transactions that called it count. A statement that the
+    projector sends without BEGIN is also a transaction."""
 
     def prepare() -> None:
         commit = Transaction._Transaction__commit  # type: ignore[attr-defined]
@@ -84,7 +85,8 @@ def at_commit(point: Point, telling: tuple[object, str] | None = None) -> Callab
 
 
 def at_statement(number: int) -> Callable[[], None]:
-    """Be killed right before this statement, which is right after the one before it."""
+    """Kills the process right before statement ``number``, which is right after the previous
+    one."""
 
     def prepare() -> None:
         left = number
@@ -106,7 +108,7 @@ def at_statement(number: int) -> Callable[[], None]:
 
 
 def while_under_way(statement: str, seconds: float) -> Callable[[], None]:
-    """Be killed so long after a statement was sent, or right after its answer."""
+    """Kills the process ``seconds`` after the statement was sent, or right after its response."""
 
     def prepare() -> None:
         fetch = asyncpg.Connection.fetch

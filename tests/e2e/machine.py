@@ -1,7 +1,7 @@
-"""A machine that runs systemd: Debian's, as the first process of namespaces of its own, as root.
+"""A machine that runs Debian's systemd as the first process of its own namespaces, as root.
 
-Its root file system is this machine's, and what it writes there is in memory and ends with it. It
-shares the network. It has a PostgreSQL 15, and contentlog installed as the documentation says.
+Its root file system is an overlay on this machine's: its writes stay in memory and end with it. It
+shares this machine's network. It has PostgreSQL 15, and contentlog installed as documented.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ ROOT = Path(__file__).parents[2]
 POSTGRESQL = Path("/usr/lib/postgresql/15/bin")
 SYSTEMD = "/lib/systemd/systemd"
 PACKAGES = ("systemd", "postgresql-15", "python3-venv")
-# Of Debian's programs: a Python in a home folder could not be used, because of ProtectHome.
+# Debian's programs only: because of ProtectHome, units cannot use a Python in a home folder.
 PATH = "/usr/sbin:/usr/bin"
 SETTINGS = Path("/etc/contentlog/settings.env")
-# Seconds for the machine to start, and for a command there.
+# Seconds for the machine to start, and for a command on it.
 PATIENCE = 300
 START = """
 set -eu
@@ -74,7 +74,7 @@ cp -r /mnt/deploy/systemd/* /etc/systemd/system/
 
 
 def missing() -> str | None:
-    """Why no such machine can be started here."""
+    """Returns the reason why no such machine can be started here, or None."""
     absent = [package for package in PACKAGES if not _is_installed(package)]
     if os.geteuid() != 0:
         absent.append("root")
@@ -96,7 +96,7 @@ def _control_groups() -> Path | None:
 
 
 class Machine:
-    """``port``: of its database. contentlog has no settings yet."""
+    """A running machine. ``port`` is its database's. contentlog has no settings yet."""
 
     def __init__(self, init: int) -> None:
         namespaces = ("--mount", "--pid", "--uts", "--ipc", "--cgroup")
@@ -123,11 +123,11 @@ class Machine:
         return self.run("systemctl", *arguments)
 
     def value(self, unit: str, name: str) -> str:
-        """Of a property of a unit."""
+        """Returns a property of a unit."""
         return self.systemctl("show", "--value", f"--property={name}", unit).strip()
 
     def contentlog(self, *arguments: str, stdin: str = "") -> str:
-        """As root, with the units' settings."""
+        """Runs contentlog as root, with the units' settings."""
         command = f'set -a && . {SETTINGS} && exec /opt/contentlog/bin/contentlog "$@"'
         return self.run("sh", "-c", command, "sh", *arguments, stdin=stdin)
 
@@ -141,7 +141,7 @@ class Machine:
         )
 
     def install(self, **settings: str) -> None:
-        """contentlog as the documentation says, and a unit for the database. Starts neither."""
+        """Installs contentlog as documented, and a unit for the database. Starts neither."""
         self.write(
             Path("/etc/systemd/system/database.service"),
             DATABASE.format(bin=POSTGRESQL, port=self.port),
@@ -159,7 +159,7 @@ class Machine:
 
 @contextmanager
 def machine(folder: Path) -> Iterator[Machine]:
-    """``folder``: one that does not exist."""
+    """Starts a machine. ``folder`` must not exist."""
     folder.mkdir()
     groups = _control_groups()
     assert groups is not None
@@ -193,7 +193,7 @@ def _child_of(process: subprocess.Popen[bytes]) -> int:
 
 
 def remove_group(group: Path) -> None:
-    """A control group, whose processes may take a moment to end after the first one."""
+    """Removes a control group. Its processes may take a moment to end after the first one."""
     end = time.monotonic() + PATIENCE
     while group.exists() and time.monotonic() < end:
         for folder, _, _ in os.walk(group, topdown=False):

@@ -1,6 +1,6 @@
 """``python -m tests.e2e.newer_projector EVENT_STORE_URL READ_MODEL_URL``
 
-``contentlog projector`` of a version that knows one topic more.
+Runs ``contentlog projector`` of a version that knows one more topic.
 """
 
 from __future__ import annotations

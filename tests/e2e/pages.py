@@ -1,4 +1,4 @@
-"""The dashboard's pages in a real browser, and axe-core's findings about them."""
+"""Checks the dashboard's pages in a real browser with axe-core."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.integration.api.server import ACME
 expect.set_options(timeout=PATIENCE)
 
 AXE = (Path(__file__).parent / "axe" / "axe.min.js").read_text("utf-8")
-# Evaluated by the browser's debugger, which no page's policy keeps out: the policy stays in force.
+# The browser's debugger evaluates this script, so the page's CSP stays in force.
 _RUN = f"""async () => {{
     if (!window.axe) {{ {AXE} }}
     const {{ violations }} = await window.axe.run(document, {{ resultTypes: ["violations"] }});
@@ -25,7 +25,7 @@ _OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.cli
 
 
 async def signed_in(visit: Visit, secret: str = ACME) -> Page:
-    """Requests the entries and signs in with the form."""
+    """Requests the entries page and signs in with the form."""
     page = visit.page
     await page.goto(f"{visit.origin}/dashboard/entries")
     await page.get_by_label("API key").fill(secret)
@@ -35,20 +35,21 @@ async def signed_in(visit: Visit, secret: str = ACME) -> Page:
 
 
 async def violations(page: Page) -> list[Any]:
-    """What axe-core finds serious or critical, in the page as it is now; and places of one name."""
+    """Returns axe-core's serious and critical findings for the current page, and landmarks that
+    share a name."""
     found = await page.evaluate(_RUN)
     grave = ("serious", "critical")
     return [one for one in found if one["impact"] in grave or one["id"] == "landmark-unique"]
 
 
 async def checked_in_both_themes(page: Page) -> None:
-    """The page is accessible and no wider than the window."""
+    """Checks in both themes that the page is accessible and no wider than the window."""
     await checked(page, "light")
     await checked(page, "dark")
 
 
 async def checked(page: Page, theme: Literal["light", "dark"]) -> None:
-    """The same in one theme."""
+    """Checks one theme."""
     # Without transitions, axe-core sees the final colours.
     await page.emulate_media(color_scheme=theme, reduced_motion="reduce")
     assert await violations(page) == [], (page.url, theme)
@@ -56,5 +57,5 @@ async def checked(page: Page, theme: Literal["light", "dark"]) -> None:
 
 
 async def fits(page: Page) -> None:
-    """It is no wider than the window."""
+    """Checks that the page is no wider than the window."""
     assert await page.evaluate(_OVERFLOW) == 0, page.url

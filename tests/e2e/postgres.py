@@ -1,6 +1,7 @@
-"""A PostgreSQL of a test's own, to be stopped, backed up and restored: the wheel's programs.
+"""A PostgreSQL server for one test, to be stopped, backed up and restored.
 
-What is run is what an operator would run, so that operations.md can say it.
+The programs come from the wheel. The commands are those of an operator, so that operations.md can
+document them.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ FAST = ("fsync=off", "full_page_writes=off", "shared_buffers=32MB", "timezone=UT
 
 
 class Postgres:
-    """A cluster in a folder, on a port of loopback. Root lends it a user of its own."""
+    """A cluster in a folder, on a loopback port. Under root it runs as another user."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -41,7 +42,7 @@ class Postgres:
         self.configure(*settings)
 
     def configure(self, *settings: str) -> None:
-        """Settings as in postgresql.conf, which the next start finds."""
+        """Adds lines to postgresql.conf. They take effect at the next start."""
         with (self.folder / "postgresql.conf").open("a") as conf:
             conf.write("".join(f"{setting}\n" for setting in settings))
 
@@ -49,35 +50,35 @@ class Postgres:
         self._control("start", "-o", f"-p {self.port} -c listen_addresses=127.0.0.1 -k ''")
 
     def restart(self) -> None:
-        """Sessions are ended at once, as ``pg_ctl restart`` does."""
+        """Restarts the server, which ends all sessions at once."""
         self._control("restart")
 
     def promote(self) -> None:
-        """A standby begins to take writes."""
+        """Promotes a standby."""
         self._control("promote")
 
     def stop(self) -> None:
         self._control("stop", "-m", "fast")
 
     def pids(self) -> list[int]:
-        """The postmaster's first."""
+        """The process ids, the postmaster's first."""
         postmaster = int((self.folder / "postmaster.pid").read_text().split()[0])
         children = Path(f"/proc/{postmaster}/task/{postmaster}/children").read_text().split()
         return [postmaster, *map(int, children)]
 
     def signal(self, number: signal.Signals) -> None:
-        """To all of its processes."""
+        """Signals all processes of the server."""
         for pid in self.pids():
             with suppress(ProcessLookupError):
                 os.kill(pid, number)
 
     def kill(self) -> None:
-        """As a machine that is gone: it will not be stopped."""
+        """Kills the server as if its machine were lost. It cannot be stopped afterwards."""
         self.signal(signal.SIGKILL)
         (self.folder / "postmaster.pid").unlink()
 
     def run(self, program: str, *arguments: str) -> str:
-        """One of PostgreSQL's programs, on this cluster; returns what it prints."""
+        """Runs one of PostgreSQL's programs on this cluster and returns its output."""
         done = self._programs.account.run(
             self._programs.command(program, *arguments), environment=self.environment
         )
@@ -95,7 +96,7 @@ class Postgres:
 
 @contextmanager
 def postgres(folder: Path, *settings: str) -> Iterator[Postgres]:
-    """A new cluster, running; stopped at the end if it still is."""
+    """Starts a new cluster. Stops it at the end if it is still running."""
     server = Postgres(folder)
     server.make(*settings)
     server.start()

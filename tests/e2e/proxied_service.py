@@ -22,16 +22,16 @@ from write_side.store.mapper import EventMapper
 from write_side.store.recorder import open_recorder
 
 SECRET = "a-secret-of-the-fault-tests"
-# Seconds. What a process waits for a database that is silent adds up to some twenty.
+# Seconds. A process waits up to about twenty in total for an unresponsive database.
 PATIENCE = 90.0
 PACE = 0.1
-# Requests are counted, as they are in earnest: in the event store's database.
+# Rate limits are on, as in production: requests are counted in the event store's database.
 COUNTED = {f"CONTENTLOG_{of}_RATE_LIMIT": "1000000" for of in ("KEY", "IP")}
 _ENTRIES = "SELECT substr(originator_id, 7) FROM write_side.event WHERE topic = 'entry.created.v1'"
 
 
 class Load:
-    """Creates and reads, one after another, and what came of them."""
+    """Sends creates and reads in a loop, and records the responses."""
 
     def __init__(self, session: aiohttp.ClientSession) -> None:
         self._session = session
@@ -55,7 +55,7 @@ class Load:
             await asyncio.sleep(PACE)
 
     async def creates_get(self, status: int) -> None:
-        """Wait until they are answered so."""
+        """Waits until creates get this status."""
         await _answered(self.creates, status)
 
     async def reads_get(self, status: int) -> None:
@@ -64,7 +64,7 @@ class Load:
 
 async def _answered(answers: list[int], status: int) -> None:
     since = len(answers)
-    # Of two the second was asked for from now on. A refusal is one, whenever it was asked for.
+    # Of two successes the second was sent after this call. One refusal is enough.
     enough = 2 if status == 200 else 1
 
     async def answered() -> bool:
@@ -74,7 +74,7 @@ async def _answered(answers: list[int], status: int) -> None:
 
 
 class Service:
-    """The two processes. ``store_url`` and ``model_url`` lead past the proxies."""
+    """The two processes. ``store_url`` and ``model_url`` bypass the proxies."""
 
     def __init__(self, store_url: str, model_url: str, processes: Processes) -> None:
         self.store_url = store_url
@@ -95,7 +95,7 @@ class Service:
         await until(ready, PATIENCE)
 
     async def until_away(self) -> None:
-        """Wait until readiness says that a database does not respond."""
+        """Waits until readiness reports that a database does not respond."""
 
         async def not_ready() -> bool:
             status, body = await self.readiness()
@@ -104,7 +104,8 @@ class Service:
         await until(not_ready, PATIENCE)
 
     async def check(self, fresh_model_url: str) -> None:
-        """What was answered is in the log, and all of the log is in the read model, once."""
+        """Checks that every acknowledged create is in the log, and that the read model has the
+        whole log, each event once."""
         async with connected(self.store_url) as connection:
             rows = await connection.fetch(_ENTRIES)
         assert self.load.created <= {row[0] for row in rows}
@@ -114,7 +115,7 @@ class Service:
         assert await dump(self.model_url) == await dump(fresh_model_url)
 
     async def until_level(self) -> None:
-        """Wait until the read model has all of the log, if only for a moment."""
+        """Waits until the read model has the whole log, if only for a moment."""
 
         async def level() -> bool:
             status, body = await self.readiness()
@@ -125,7 +126,8 @@ class Service:
 
 @asynccontextmanager
 async def under_load(service: Service) -> AsyncIterator[Load]:
-    """Clients that create and read until the end; whatever they meet but an answer is raised."""
+    """Runs clients that create and read until the end. Raises any error other than an HTTP
+    response."""
     load = service.load = Load(service.session)
     tasks = [asyncio.create_task(work()) for work in (load.create_for_ever, load.read_for_ever)]
     try:
@@ -148,7 +150,7 @@ async def serving(
     through: Callable[[str], str] = str,
     environment: Mapping[str, str] = MappingProxyType({}),
 ) -> AsyncIterator[Service]:
-    """``through``: the URL by which the processes reach a database."""
+    """Starts the service. ``through`` maps a database URL to the URL that the processes use."""
     await prepare(store_url)
     given = {"CONTENTLOG_READ_MODEL_URL": through(model_url), **COUNTED, **environment}
     processes = Processes(through(store_url), log, **given)
@@ -169,7 +171,7 @@ async def serving(
 
 
 async def prepare(store_url: str) -> None:
-    """A workspace with a content type and a key."""
+    """Creates a workspace with a content type and a key."""
     async with open_recorder(store_url) as recorder:
         given = Given(Repository(recorder, EventMapper()))
         await given.magazine()

@@ -1,7 +1,7 @@
-"""Where schemathesis' checks contradict the specification: each place by name, with the reason.
+"""Named exceptions, each with a reason, where schemathesis' checks contradict the specification.
 
-All checks are on; a failure is dropped only where one of these says why it is none. Schemathesis
-loads this by itself (schemathesis.toml).
+All checks are on. A failure is dropped only if one of these exceptions covers it. Schemathesis
+loads this module through schemathesis.toml.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ Response = Any
 
 
 class Contradiction(NamedTuple):
-    """``code`` is the failure's in schemathesis: ST201 says that data against the schema was
-    accepted, ST202 that data of the schema was refused."""
+    """An exception. ``code`` is schemathesis' code for the failure: ST201 means that invalid data
+    was accepted, ST202 that valid data was refused."""
 
     code: str
     reason: str
@@ -41,7 +41,7 @@ def _locale_is_unknown(case: Case, response: Response) -> bool:
 
 
 def _position_is_refused(case: Case, response: Response) -> bool:
-    """A HEAD has no text to say so; what is asked of it is asked of the GET too."""
+    """A response to HEAD has no body to inspect. GET is tested with the same parameters."""
     name = "X-Content-Position"
     said = (case.headers or {}).get(name) if case.method == "HEAD" else name in response.text
     return response.status_code == 400 and bool(said)
@@ -69,7 +69,7 @@ def _query_is_refused(case: Case, response: Response) -> bool:
 
 
 def _filter_is_text(case: Case, _response: Response) -> bool:
-    """And nothing else of the request is against the document."""
+    """Only filters violate the document in this request."""
     wrong = case.meta.phase.data
     mutated = [one for one in wrong.mutations if not _is_ignored(one)] or [wrong]
     return all(str(one.parameter).startswith("filter[") for one in mutated)
@@ -82,14 +82,15 @@ def _shape_is_refused(case: Case, response: Response) -> bool:
 
 
 def _environment_is_named_twice(case: Case, _response: Response) -> bool:
-    """And nothing else of the request is against the document."""
+    """Only the environment header violates the document in this request."""
     wrong = case.meta.phase.data
     names = {one.parameter for one in wrong.mutations if not _is_ignored(one)} or {wrong.parameter}
     return names == {"X-Environment"} and bool((case.query or {}).get("environment"))
 
 
 def _is_ignored(mutation: Any) -> bool:
-    """A parameter that nobody knows; schemathesis takes that for no fault where it is the only."""
+    """The mutation is an unknown parameter. Schemathesis does not report one that is the only
+    mutation."""
     unknown = mutation.keywords == ("additionalProperties",)
     return unknown and mutation.parameter_location in ("query", "header")
 
@@ -103,7 +104,7 @@ def _is_outside_of_the_document(case: Case, _response: Response) -> bool:
 
 
 def _counts_as_absent(case: Case, _response: Response) -> bool:
-    """And nothing else of the request is against the document."""
+    """Nothing else in the request violates the document."""
     wrong = case.meta.phase.data
     mutated = [one for one in wrong.mutations if not _is_ignored(one)] or [wrong]
     given = {**(case.query or {}), **(case.headers or {})}
@@ -209,7 +210,7 @@ CONTRADICTIONS = (
 
 @schemathesis.hook
 def map_body(_context: Any, body: Any) -> Any:
-    """Most values under slugs that are fields': all others are ignored, whatever they hold."""
+    """Moves most values to slugs of known fields, because values of unknown fields are ignored."""
     if not isinstance(body, dict) or not isinstance(body.get("fields"), dict):
         return body
     return {

@@ -1,5 +1,5 @@
-"""Clients that write, read and follow entries of several API processes, and fail if a response is
-older than one received before the request was sent (ADR 38)."""
+"""Clients that write, read and follow entries through several API processes. They fail if a
+response is older than one received before its request was sent (ADR 38)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SLUGS_OF_WRITER = 4
 WRITERS = 4
 READERS = 9
 FOLLOWERS = 6
-"""Of each process."""
+"""For each process."""
 ABSENT = -1
 LISTS = ("/v1/content/posts?status=draft&limit=100", "/v1/content?limit=100")
 UPDATE = """mutation($id: ID!, $input: UpdateContentEntryInput!) {
@@ -34,8 +34,9 @@ NO_ANSWER = (aiohttp.ClientError, TimeoutError)
 
 
 class Entry:
-    """What was written under a slug: the views of each state, or ABSENT; the latest may be under
-    way. ``least``: the number of the state that any later answer must have reached."""
+    """The history of one slug. ``states`` has the ``views`` value of each state, or ABSENT; the
+    latest state may still be pending. ``least`` is the index of the oldest state that a later
+    response may show."""
 
     def __init__(self, slug: str) -> None:
         self.slug = slug
@@ -44,7 +45,7 @@ class Entry:
         self.least = 0
 
     def check(self, views: int, least: int) -> None:
-        """An answer to a request that was sent when ``least`` had been answered."""
+        """Checks a response. ``least`` is the value of ``self.least`` when its request was sent."""
         found = [n for n, state in enumerate(self.states) if state == views]
         reached = [n for n in found if n >= least]
         assert reached, (
@@ -55,8 +56,8 @@ class Entry:
 
 
 class World:
-    """API processes, and what is known of their entries. ``pause``: the longest of a writer, in
-    seconds."""
+    """API processes, and the known state of their entries. ``pause`` is the longest pause of a
+    writer, in seconds."""
 
     def __init__(
         self,
@@ -79,8 +80,8 @@ class World:
         self.events: list[str] = []
 
     def session(self, client: int) -> aiohttp.ClientSession:
-        """Some clients stay with a process, so that not all of them wait for one that is paused;
-        the others go from one to the other."""
+        """Returns a session. Some clients stay with one process, so that not all of them wait for a
+        paused one; the others choose a process at random."""
         if client % 3 < len(self.sessions):
             return self.sessions[client % 3]
         return self.chance.choice(self.sessions)
@@ -90,7 +91,7 @@ class World:
         self.events.append(f"{time.monotonic():.3f} {what}")
 
     def written(self, entry: Entry) -> None:
-        """Its latest state can be read."""
+        """Records that the entry's latest state can be read."""
         entry.least = len(entry.states) - 1
         self._follow(entry)
 
@@ -111,7 +112,7 @@ class World:
 
 
 async def write(world: World, client: int) -> None:
-    """Each writer has entries of its own, and ends when ``world.writing`` is false."""
+    """Writes the client's own entries until ``world.writing`` is false."""
     entries = world.entries[client]
     while world.writing:
         await asyncio.sleep(world.chance.uniform(0, world.pause))
@@ -130,7 +131,7 @@ async def write(world: World, client: int) -> None:
 
 
 async def create(world: World, session: aiohttp.ClientSession, entry: Entry, views: int) -> None:
-    """Again until it is known to be in the log."""
+    """Retries until the create is known to be in the log."""
     fields = {"views": views}
     body = {"contentTypeSlug": "posts", "title": "T", "slug": entry.slug, "fields": fields}
     while True:
@@ -138,7 +139,7 @@ async def create(world: World, session: aiohttp.ClientSession, entry: Entry, vie
             if answer is None or answer.status >= 500:
                 world.counts["writes without an answer"] += 1
                 continue
-            if answer.status == 409:  # one without an answer was carried out
+            if answer.status == 409:  # an unacknowledged create took effect
                 entry.id = await id_of(session, entry.slug)
                 return
             assert answer.status == 200, await answer.text()
@@ -160,7 +161,7 @@ async def id_of(session: aiohttp.ClientSession, slug: str) -> str:
 async def change(
     world: World, session: aiohttp.ClientSession, entry: Entry, mutation: str, given: Any = None
 ) -> None:
-    """Again until it is known to be in the log: then a repetition changes nothing."""
+    """Retries until the change is known to be in the log; a repetition then changes nothing."""
     variables = {"id": entry.id, "input": given} if given else {"id": entry.id}
     body = {"query": mutation, "variables": variables}
     while True:
@@ -183,7 +184,7 @@ async def change(
 async def asked(
     session: aiohttp.ClientSession, method: str, path: str, **more: Any
 ) -> AsyncIterator[aiohttp.ClientResponse | None]:
-    """The response, read to its end; None where there is none."""
+    """Yields the response, read to its end, or None if there is none."""
     try:
         async with session.request(method, path, **more) as response:
             await response.read()
@@ -206,7 +207,8 @@ async def read(world: World, client: int) -> None:
 
 
 async def follow(world: World, number: int) -> None:
-    """What was just answered, by whichever process, is asked of this one at once."""
+    """Reads each newly observed entry at once from this process, whichever process returned it
+    before."""
     while True:
         entry = await world.newer[number].get()
         if world.chance.random() < 0.7:
@@ -249,7 +251,8 @@ async def read_list(world: World, session: aiohttp.ClientSession, path: str) -> 
 async def clients(
     world: World,
 ) -> AsyncIterator[Callable[[Awaitable[None]], Awaitable[None]]]:
-    """Clients at work. What is yielded waits for something else, and raises what they raise."""
+    """Runs the clients. Yields a function that awaits something else and raises the clients'
+    errors."""
     headers, timeout = {"Authorization": f"Bearer {SECRET}"}, aiohttp.ClientTimeout(total=20)
     async with AsyncExitStack() as stack:
         for each in world.processes:
@@ -263,7 +266,7 @@ async def clients(
         tasks = {asyncio.create_task(one) for one in work}
 
         async def work_until(other: Awaitable[None]) -> None:
-            """The others end only by what they raise."""
+            """The client tasks end only by raising."""
             waiting = tasks | {asyncio.ensure_future(other)}
             done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
@@ -277,7 +280,7 @@ async def clients(
 
 
 async def metric(process: Processes, name: str) -> float:
-    """Of an API process since it was started. ``name``: with its labels."""
+    """A metric of an API process since its start. ``name`` includes its labels."""
     async with (
         aiohttp.ClientSession(process.operators_url) as operator,
         operator.get("/metrics") as answer,

@@ -1,6 +1,6 @@
-"""Backups with pgBackRest: the drill as an operator runs it, and `contentlog backup verify`.
+"""Backups with pgBackRest: an operator's restore drill, and `contentlog backup verify`.
 
-They need Debian's pgbackrest and postgresql, and /proc.
+The tests need Debian's pgbackrest and postgresql, and /proc.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ async def test_only_what_was_to_be_expected_is_lost() -> None:
 
 @pytest.fixture
 def servers(tmp_path: Path) -> Iterator[Drill]:
-    """With an event store that is backed up."""
+    """Servers with a backed-up event store."""
     with drill_servers() as servers:
         store, model = servers.store, servers.model
         installation = Installation(store.url(ROLE, ROLE), store.url(ROLE), model.url(ROLE, ROLE))
@@ -75,7 +75,7 @@ def execute(servers: Drill, statement: str) -> None:
 
 
 def archive(servers: Drill) -> set[Path]:
-    """The files of the repository."""
+    """The files in the backup repository."""
     return {path for path in (servers.home / "repository").rglob("*") if path.is_file()}
 
 

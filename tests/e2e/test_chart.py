@@ -1,4 +1,4 @@
-"""The Helm chart, rendered by Helm and compared with the schemas of Kubernetes.
+"""Renders the Helm chart with Helm and validates it against Kubernetes' schemas.
 
 Needs `pip install --require-hashes -r deploy/requirements/charts.txt`, as CI does.
 """
@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
-# Of the Prometheus Operator: not in Kubernetes' own schemas.
+# Kinds of the Prometheus Operator, missing from Kubernetes' own schemas.
 OPERATOR_KINDS = {"ServiceMonitor", "PodMonitor", "PrometheusRule"}
 KUBERNETES = ("1.29", "1.37")
 EVERYTHING: dict[str, Any] = {

@@ -1,5 +1,7 @@
-"""A service whose read model is on Citus, as processes (ADR 59). It runs with
-`deploy/dev test --engine citus tests/e2e/test_citus.py`."""
+"""A service whose read model is on Citus, as processes (ADR 59).
+
+Run it with `deploy/dev test --engine citus tests/e2e/test_citus.py`.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +73,7 @@ async def read(client: Client, path: str) -> Any:
 
 
 async def create(client: Client, slug: str, views: int) -> None:
-    """Until it is answered; then it can be read."""
+    """Retries until the create succeeds; the entry can then be read."""
     body = {"contentTypeSlug": "posts", "title": f"T {slug}", "slug": slug}
     headers = {"Idempotency-Key": slug}
     while True:
@@ -110,7 +112,8 @@ async def test_everything_that_is_written_can_be_read(service: Processes, client
 async def test_creates_survive_kills_and_lost_workers(
     service: Processes, client: Client, database_url: str
 ) -> None:
-    """Each create is answered once it can be read; the list then never has less."""
+    """A create is acknowledged once it can be read. The list's total never falls below the
+    acknowledged creates."""
     chance, created = random.Random(59), 0
     end = time.monotonic() + SECONDS
 
@@ -156,7 +159,8 @@ async def test_creates_survive_kills_and_lost_workers(
 async def test_a_prepared_transaction_of_a_worker_delays_but_stops_nothing(
     service: Processes, client: Client, database_url: str
 ) -> None:
-    """As a coordinator leaves it that is cut off from a worker between the two phases."""
+    """A coordinator that is cut off from a worker between the two phases leaves such a
+    transaction."""
     await create(client, "before", 1)
     worker = (await workers_of(database_url))[0]
     async with connected(worker, **{"citus.override_table_visibility": "off"}) as connection:

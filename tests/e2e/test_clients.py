@@ -1,4 +1,4 @@
-"""Generated clients: made from the API's own descriptions, checked strictly, and run against it.
+"""Clients generated from the API's own descriptions, checked strictly and run against it.
 
 Each program lists drafts with ``limit: 2``, reads a field, and creates an entry.
 """
@@ -70,7 +70,7 @@ PRODUCTS = (
         ),
     ),
 )
-"""A field of every type."""
+"""One field of every type."""
 ODD_FIELDS = (
     "class",
     "from",
@@ -103,7 +103,7 @@ ODD_TYPES = (
 
 
 class Workshop(NamedTuple):
-    """A folder with the descriptions, the programs and the generators; and the running API."""
+    """A folder with the descriptions, the programs and the generators, and the running API."""
 
     folder: Path
     generators: Generators
@@ -113,7 +113,7 @@ class Workshop(NamedTuple):
         return await self.generators.run(self.folder, *command.split())
 
     async def lines(self, *program: str) -> list[str]:
-        """What a program prints that is given the API's address and a key."""
+        """Runs a program with the API's address and a key, and returns the lines it prints."""
         printed = await self.generators.run(self.folder, *program, self.server.origin, ACME)
         return printed.splitlines()
 
@@ -150,7 +150,7 @@ async def workshop(
 
 
 async def test_the_document_has_no_problem_that_is_not_argued(workshop: Workshop) -> None:
-    """redocly.yaml has the arguments."""
+    """redocly.yaml explains the exceptions."""
     for document in ("openapi.json", "workspace.json"):
         found = await workshop.run(f"{LINT} {document}")
         assert "Your API description is valid" in found

@@ -1,4 +1,4 @@
-"""The image and the Compose file of deploy/container: built, started, used and stopped."""
+"""Builds, starts, uses and stops the image and the Compose file of deploy/container."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HEADERS = {"Authorization": f"Bearer {SECRET}"}
 CREATES = 8
 UNLIMITED = {f"CONTENTLOG_{name}_LIMIT": "0" for name in ("KEY_RATE", "IP_RATE", "COST")}
 
-# One worker of the suite builds the image.
+# Only one pytest worker builds the image.
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("image")]
 
 
@@ -103,7 +103,8 @@ def test_compose_file_starts_a_service_that_survives_its_processes(
 
 
 def wait_until_listed(docker: Engine, entries: int) -> None:
-    """A projector that was killed is replaced only after the create has been answered."""
+    """Waits for the number of entries: a killed projector may be replaced only after the create
+    returned."""
     end = time.monotonic() + PATIENCE
     found = -1
     while found != entries:
@@ -128,7 +129,8 @@ def check_has_no_compiler_and_no_database(image: Image) -> None:
 async def begin_creates(
     session: aiohttp.ClientSession,
 ) -> tuple[list[asyncio.Task[int]], asyncio.Event]:
-    """Creates whose bodies are half sent, and what lets them send the rest."""
+    """Starts creates whose bodies are half sent. Returns the tasks, and an event that makes them
+    send the rest."""
     finish = asyncio.Event()
     waiting = [asyncio.Event() for _ in range(CREATES)]
 
@@ -139,7 +141,7 @@ async def begin_creates(
         yield b'"title": "Post %d"}' % number
 
     async def create(number: int) -> int:
-        # The body begins when the API has said that it reads it.
+        # The body is sent once the API has answered 100 Continue.
         async with session.post("/v1/content", data=body(number), expect100=True) as response:
             await response.read()
             return response.status

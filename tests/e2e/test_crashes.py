@@ -1,4 +1,4 @@
-"""``kill -9`` of any process at random under load: what was acknowledged is there afterwards."""
+"""``kill -9`` of random processes under load: acknowledged entries survive."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ RECOVERY = 60.0
 
 
 class Answered:
-    """What the writers were told, and what they asked for without hearing."""
+    """Acknowledged creates, and the number of creates without a response."""
 
     def __init__(self) -> None:
         self.created: dict[str, str] = {}
@@ -82,7 +82,7 @@ async def test_every_acknowledged_create_survives_the_kill_of_any_process(
             await asyncio.sleep(chance.uniform(0.1, 0.5))
             victim = ("api", "projector", "postmaster", "backend", "watch")[number % 5]
             await kill(victim, dev, data, chance)
-            # The killed one is back when creates are answered again.
+            # Creates succeed only when the killed process is back.
             await back_at_work(answered, before + 20)
         for writer in writers:
             writer.cancel()
@@ -113,7 +113,7 @@ async def write(session: aiohttp.ClientSession, titles: Iterator[int], answered:
 
 
 async def kill(victim: str, dev: Dev, data: Path, chance: random.Random) -> None:
-    """``kill -9`` one process of ours, by its pid, as soon as there is one."""
+    """Kills one of the service's processes with ``kill -9``, by its pid, as soon as one exists."""
     deadline = time.monotonic() + RECOVERY
     while not killed(processes(victim, dev, data), chance):
         assert time.monotonic() < deadline, f"there is no {victim} to kill"
@@ -121,7 +121,7 @@ async def kill(victim: str, dev: Dev, data: Path, chance: random.Random) -> None
 
 
 def killed(found: list[int], chance: random.Random) -> bool:
-    """Whether one of them was still there to be killed."""
+    """Kills one of the processes. Returns false if none was left to kill."""
     try:
         os.kill(chance.choice(found), signal.SIGKILL)
     except (IndexError, ProcessLookupError):
@@ -136,7 +136,7 @@ def processes(victim: str, dev: Dev, data: Path) -> list[int]:
 
 
 def servers(data: Path, which: str) -> list[int]:
-    """The PostgreSQL server of the data folder, or the backends that serve its clients."""
+    """The data folder's PostgreSQL server, or its client backends."""
     running = running_in(data)
     backends = [pid for pid in running if "[local]" in arguments(pid)]
     if which == "backend":

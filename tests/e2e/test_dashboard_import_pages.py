@@ -1,4 +1,4 @@
-"""The import wizard in a real browser: with a mouse, with a keyboard alone, and without scripts."""
+"""The import wizard in a real browser: with a mouse, with only a keyboard, and without scripts."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _OURS = (
     *("Failed to load resource", "Response Status Error Code 4"),
     *("htmx:afterRequest", "htmx:sendError"),
 )
-"""What the browser says of every answer that refuses something, and of what has none."""
+"""The browser's messages for an error response, and for a request without a response."""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -100,7 +100,7 @@ def _xlsx(*rows: Sequence[str]) -> bytes:
 
 
 async def _is_well_made(page: Page) -> None:
-    """In both themes, and on a small screen."""
+    """Checks the page in both themes, and on a small screen."""
     await checked_in_both_themes(page)
     await page.set_viewport_size({"width": 360, "height": 800})
     await checked(page, "dark")

@@ -1,5 +1,7 @@
-"""``kill -9`` of the API in the middle of an import: from the wizard, repeated, it takes effect
-once; over HTTP, another process completes it."""
+"""``kill -9`` of the API during an import.
+
+An import repeated from the wizard takes effect once; one over HTTP is completed by another process.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +69,7 @@ async def test_an_import_whose_process_is_killed_takes_effect_once(
         async with _held(database_url, _HOLD_LOG):
             await _killed(service, wizard.run(import_id, digest), waits)
         await _started(service)
-        # The database may carry out what it was sent, though nobody is there to be told.
+        # The database may still run a statement whose client is gone.
         assert await _counted(database_url, _IMPORTED) in (0, ROWS)
 
         async def is_there() -> bool:
@@ -112,7 +114,7 @@ async def test_an_accepted_import_survives_its_process(service: Service, databas
 
 
 async def _killed(service: Service, running: Any, come: Any) -> None:
-    """Kill the API when the condition has come."""
+    """Kills the API once the condition holds."""
     task = asyncio.ensure_future(running)
     await until(come, PATIENCE)
     assert not task.done(), task.result()

@@ -1,4 +1,4 @@
-"""The dashboard in a real browser: with a mouse, with a keyboard alone, on a small screen."""
+"""The dashboard in a real browser: with a mouse, with only a keyboard, and on a small screen."""
 
 from __future__ import annotations
 
@@ -87,8 +87,8 @@ async def _magazine(server: Server) -> Given:
 
 
 async def _webhooks(acme: Given) -> None:
-    """One that works, with deliveries, and one that is switched off. Their addresses are refused,
-    so that a test message goes nowhere."""
+    """Creates a working webhook with deliveries and a disabled one. Their addresses refuse
+    connections, so that a test message reaches no one."""
     for name in ("search", "off"):
         await acme.does(
             c.CreateWebhook,
@@ -271,7 +271,7 @@ async def test_entries_are_kept_up_to_date_where_they_are(visit: Visit, place: P
     await page.evaluate("row.scrollIntoView()")
     place_of_row = "row.getBoundingClientRect().top"
     top = await page.evaluate(place_of_row)
-    # One that is published, one that is new, one that is deleted.
+    # One entry is published, one created, one deleted.
     await place.acme.update(first, status="published")
     await expect(page.locator("tr", has_text="Live-1").last).to_contain_text("Published")
     await place.acme.delete(await place.acme.entry("live-20", type_slug="live"))
@@ -314,7 +314,7 @@ async def test_the_dashboard_works_with_a_keyboard(visit: Visit) -> None:
     await page.keyboard.insert_text("hello")
     await expect(page.locator("#results-heading")).to_have_text("1 entry")
     await _tab_to(page, "Hello")
-    # Leaving the field must not search again, because that would replace what has the focus.
+    # Leaving the field must not search again: that would replace the focused element.
     assert len(searches) == 1
     outline = "getComputedStyle(document.activeElement).outlineStyle"
     assert await page.evaluate(outline) == "solid", "one sees where one is"
@@ -344,11 +344,11 @@ async def test_a_theme_is_chosen_and_kept_and_projections_follow(visit: Visit) -
     await page.get_by_role("link", name="Projections").click()
     await expect(switch).to_have_accessible_name("Theme: Light. Change")
     assert await page.evaluate(ground) != dark
-    # It refreshes itself, and keeps the session's page.
+    # The page refreshes itself, and the browser stays on it.
     await page.evaluate("document.getElementById('head').textContent = 'old'")
     await expect(page.locator("#head")).to_have_text(re.compile(r"^\d+$"))
     await expect(page.get_by_text("Up to date")).to_be_visible()
-    # An answer that fails does not end that.
+    # A failed response does not stop the refreshes.
     await page.route("**/dashboard/projections", _unavailable)
     await expect(page.locator("[data-stale]")).to_be_visible()
     await page.unroute("**/dashboard/projections")

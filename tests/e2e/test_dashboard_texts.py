@@ -67,7 +67,7 @@ async def _workspace(server: Server) -> Given:
 
 
 async def _place_of_letter(text: Locator, number: int) -> float:
-    """The left edge of a letter, in pixels from that of the text's block."""
+    """The left edge of a letter, in pixels from the left edge of its block."""
     left: float = await text.evaluate(
         """(element, number) => {
             const text = document.createTreeWalker(element, NodeFilter.SHOW_TEXT).nextNode();

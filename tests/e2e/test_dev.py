@@ -1,4 +1,4 @@
-"""`contentlog dev` in an empty folder: the commands that it prints work, and it leaves no process
+"""`contentlog dev` in an empty folder: the commands it prints work, and it leaves no process
 behind."""
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ pytestmark = has_proc
 
 
 def answer(line: str) -> Any:
-    """What a printed line answers, as the shell runs it."""
+    """Runs a printed command in the shell and returns the JSON response."""
     done = subprocess.run(line, shell=True, capture_output=True, text=True, timeout=30)  # noqa: S602
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
@@ -39,14 +39,14 @@ def test_the_commands_of_the_first_start_work_and_the_second_changes_nothing(sta
     assert (french["locale"], french["title"]) == ("fr-FR", "Le brouillard à l'oreille")
     created = answer(create)
     assert created["data"]["status"] == "draft"
-    assert "error" in answer(create)  # its slug is taken now
+    assert "error" in answer(create)  # the slug is now taken
     status = json.loads(dev.run("status", "--json"))
     assert status["lag"] == {"events": 0, "seconds": 0.0}
     assert [one["role"] for one in status["projectors"]] == ["active"]
     dev.stop(signal.SIGINT)
 
     again = start()
-    assert again.ready() < 60  # a second or two, where the machine is idle
+    assert again.ready() < 60  # a second or two on an idle machine
     assert json.loads(again.run("status", "--json"))["head"] == status["head"]
     assert answer(again.curl_lines()[0]) == articles
     again.stop(signal.SIGTERM)
@@ -79,7 +79,7 @@ def test_an_interrupted_first_start_is_completed_by_the_next(
     family = dev.family() - {dev.process.pid}
     dev.process.send_signal(signal.SIGKILL if step == "demo" else signal.SIGTERM)
     assert dev.process.wait(60) in (0, -signal.SIGKILL)
-    # What a killed parent leaves is ended by the kernel, in its own time.
+    # The kernel ends the killed parent's children, which may take a moment.
     until(lambda: not [one for one in family if Path(f"/proc/{one}").exists()])
     again = start()
     again.ready()

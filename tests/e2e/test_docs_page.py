@@ -1,4 +1,4 @@
-"""The documentation page in a real browser, as someone who tries the API there sees it."""
+"""The documentation page in a real browser, for a user who tries the API there."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ async def test_it_shows_every_operation_without_requests_to_other_hosts(visit: V
 
 @pytest.mark.slow
 async def test_an_opened_operation_fits_on_a_few_screens(visit: Visit) -> None:
-    """Each refusal once repeated the headers of every response, over 12,500 px. Between fonts, the
-    height differs by a tenth."""
+    """Guards against a regression: every error response repeated all headers, over 12,500 px. The
+    height varies by a tenth between fonts."""
     operation = visit.page.locator("#operations-Content-listEntries")
     await operation.locator(".opblock-summary-control").click()
     await operation.locator(".responses-table").wait_for()
@@ -68,7 +68,7 @@ async def test_the_api_can_be_tried_there_with_a_key(visit: Visit) -> None:
     await dialog.locator("input").first.fill(ACME)
     await dialog.locator("button.authorize").first.click()
     await dialog.locator("button.btn-done").first.click()
-    # The examples become those of the key's workspace, which has no posts.
+    # The examples are now for the key's workspace, which has no posts.
     example = page.locator("#operations-Content-createEntry .opblock-section-request-body")
     await page.locator("#operations-Content-createEntry .opblock-summary-control").click()
     await expect(example).to_contain_text('"contentTypeSlug": "essays"')
@@ -76,7 +76,7 @@ async def test_the_api_can_be_tried_there_with_a_key(visit: Visit) -> None:
     await _tried(visit, "Content-getEntry", '"title": "Of-Mud"')
     await _tried(visit, "Content-createEntry", '"title": "Hello, World!"')
     await _tried(visit, "Content-listAllEntries", '"title": "Hello, World!"')
-    # Of the filters, only those that are filled in are sent.
+    # Only filters with a value are sent.
     assert not [url for url in visit.asked if "filter" in url]
     listed = page.locator("#operations-Content-listAllEntries")
     title = listed.locator('tr[data-param-name="filter[title]"] textarea')
@@ -109,7 +109,7 @@ async def test_it_is_dark_and_fits_on_a_phone(visit: Visit) -> None:
 
 
 async def _tried(visit: Visit, name: str, shown: str) -> None:
-    """With the examples that are filled in there already."""
+    """Tries an operation with its example values."""
     operation = visit.page.locator(f"#operations-{name}")
     await operation.locator(".opblock-summary-control").click()
     await operation.locator(".try-out__btn").click()

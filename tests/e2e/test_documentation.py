@@ -1,4 +1,4 @@
-"""README and deploy/docs: every command runs as written, and every link leads somewhere."""
+"""README and deploy/docs: every command runs as written, and every link has a target."""
 
 from __future__ import annotations
 
@@ -67,13 +67,14 @@ def check(document: Path, command: Command, status: int, printed: str) -> None:
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_commands_are_in_blocks_that_run(document: Path) -> None:
-    """A block of ``text`` is a template, with names that the reader replaces."""
+    """Shell blocks would not be run. A ``text`` block is a template in which the reader replaces
+    names."""
     assert not re.search(r"^ *```(sh|bash|shell)\b", document.read_text("utf-8"), re.M)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_files_that_are_named_exist(document: Path) -> None:
-    """In the repository, or among those that the reader saves."""
+    """A named file exists in the repository, or the document has the reader save it."""
     saved = {step.name for step in steps(document) if isinstance(step, File)}
     ours = [str(path) for folder in PACKAGES for path in (ROOT / folder).rglob("*.*")]
     for name in set(_FILE.findall(document.read_text("utf-8"))) - saved:
@@ -95,7 +96,7 @@ def test_links_have_targets(document: Path) -> None:
 
 
 def slug_of(heading: str) -> str:
-    """The anchor that a Markdown page gives a heading."""
+    """The anchor that Markdown generates for a heading."""
     kept = re.sub(r"[^\w\- ]", "", heading.lower().replace("`", ""))
     return kept.replace(" ", "-")
 

@@ -1,7 +1,7 @@
-"""Faults of PostgreSQL under load: a database that is down, and one that does not respond.
+"""PostgreSQL faults under load: a database that is down, and one that does not respond.
 
-Projector and API come back by themselves, readiness tells the truth meanwhile, what was answered
-is in the log, and the read model is what a projection from the beginning comes to.
+Projector and API recover by themselves, and readiness is accurate meanwhile. Acknowledged creates
+are in the log, and the read model equals a projection from the beginning.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class TestOneOfTwoDatabases:
             await service.until_away()
             await proxy.open()
             await fail(200)
-            await service.until_level()  # its projector is at work again
+            await service.until_level()  # the projector is working again
 
             proxy.be_a_black_hole()
             await service.until_away()
@@ -127,7 +127,7 @@ async def restart(server: Postgres, service: Service, _load: Load) -> None:
 
 
 async def fill(server: Postgres, service: Service, load: Load) -> None:
-    """All connections are taken by others, those of the service included."""
+    """Takes all connections, including the service's."""
     async with AsyncExitStack() as taken:
         killer = await taken.enter_async_context(connected(service.store_url))
         await killer.execute(_TERMINATE)
@@ -136,7 +136,7 @@ async def fill(server: Postgres, service: Service, load: Load) -> None:
             with contextlib.suppress(asyncpg.TooManyConnectionsError):
                 await taken.enter_async_context(connected(server.url()))
                 return False
-            # Full of ours: the service has not been quicker.
+            # The service has no connection left: all of them are ours.
             return not await killer.fetch(_TERMINATE)
 
         await until(full, PATIENCE)
@@ -146,7 +146,7 @@ async def fill(server: Postgres, service: Service, load: Load) -> None:
 
 
 async def cut_short(_server: Postgres, service: Service, load: Load) -> None:
-    """Statements may take 50 ms, while rows that they need are held for longer."""
+    """Limits statements to 50 ms while other transactions hold rows that they need for longer."""
     url = service.store_url
     async with connected(url) as operator:
         await operator.execute(_IMPATIENT)

@@ -1,4 +1,4 @@
-"""A PostgreSQL that is frozen, with connections of this process to it and statements under way."""
+"""Statements and connections of this process while a PostgreSQL leader is frozen."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SLEEP = "SELECT 'slept' FROM pg_sleep(1)"
 
 @pytest.fixture
 def servers() -> Iterator[tuple[Postgres, Postgres]]:
-    """A leader, and a standby that follows it."""
+    """A leader and its standby."""
     with TemporaryDirectory(prefix="contentlog-e2e-") as name, ExitStack() as stack:
         folder = Path(name)
         folder.chmod(0o755)
@@ -46,7 +46,7 @@ async def test_statements_end_when_another_leads_and_not_before(
     under_way = asyncio.create_task(connection.fetchval(SLEEP))
     await asyncio.sleep(0.1)
     leader.signal(signal.SIGSTOP)
-    # Longer than it takes to find that the leader is silent.
+    # Longer than it takes to detect that the leader is unresponsive.
     await asyncio.sleep(BEAT + SILENT + 2)
     assert not under_way.done()
     leader.signal(signal.SIGCONT)

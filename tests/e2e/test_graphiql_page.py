@@ -1,4 +1,4 @@
-"""GraphiQL in a real browser, as someone who tries a query there sees it."""
+"""GraphiQL in a real browser, for a user who tries a query there."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def test_a_query_runs_with_a_key_and_without_requests_to_other_hosts(
     page = visit.page
     await page.locator(".access input").fill(ACME)
     await page.locator(".access button").click()
-    # The schema has been asked for with the key: the documentation knows the types.
+    # The schema was requested with the key: the documentation lists the types.
     await page.locator("button[aria-label='Show Documentation Explorer']").click()
     await page.locator(".graphiql-doc-explorer", has_text="ContentEntryPage").wait_for()
     await page.locator("button.graphiql-execute-button").click()
@@ -43,7 +43,7 @@ async def test_a_query_runs_with_a_key_and_without_requests_to_other_hosts(
     await answer.wait_for()
     assert EXAMPLE.title() in await answer.inner_text()
     await page.locator("button[aria-label='Hide Documentation Explorer']").click()
-    # On a phone, in the dark.
+    # The dark theme on a phone.
     ground = "getComputedStyle(document.body).backgroundColor"
     light = await page.evaluate(ground)
     await page.emulate_media(color_scheme="dark")

@@ -1,5 +1,7 @@
-"""The trial of high availability: one round of each fault. It needs root, network namespaces, and
-Debian's patroni, etcd-server and postgresql."""
+"""The high-availability trial: one round of one fault.
+
+It needs root, network namespaces, and Debian's patroni, etcd-server and postgresql.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ async def test_no_acknowledged_write_is_lost_when_the_leader_is_away(
         pytest.skip(str(missing))
     monkeypatch.setattr(trial, "FAULTS", FAULTS[1:2])
     record, printed = tmp_path / "record", list[str]()
-    for _ in range(2):  # The second one continues, and has nothing left to do.
+    for _ in range(2):  # The second run resumes the record, and has nothing left to do.
         [line] = await trial.run(1, record, printed.append)
         assert (line.round.fault, line.acknowledged > 0) == ("freeze", True)
     assert len(printed) == 1

@@ -1,4 +1,5 @@
-"""``kill -9`` at any point of an import: all of its rows are there, or none, and never twice."""
+"""``kill -9`` at any point of an import: either all of its rows are stored or none, and never
+twice."""
 
 from __future__ import annotations
 

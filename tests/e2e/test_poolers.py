@@ -1,5 +1,5 @@
-"""PgBouncer in transaction mode, with the project's file, in front of a PostgreSQL that asks for
-passwords (ADR 57)."""
+"""PgBouncer in transaction mode, with the project's configuration, in front of a PostgreSQL with
+password authentication (ADR 57)."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ pytestmark = [
 ]
 
 POOL_SIZE = 3
-# Seconds. An append is tried for up to twenty.
+# Seconds. An append is retried for up to twenty.
 AWAY = 30.0
 BACK = 10.0
 UNCACHED = {"CONTENTLOG_CACHE_BYTES": "0"}
 PAST_THE_POOLER = 2
-"""Connections of each process."""
+"""Connections of each process that bypass the pooler."""
 _SECRET = "SELECT rolpassword FROM pg_authid WHERE rolname = $1"
 _STEP = "SELECT $1::int || '/' || $2::int AS step"
 _PROCESS = "SELECT pg_backend_pid()"
@@ -55,7 +55,7 @@ def databases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Databases]:
 
 @pytest.fixture
 async def pooler(database_url: str) -> AsyncIterator[PgBouncer]:
-    """It knows of the password only what PostgreSQL keeps."""
+    """A PgBouncer that knows only the password hash that PostgreSQL stores."""
     owner = await asyncpg.connect(owner_of(database_url))
     secret = await owner.fetchval(_SECRET, RUNTIME)
     await owner.close()
@@ -89,7 +89,7 @@ async def test_statements_of_many_clients_share_few_sessions(
     url = PoolerUrl(pooler.url(database_url))
 
     async def asks(number: int) -> None:
-        """Its own statement and parameter, in turn with all others."""
+        """Runs its own statement and parameters, interleaved with the other clients."""
         async with client(url) as connection:
             for step in range(20):
                 assert await connection.fetchval(f"SELECT {number} + $1::int", step) == (
@@ -107,7 +107,7 @@ async def test_statements_of_many_clients_share_few_sessions(
 async def test_sessions_prepare_each_statement_once_whoever_asks(
     pooler: PgBouncer, database_url: str
 ) -> None:
-    """Also where a session loses its statements meanwhile, and where a client begins anew."""
+    """This also holds when a session loses its statements, and when a client reconnects."""
     url = PoolerUrl(pooler.url(database_url))
 
     async def asks(number: int) -> None:
@@ -125,7 +125,7 @@ async def test_sessions_prepare_each_statement_once_whoever_asks(
 
 
 async def _prepared(url: PoolerUrl) -> int:
-    """The number of statements that a session has prepared."""
+    """The number of prepared statements in a session."""
     async with client(url) as connection:
         await connection.fetch(_STEP, 0, 0)
         [row] = await connection.fetch("SELECT count(*) AS n FROM pg_prepared_statements")
@@ -160,7 +160,7 @@ async def test_no_row_is_misread_after_a_change_of_its_table(
 async def test_a_pooler_in_the_way_is_noticed_by_its_process_id(
     pooler: PgBouncer, database_url: str
 ) -> None:
-    """Also where it ignores the parameters that it does not know."""
+    """This also works when the pooler ignores startup parameters that it does not know."""
     url = pooler.url(database_url)
     pooler.set("ignore_startup_parameters", "jit, plan_cache_mode")
     pooler.kill()
@@ -219,7 +219,7 @@ async def test_requests_are_503_while_the_pooler_is_away_and_go_on_when_it_is_ba
 async def test_many_processes_need_few_connections_to_postgresql(
     database_url: str, pooler: PgBouncer, tmp_path: Path
 ) -> None:
-    """Four API processes and 80 clients, who read nothing from memory."""
+    """Four API processes and 80 clients, without the response cache."""
     await prepare(database_url)
     given = {**pools(pooler.url(database_url)), **UNCACHED, "CONTENTLOG_WORKERS": "4"}
     found = []
@@ -248,7 +248,7 @@ async def test_doctor_sees_a_pooler_that_is_right_away_or_of_another_database(
 ) -> None:
     url, setting = PoolerUrl(pooler.url(database_url)), "CONTENTLOG_READ_MODEL_POOL_URL"
     right = await check_pooler("read model", setting, database_url, url)
-    # `contentlog migrate` sets it; the tests' databases are made without.
+    # `contentlog migrate` turns jit off; test databases are created without it.
     assert (right.level, right.text[:10]) == ("warning", "jit is on ")
     async with client(database_url) as connection:
         await set_defaults(connection)

@@ -24,7 +24,7 @@ Start = Callable[[], "subprocess.Popen[bytes]"]
 
 @pytest.fixture
 def start(database_url: str, tmp_path: Path) -> Iterator[Start]:
-    """Starts a projector on the test's database; those still running are killed at the end."""
+    """Starts projectors on the test's database. Kills those still running at the end."""
     started: list[subprocess.Popen[bytes]] = []
     urls = {f"CONTENTLOG_{name}_URL": database_url for name in ("EVENT_STORE", "READ_MODEL")}
     with (tmp_path / "projectors.log").open("wb") as log:
@@ -43,7 +43,7 @@ def start(database_url: str, tmp_path: Path) -> Iterator[Start]:
 
 
 async def projectors(url: str) -> dict[str, list[ProjectorStatus]]:
-    """By role, those that were heard of in the last two seconds."""
+    """The projectors with a heartbeat in the last two seconds, by role."""
     found: dict[str, list[ProjectorStatus]] = {"active": [], "standby": []}
     for projector in (await status_of(url)).projectors:
         if projector.heartbeat_age < 2:
@@ -52,12 +52,12 @@ async def projectors(url: str) -> dict[str, list[ProjectorStatus]]:
 
 
 def pid_of(projector: ProjectorStatus) -> int:
-    """Their ids are host/pid/chance."""
+    """The process id in a projector's id, host/pid/random."""
     return int(projector.id.split("/")[1])
 
 
 async def one_of_each(url: str) -> tuple[int, int]:
-    """Wait for one active and one standing by: their process ids."""
+    """Waits for one active and one standby projector; returns their process ids."""
 
     async def there() -> bool:
         found = await projectors(url)
@@ -85,7 +85,7 @@ async def test_a_standby_takes_over_when_the_active_projector_is_killed(
     entries += [await given.entry(f"after-{n}") for n in range(20)]
     await caught_up(database_url)
     took = time.monotonic() - killed
-    assert took < 10, f"took over after {took:.1f} s"  # within one, where the machine is idle
+    assert took < 10, f"took over after {took:.1f} s"  # under 1 s on an idle machine
     assert (await status_of(database_url)).epoch == epoch + 1
 
     await given.update(entries[0], title="Still there")
@@ -138,7 +138,7 @@ async def test_a_stopped_projector_exits_at_once_with_status_0(
         told = time.monotonic()
         process.terminate()
         assert process.wait(10) == 0
-        assert time.monotonic() - told < 10  # within one, where the machine is idle
+        assert time.monotonic() - told < 10  # under 1 s on an idle machine
         assert pid_of(found["active"][0]) not in await pids(database_url), "it took its leave"
         await given.entry(f"entry-{left}")
 
@@ -155,7 +155,7 @@ async def pids(url: str) -> set[int]:
 async def test_a_projector_stopped_during_its_work_loses_nothing(
     start: Start, database_url: str, model_url: str, repository: Repository
 ) -> None:
-    """Stopped and started over and over while entries are made."""
+    """Projectors are stopped or killed, and started again, while entries are created."""
     given = Given(repository)
     await given.magazine()
     for n in range(3):

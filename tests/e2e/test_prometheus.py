@@ -1,4 +1,4 @@
-"""The files for monitoring with the real Prometheus (Debian's package of this name)."""
+"""The monitoring files with the real Prometheus (Debian's prometheus package)."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ pytestmark = [
 DEPLOY = Path(__file__).parents[2] / "deploy"
 HEADERS = {"Authorization": f"Bearer {SECRET}"}
 PATIENCE = 60.0
-# Panels that show something only if requests are refused or not counted, or during a rebuild.
+# These panels have data only if requests are refused or not counted, or during a rebuild.
 EMPTY = {"Refused by rate limits", "Rebuild, rollback, verify"}
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """The files as the Compose file mounts them."""
+    """The files, laid out as the Compose file mounts them."""
     shutil.copy(DEPLOY / "container/monitoring/prometheus.yaml", tmp_path / "prometheus.yml")
     shutil.copy(DEPLOY / "monitoring/alerts.yaml", tmp_path)
     return tmp_path
@@ -92,14 +92,15 @@ async def test_prometheus_scrapes_and_evaluates_what_alerts_and_dashboard_ask_fo
 async def is_complete(
     session: aiohttp.ClientSession, processes: Processes, targets: set[str]
 ) -> bool:
-    """Whether each target is scraped, each rule evaluated, and rates can be computed."""
+    """Returns true when each target is scraped, each rule is evaluated, and rates can be
+    computed."""
     async with aiohttp.ClientSession(processes.url, headers=HEADERS) as client:
         await (await client.get("/v1/content/posts")).read()
     try:
         active = (await ask(session, "targets"))["activeTargets"]
         groups = (await ask(session, "rules"))["groups"]
         rated = await ask(session, "query", query="rate(contentlog_requests_total[1m])")
-    except (aiohttp.ClientConnectionError, aiohttp.ContentTypeError):  # it is starting
+    except (aiohttp.ClientConnectionError, aiohttp.ContentTypeError):  # Prometheus is starting
         return False
     up = {one["scrapeUrl"].split("/")[2] for one in active if one["health"] == "up"}
     known = [rule["health"] != "unknown" for group in groups for rule in group["rules"]]
@@ -121,7 +122,7 @@ def alerts() -> list[Any]:
 
 @contextmanager
 def prometheus(folder: Path, targets: set[str]) -> Iterator[str]:
-    """With the project's configuration, except for its targets and intervals."""
+    """Runs Prometheus with the project's configuration, except for targets and intervals."""
     file = folder / "prometheus.yml"
     configuration = yaml.safe_load(file.read_text())
     [job] = configuration["scrape_configs"]

@@ -1,7 +1,8 @@
-"""A read model's own PostgreSQL fails over to a standby that was behind: announced changes are
-missing until the projector has caught up from the log.
+"""The read model's PostgreSQL fails over to a standby that lagged behind.
 
-Who has a position waits for it, nothing is delivered twice or left out, and operators can see it.
+Acknowledged changes are missing until the projector has caught up from the log. A client with a
+position waits for it, webhook deliveries are neither repeated nor omitted, and operators can see
+the failover.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ pytestmark = pytest.mark.slow
 
 KEY = "a-secret-of-acme-for-the-failover"
 BEFORE, LOST = 5, 20
-"""Entries that the standby has, and that it has not."""
+"""The number of entries that the standby has, and that it lacks."""
 
 
 class World(Struct):
@@ -47,7 +48,7 @@ class World(Struct):
     store_url: str
 
     async def create(self, number: int) -> str:
-        """The token of its position."""
+        """Creates an entry and returns its position token."""
         body = {"contentTypeSlug": "posts", "title": "T", "slug": f"e{number}"}
         url = f"{self.processes.url}/v1/content"
         async with self.session.post(url, json={**body, "status": "published"}) as new:
@@ -62,7 +63,7 @@ class World(Struct):
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """One that every user can reach, as PostgreSQL's own must."""
+    """A folder that every user can access: PostgreSQL runs as another user."""
     with TemporaryDirectory(prefix="contentlog-e2e-") as name:
         Path(name).chmod(0o755)
         yield Path(name)
@@ -134,7 +135,7 @@ async def test_a_failover_to_a_standby_that_was_behind_is_noticed_and_made_up_fo
     status = (await world.commands.run("status", "--json")).result
     assert status["lag"]["events"] == lost
     await until(partial(logged, tmp_path / "log", "the read model was set back"), 30)
-    # Nothing is delivered again, because the cursor is ahead of what can be read.
+    # Nothing is delivered again, because the cursor is ahead of the read model.
     assert len(world.hooks.received) == BEFORE + LOST
     world.processes.start("projector")
     await world.processes.caught_up(60)
@@ -147,8 +148,9 @@ async def test_a_failover_to_a_standby_that_was_behind_is_noticed_and_made_up_fo
 
 
 async def lose(world: World) -> dict[int, str]:
-    """Entries that were read and delivered, and that the promoted standby has not. Their tokens, by
-    number. The projector is stopped, so that it does not catch up while the test looks."""
+    """Creates entries that are read and delivered but missing on the standby, then promotes it.
+    Returns their position tokens, by number. The projector is stopped first, so that it does not
+    catch up."""
     await until(lambda: has_caught_up(world), 30)
     world.standby.run("psql", "-qc", "ALTER SYSTEM SET primary_conninfo = ''", "postgres")
     world.standby.run("psql", "-qc", "SELECT pg_reload_conf()", "postgres")
@@ -166,7 +168,8 @@ async def lose(world: World) -> dict[int, str]:
 
 
 async def nobody_is_told_less_than_he_knows(world: World, tokens: dict[int, str]) -> None:
-    """Also in the moment of the failover: 503, or what the client has seen before. Never 404."""
+    """During and after the failover, reads with a position return 503 or what the client has
+    already seen, never 404."""
     newest = max(tokens)
     paths = [f"/v1/content/posts/e{newest}", "/v1/content/posts", "/v1/content", "/v1/changes"]
     for _ in range(3):
@@ -195,7 +198,7 @@ async def each_was_delivered(world: World, number: int) -> None:
     ]
     assert set(received) == set(range(number))
     for before, after in pairwise(received):
-        # After a lost connection at most two deliveries are repeated.
+        # After a lost connection, at most two deliveries are repeated.
         assert before - 2 <= after <= before + 1
 
 

@@ -1,6 +1,6 @@
 """Several read models of one log: the default one, one with two workspaces, and one with one.
 
-Each has its projector, its API and its database. Clients write and read through all of them while a
+Each has its own projector, API and database. Clients write and read through all of them while a
 projector is killed and another model is rebuilt.
 """
 
@@ -33,14 +33,14 @@ WORKSPACES = ("acme", "other", "solo")
 HELD = {"default": WORKSPACES, "eu": ("acme", "other"), "tenant": ("solo",)}
 NAMED = ("eu", "tenant")
 WRITES = 120
-"""Of all writers together, at least."""
+"""The least number of writes of all writers together."""
 _ENTRIES = "SELECT workspace, count(*) AS n FROM read_model.entry GROUP BY 1"
 _FOREIGN = "SELECT count(*) FROM read_model.{table} WHERE workspace <> ALL ($1)"
 TABLES = ("entry", "content_type", "api_key", "change", "entry_count", "past_version")
 
 
 class Installation(Struct):
-    """Its read models by name: the URL of each, and the processes on it."""
+    """The URL of each read model, and its processes, by name."""
 
     urls: dict[str, str]
     processes: dict[str, Processes]
@@ -136,7 +136,8 @@ async def test_each_serves_its_workspaces_while_others_are_killed_and_rebuilt(
 async def test_a_fresh_read_model_takes_the_place_of_another(
     installation: Installation, tmp_path: Path
 ) -> None:
-    """As for a new shape: it is filled beside the old one, then the API is started on it."""
+    """The steps of a schema change: a new read model is filled beside the old one, and the API is
+    then started on it."""
     commands, urls = installation.commands, installation.urls
     await commands.run("migrate", "--read-model", "next")
     built = await commands.run("rebuild", "--read-model", "next", "--json")
@@ -178,7 +179,7 @@ async def test_other_settings_than_the_tables_are_refused(
     try:
         others.start("projector")
         await until(lambda: has_halted(commands, "but its settings say"), 60)
-        # The API goes on with what it has, and takes the third workspace when it is there.
+        # The API serves its current workspaces, and the third one once it is projected.
         assert await read(installation.api("eu"), "solo", "none", "") == 401
         await commands.run("rebuild", "--read-model", "eu", "--accept-differences")
         await until(lambda: is_served(installation.api("eu"), "solo"), 60)
@@ -208,7 +209,7 @@ async def keys_are_known_where_their_workspace_is(installation: Installation) ->
 
 
 async def create(api: str, workspace: str, slug: str) -> str:
-    """The token of its position."""
+    """Creates an entry and returns its position token."""
     body = {"contentTypeSlug": "posts", "title": slug, "slug": slug, "status": "published"}
     async with client(workspace) as session, session.post(f"{api}/v1/content", json=body) as new:
         assert new.status == 200, await new.text()
@@ -216,7 +217,7 @@ async def create(api: str, workspace: str, slug: str) -> str:
 
 
 async def read(api: str, workspace: str, slug: str, token: str) -> int:
-    """The status, after as many 503 as there are."""
+    """Retries while the status is 503; returns the first other status."""
     headers = {"X-Content-Position": token} if token else {}
     async with client(workspace) as session:
         while True:
@@ -236,8 +237,9 @@ async def client(workspace: str) -> AsyncIterator[aiohttp.ClientSession]:
 
 @asynccontextmanager
 async def writing(installation: Installation) -> AsyncIterator[list[tuple[str, str]]]:
-    """Writers through each API, for each of its workspaces; what they wrote is read at every API
-    that holds it. Gives the workspace of each entry, and the model that it was written through."""
+    """Runs writers through each API, for each of its workspaces, and reads the entries at every API
+    that serves them. Yields, for each entry, the read model it was written through and its
+    workspace."""
     written: list[tuple[str, str]] = []
 
     async def write(name: str, workspace: str) -> None:
@@ -248,7 +250,7 @@ async def writing(installation: Installation) -> AsyncIterator[list[tuple[str, s
             written.append((name, workspace))
 
     async def follow(name: str, workspace: str) -> None:
-        """What is written through the default model, read with its token through another."""
+        """Writes through the default read model and reads with the token through another."""
         for number in count():
             slug = f"seen-in-{name}-{number}"
             token = await create(installation.api("default"), workspace, slug)
@@ -290,7 +292,7 @@ async def each_has_its_own(installation: Installation, written: list[tuple[str, 
     for name, held in HELD.items():
         assert found[name] == {one: found["default"][one] for one in held}
     for workspace in WORKSPACES:
-        # Some were created, but not yet read, when the writers were stopped.
+        # Some entries were created but not yet read when the writers stopped.
         assert found["default"][workspace] >= sum(one == workspace for _, one in written)
 
 

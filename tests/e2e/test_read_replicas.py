@@ -1,8 +1,7 @@
-"""ADR 52: a primary of PostgreSQL and two standbys, one of which applies everything half a second
-late. No request is answered with less than was answered before it was sent, also while a standby
-is killed, frozen and started again.
+"""Read replicas (ADR 52): a primary and two standbys, one of which applies WAL half a second late.
 
-For how long is CONTENTLOG_TEST_REPLICAS_SECONDS.
+No response shows less than one received before its request was sent, even while a standby is
+killed, frozen and restarted. CONTENTLOG_TEST_REPLICAS_SECONDS sets the duration.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ POST = {"contentTypeSlug": "posts", "title": "T", "fields": {"views": 1}}
 
 
 class Servers:
-    """``late``: the standby that applies everything late."""
+    """A primary and two standbys. ``late`` applies everything late."""
 
     def __init__(self, primary: Postgres, late: Postgres, prompt: Postgres) -> None:
         self.primary = primary
@@ -59,7 +58,7 @@ class Servers:
 
 @pytest.fixture(scope="module")
 def folder() -> Iterator[Path]:
-    """One that every user can reach, as PostgreSQL's own must."""
+    """A folder that every user can access: PostgreSQL runs as another user."""
     with TemporaryDirectory(prefix="contentlog-e2e-") as name:
         Path(name).chmod(0o755)
         yield Path(name)
@@ -67,7 +66,7 @@ def folder() -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def servers(folder: Path) -> Iterator[Servers]:
-    """With a workspace, its key and a content type."""
+    """Servers with a workspace, its key and a content type."""
     with ExitStack() as stack:
         primary = stack.enter_context(postgres(folder / "primary"))
         primary.run("createdb", "store")
@@ -90,8 +89,8 @@ async def fill(url: str, folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def started(servers: Servers, folder: Path) -> Iterator[list[Processes]]:
-    """API processes of two machines: two of the first, of which one keeps responses, and one of
-    the second; and a projector."""
+    """A projector, and API processes on two machines: two on the first, one of them with a cache,
+    and one on the second."""
     (folder / "other").mkdir()
     uncached = {"CONTENTLOG_CACHE_BYTES": "0"}
     other = {**uncached, "TMPDIR": str(folder / "other")}
@@ -107,7 +106,7 @@ def started(servers: Servers, folder: Path) -> Iterator[list[Processes]]:
 
 
 async def until_used(process: Processes, replica: Postgres, patience: float = 60) -> None:
-    """Until the process reads on the replica again."""
+    """Waits until the process reads from the replica again."""
     name, deadline = f"127.0.0.1:{replica.port}", time.monotonic() + patience
     while not await metric(process, f'contentlog_replica_up{{replica="{name}"}}'):
         assert time.monotonic() < deadline, f"{name} is not used"
@@ -115,7 +114,7 @@ async def until_used(process: Processes, replica: Postgres, patience: float = 60
 
 
 async def disturb(world: World, processes: list[Processes], late: Postgres) -> None:
-    """A standby is killed and frozen, and comes back."""
+    """Kills, restarts, freezes and resumes a standby."""
     end = time.monotonic() + SECONDS
     while True:
         await asyncio.sleep(world.chance.uniform(0.5, 1.5))
@@ -139,7 +138,7 @@ async def kill(world: World, standby: Postgres) -> None:
         try:
             await asyncio.to_thread(standby.start)
             return
-        except AssertionError:  # its last process may not have ended yet
+        except AssertionError:  # the last process of the killed server may still be running
             assert time.monotonic() < deadline
             await asyncio.sleep(0.2)
 

@@ -33,11 +33,11 @@ ROUNDS = 2
 
 
 def kill_everywhere(what: str, *urls: str) -> int:
-    """How often it was killed."""
+    """Returns the number of kills."""
     command = [sys.executable, "-m", "tests.e2e.kill_everywhere", what, *urls]
     done = subprocess.run(command, capture_output=True, text=True, timeout=1500)
     assert done.returncode == 0, done.stderr
-    return int(done.stdout.splitlines()[-1])  # after what was logged
+    return int(done.stdout.splitlines()[-1])  # log lines come first
 
 
 async def test_a_projector_killed_at_every_commit_loses_nothing(
@@ -65,7 +65,7 @@ async def test_a_rebuild_killed_anywhere_leaves_the_live_read_model_unchanged(
 async def test_a_rebuild_of_several_processes_can_be_killed_and_run_again(
     repository: Repository, database_url: str, tmp_path: Path
 ) -> None:
-    """Its workers end with it, and what they left is no hindrance."""
+    """A killed rebuild's workers end with it, and its remains do not disturb the next one."""
     await append_entries(repository, await prepare(repository), 32_000)
     await project_all(database_url, database_url)
     expected = await dump(database_url)
@@ -88,7 +88,8 @@ async def test_a_rebuild_of_several_processes_can_be_killed_and_run_again(
 async def test_readers_over_http_do_not_notice_rebuilds_and_a_rollback(
     repository: Repository, database_url: str, tmp_path: Path
 ) -> None:
-    """No answer but 200, none with less than one before, while others create."""
+    """While entries are created, every read returns 200, and none shows fewer entries than the one
+    before."""
     await append_entries(repository, await prepare(repository), 500)
     key = {"Authorization": f"Bearer {SECRET}"}
     reads = 0
@@ -152,7 +153,7 @@ def start(command: str, url: str, folder: Path) -> subprocess.Popen[str]:
 
 
 def until_workers(rebuilding: subprocess.Popen[str]) -> list[int]:
-    """The process ids of its two workers, or of none where it is done already."""
+    """The process ids of its two workers, or none if it has already finished."""
     found: list[int] = []
 
     def there() -> bool:

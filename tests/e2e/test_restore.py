@@ -1,4 +1,4 @@
-"""The log is lost and restored with the programs that deploy/docs/operations.md names."""
+"""Restores a lost log with the programs that deploy/docs/operations.md names."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ _RECOVERED = "SELECT NOT pg_is_in_recovery()"
 
 @pytest.fixture
 def archive(data: Path) -> Path:
-    """Where the log's server puts its WAL: beside the data, writable for its user."""
+    """The folder for the event store's WAL archive: next to the data, writable for PostgreSQL's
+    user."""
     folder = data.parent / "archive"
     folder.mkdir(mode=0o777)
     folder.chmod(0o777)
@@ -52,7 +53,7 @@ def archive(data: Path) -> Path:
 
 @pytest.fixture
 def server(data: Path, archive: Path) -> Iterator[Postgres]:
-    """The event store's, which archives its WAL."""
+    """The event store's server, which archives its WAL."""
     archiving = f"test ! -f {archive}/%f && cp %p {archive}/%f"
     with postgres(data, "archive_mode=on", f"archive_command='{archiving}'") as server:
         yield server
@@ -60,14 +61,14 @@ def server(data: Path, archive: Path) -> Iterator[Postgres]:
 
 @pytest.fixture
 def model_url(databases: Databases) -> Iterator[str]:
-    """The read model, on another server."""
+    """A read model on another server."""
     with databases.new(empty=True) as url:
         yield url
 
 
 @pytest.fixture
 async def commands(server: Postgres, model_url: str, tmp_path: Path) -> Commands:
-    """On a new event store, and the read model."""
+    """Commands on a new event store and the read model."""
     server.run("createdb", "store")
     commands = Commands(server.url("store"), model_url, tmp_path)
     await commands.run("migrate")
@@ -94,7 +95,7 @@ async def execute_commands(store_url: str, seed: int, steps: int) -> None:
 
 
 async def add_entries(store_url: str, *slugs: str) -> None:
-    """In a workspace of their own, made with the first."""
+    """Adds entries in a separate workspace, which is created with the first entry."""
     async with open_recorder(store_url) as recorder:
         given = Given(Repository(recorder, EventMapper()), Scope("accident", "production"))
         if slugs[0] == "first":
@@ -110,7 +111,7 @@ async def test_a_dump_of_the_log_restores_everything(
     archive: Path,
     tmp_path: Path,
 ) -> None:
-    """Into a new database, beside a read model that is new too."""
+    """The dump is restored into a new database, with a new read model."""
     await execute_commands(server.url("store"), 31, 80)
     await project_all(server.url("store"), model_url)
     dumped, head = await dump(model_url), await head_of(server.url("store"))
@@ -139,7 +140,8 @@ async def test_a_restore_to_an_earlier_point_halts_the_projector_until_a_rebuild
     archive: Path,
     tmp_path: Path,
 ) -> None:
-    """Positions are used again then, for other events than the read model has projected."""
+    """After the restore, positions are reused for events that differ from those the read model has
+    projected."""
     store_url = server.url("store")
     await execute_commands(store_url, 32, 40)
     backup = archive / "base"
@@ -194,7 +196,7 @@ async def test_doctor_counts_the_segments_that_wait_to_be_archived(server: Postg
 
 
 async def archived(url: str) -> None:
-    """Wait until all of the WAL so far is in the archive."""
+    """Waits until all WAL so far is archived."""
     async with connected(url) as connection:
         last = await connection.fetchval("SELECT pg_walfile_name(pg_switch_wal())")
 
@@ -205,7 +207,7 @@ async def archived(url: str) -> None:
 
 
 def restore(server: Postgres, backup: Path, archive: Path, moment: str) -> None:
-    """The base backup in the place of the data folder, and the WAL up to the moment."""
+    """Replaces the data folder with the base backup, and replays WAL up to ``moment``."""
     server.stop()
     server.folder.rename(server.folder.with_name("lost"))
     backup.rename(server.folder)

@@ -1,6 +1,6 @@
-"""The configurations of reverse proxies in deploy/proxy, with the real programs in front of an API.
+"""The reverse proxy configurations in deploy/proxy, with the real programs in front of an API.
 
-They need nginx, haproxy, curl and openssl (Debian packages of these names).
+The tests need nginx, haproxy, curl and openssl (Debian packages of the same names).
 """
 
 from __future__ import annotations
@@ -94,7 +94,8 @@ async def service(database_url: str, tmp_path: Path) -> AsyncIterator[Processes]
 def proxy(
     folder: Path, api: int, file: str, command: Callable[[Path, str], list[str]]
 ) -> Iterator[str]:
-    """The proxy with the project's file, except for its port, the API's, and the certificate."""
+    """Runs the proxy with the project's configuration, except for its port, the API's port and the
+    certificate."""
     port = free_port()
     certificate = folder / "tls.pem"
     make_certificate(certificate)
@@ -123,7 +124,7 @@ def make_certificate(file: Path) -> None:
 
 
 def curl(url: str, *options: str) -> Response:
-    """Raises CalledProcessError where there is no response."""
+    """Sends a request. Raises CalledProcessError if there is no response."""
     done = subprocess.run(
         ["curl", "--silent", "--insecure", "--include", "--max-time", "10", *options, url],
         check=True,
@@ -181,7 +182,7 @@ async def test_a_proxy_with_our_configuration_passes_on_what_the_api_needs(
 
 
 def check_address(url: str) -> None:
-    """All requests of an address share a bucket, whatever address they claim to come from."""
+    """Requests from one address share a rate limit, whatever X-Forwarded-For says."""
     remaining = []
     for last in range(3):
         forged = f"X-Forwarded-For: 203.0.113.{last}"

@@ -1,9 +1,8 @@
-"""Schemathesis sends requests that the API's document allows, and requests that it does not.
+"""Schemathesis sends valid and invalid requests, generated from the API's OpenAPI document.
 
-All checks are on, except where ``schemathesis_hooks.py`` names a contradiction. In the suite it
-asks a bounded number of requests, the same each time. The long run:
-
-    CONTENTLOG_FUZZ_REQUESTS=20000 deploy/dev test -s tests/e2e/test_schemathesis.py
+All checks are on, except the contradictions named in ``schemathesis_hooks.py``. The suite sends a
+bounded number of requests, the same each time. The long run: CONTENTLOG_FUZZ_REQUESTS=20000
+deploy/dev test -s tests/e2e/test_schemathesis.py
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ _COUNTED = re.compile(
 
 
 class Kind(NamedTuple):
-    """One kind of answer, as the API's own metrics count it."""
+    """A kind of response, as the API's metrics count it."""
 
     method: str
     route: str
@@ -64,7 +63,7 @@ async def api(
 ) -> AsyncIterator[Processes]:
     await _magazine(repository)
     log = tmp_path / "log"
-    # A slow machine's reads wait rather than answer that it is not visible yet.
+    # On a slow machine, reads wait instead of returning 503 for a change not yet visible.
     options = {"CONTENTLOG_LOG_FORMAT": "json", "CONTENTLOG_READ_YOUR_WRITES_MS": "60000"}
     with running(database_url, log, **options) as processes:
         await processes.caught_up()
@@ -98,7 +97,7 @@ OF_FILES_AND_IDS = {
     ("POST", "/v1/imports"),
     ("POST", "/v1/imports/{id}/revert"),
 }
-"""They need a table, or the id of what there is, which is not made at random."""
+"""These need a spreadsheet, or the id of an existing object, which random data cannot provide."""
 
 
 async def test_every_response_matches_the_document(api: Processes, tmp_path: Path) -> None:
@@ -116,14 +115,14 @@ async def test_every_response_matches_the_document(api: Processes, tmp_path: Pat
 
 
 def report(found: Counter[Kind], seeds: int) -> None:
-    """Shown by pytest -s."""
+    """Prints the counts; pytest -s shows them."""
     lines = [f"{count:7} {' '.join(map(str, kind))}" for kind, count in sorted(found.items())]
     print("", *lines, f"{sum(found.values())} requests, {seeds} seeds", sep="\n")  # noqa: T201
 
 
 async def asked(api: Processes, tmp_path: Path, *options: str) -> None:
-    """One run of schemathesis; its report where it found something. The document is of any
-    workspace: with the key in the request it would be of this one."""
+    """Runs schemathesis once, which must find nothing. The document is requested without the key:
+    with it, it would describe this workspace."""
     document = tmp_path / "openapi.json"
     document.write_bytes(await asyncio.to_thread(read_document, api))
     run = await asyncio.create_subprocess_exec(

@@ -1,4 +1,4 @@
-"""The hooks ignore the deviations that they name, and no others."""
+"""The hooks ignore the deviations they name, and no others."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ POSITION = {"X-Content-Position": "A" * 32}
 
 
 def case(*wrong: str, unknown: tuple[str, ...] = (), **parts: Any) -> Any:
-    """A request with some parameters against the document, and something unknown in places."""
+    """A request in which the ``wrong`` parameters violate the document. ``unknown`` has the
+    locations of unknown parameters."""
     mutations = [
         *(Made(parameter=name, parameter_location="header", keywords=("enum",)) for name in wrong),
         *(

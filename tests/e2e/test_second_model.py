@@ -1,5 +1,7 @@
-"""A second read model, in a database of its own, beside the first: one more projector fills it
-from position 0, and an API on it serves the same."""
+"""A second read model, in its own database, beside the first.
+
+Its projector fills it from position 0, and its API serves the same content.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,7 @@ WHERE id = (SELECT id FROM read_model.entry ORDER BY id LIMIT 1)"""
 
 
 class Place(Struct):
-    """A read model, the processes on it, and the commands that are run for it."""
+    """A read model, its processes, and commands that run on it."""
 
     url: str
     processes: Processes
@@ -84,7 +86,7 @@ async def first(database_url: str, log: Repository, tmp_path: Path) -> AsyncIter
 async def second(
     database_url: str, first: Place, empty_database_url: str, tmp_path: Path
 ) -> AsyncIterator[Place]:
-    """Begun when the first has long been at work."""
+    """A second read model, created long after the first."""
     async with place(database_url, empty_database_url, tmp_path / "second.log") as found:
         yield found
 
@@ -121,7 +123,7 @@ async def second_is_damaged_and_mended(first: Place, second: Place) -> None:
 
 
 async def identity(url: str) -> tuple[Any, ...]:
-    """What a rebuild, a rollback or another projector would change."""
+    """Values that a rebuild, a rollback or another projector would change."""
     async with connected(url) as connection:
         row = await connection.fetchrow(_IDENTITY)
     assert row is not None
@@ -129,7 +131,7 @@ async def identity(url: str) -> tuple[Any, ...]:
 
 
 async def what_one_api_creates_is_read_at_the_other(first: Place, second: Place) -> None:
-    """The position that one of them tells is understood by the other, which waits for it."""
+    """Each API accepts the other's position tokens and waits for the position."""
     headers = {"Authorization": f"Bearer {SECRETS['acme']}"}
     async with aiohttp.ClientSession(headers=headers) as session:
         async with session.get(f"{first.api}/v1/content-types") as types:
@@ -144,14 +146,15 @@ async def what_one_api_creates_is_read_at_the_other(first: Place, second: Place)
 
 
 async def is_read(session: aiohttp.ClientSession, path: str, token: dict[str, str]) -> bool:
-    """Never «not found»: on a busy machine it may be told to come again."""
+    """The status is never 404; on a busy machine it may be 503."""
     async with session.get(path, headers=token) as response:
         assert response.status in (200, 503)
         return response.status == 200
 
 
 async def compare_answers(first: Place, second: Place) -> int:
-    """Everything there is to read, asked of both; returns how many answers were the same."""
+    """Reads everything through both APIs and compares the responses. Returns the number of
+    comparisons."""
     compared = 0
     async with aiohttp.ClientSession() as session:
         for workspace in SECRETS:
@@ -188,7 +191,8 @@ async def paths(
 async def answer(
     session: aiohttp.ClientSession, place: Place, workspace: str, environment: str, path: str
 ) -> tuple[int, list[tuple[str, str]], Any]:
-    """The status, the headers but those of one answer, and the very text with what it says."""
+    """Returns the status, the headers except those of a single response, the text, and the decoded
+    body."""
     headers = {"Authorization": f"Bearer {SECRETS[workspace]}"}
     if environment:
         headers["X-Environment"] = environment

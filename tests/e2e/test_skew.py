@@ -1,5 +1,8 @@
-"""Events that the projector's version does not know: it says so in every place, reads continue, and
-the next version resumes there. A read model of a newer version is left unchanged."""
+"""A projector that meets events of a newer version.
+
+It reports them everywhere, reads continue, and the newer version resumes at that event. A read
+model of a newer version is left unchanged.
+"""
 
 from __future__ import annotations
 
@@ -104,7 +107,7 @@ async def test_a_read_model_of_a_newer_version_is_not_written_while_reads_contin
 
 
 async def create(service: Service, title: str) -> str:
-    """Whether it can be read already, as the answer has it."""
+    """Creates an entry. Returns ``true`` if the response says it is already visible."""
     async with service.session.post("/v1/content", json={**NEW, "title": title}) as response:
         assert response.status == 200
         return response.headers["X-Content-Visible"]

@@ -1,10 +1,9 @@
-"""ADR 38 under kills: no response shows less than one that was received before its request was
-sent.
+"""Staleness under kills (ADR 38): no response shows less than one received before its request.
 
-Two API processes with caches; writers create, update and delete entries; readers read them as
-single entries and in lists; meanwhile processes are killed and paused, connections are terminated,
-the read model is rebuilt and rolled back; on Citus, workers are cut off too. For how long is
-CONTENTLOG_TEST_STALENESS_SECONDS.
+Two API processes with caches: writers create, update and delete entries, and readers read them
+individually and in lists. Meanwhile processes are killed and paused, connections are terminated,
+and the read model is rebuilt and rolled back; on Citus, workers are also cut off.
+CONTENTLOG_TEST_STALENESS_SECONDS sets the duration.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ WHERE datname = current_database() AND query ~ 'FROM (read_model.checkpoint|proj
 
 
 async def disturb(world: World, folder: Path) -> None:
-    """One fault after another; what was killed is started again."""
+    """Causes one fault after another. Killed processes are restarted."""
     faults: dict[Callable[[], Awaitable[None]], float] = {
         lambda: kill(world, 0, "api"): 2,
         lambda: kill(world, 1, "api"): 2,
@@ -83,7 +82,8 @@ async def until_up(session: aiohttp.ClientSession) -> None:
 
 
 async def pause(world: World, number: int, name: str) -> None:
-    """A process that wakes up finds requests before it, and notices that are past, in any order."""
+    """Pauses a process. When it resumes, it finds requests and outdated notifications, in any
+    order."""
     world.happens(f"pause {name} {number}")
     process = world.processes[number].running[name]
     process.send_signal(signal.SIGSTOP)
@@ -92,8 +92,8 @@ async def pause(world: World, number: int, name: str) -> None:
 
 
 async def delay_notices(world: World) -> None:
-    """PostgreSQL's process that sends them to one API process stands still, as it may where there
-    is more to do than there are processors."""
+    """Pauses the PostgreSQL backend that sends notifications to one API process, as an overloaded
+    machine might."""
     async with connected(world.database_url) as connection:
         rows = await connection.fetch(LISTENING)
         if not rows:
@@ -112,7 +112,8 @@ async def terminate(world: World) -> None:
 
 
 async def cut_workers_off(world: World) -> None:
-    """Some time in each of many transactions, perhaps between its two phases."""
+    """Terminates the connections to the workers, which interrupts many transactions, some between
+    their two phases."""
     world.happens("cut workers off")
     for url in (await asyncio.to_thread(engine().nodes, world.database_url))[1:]:
         async with connected(url) as connection:
@@ -120,7 +121,8 @@ async def cut_workers_off(world: World) -> None:
 
 
 async def operate(world: World, folder: Path, *command: str) -> None:
-    """It may fail, where there is nothing to roll back to, or its connection is terminated."""
+    """Runs a command. It may fail: there may be no previous model, or its connection is
+    terminated."""
     environment = {
         **os.environ,
         "CONTENTLOG_EVENT_STORE_URL": world.database_url,
@@ -159,11 +161,11 @@ async def test_no_request_is_answered_with_less_than_was_answered_before(
         world = World(processes, database_url)
         async with clients(world) as work_until:
             await work_until(disturb(world, tmp_path))
-            # Without faults, so that both have answered from memory.
+            # Without faults, both processes respond from the cache.
             await work_until(asyncio.sleep(3))
             found = [await metric(each, "contentlog_cache_hits_total") for each in processes]
     sys.stdout.write(f"\n{dict(world.counts)}, hits at the end: {found}\n")
     assert world.counts["reads"] > 10 * SECONDS
-    # Every cut on Citus delays writes until the projector has begun again.
+    # On Citus, every cut delays writes until the projector has reconnected.
     assert world.counts["changes"] > (SECONDS / 4 if engine().model_engine == "citus" else SECONDS)
     assert min(found) > 10, "both answer from memory"

@@ -1,8 +1,8 @@
-"""Clients that follow the change feed end with exactly the entries of the service.
+"""Clients that follow the change feed end with exactly the service's entries.
 
-The program of deploy/docs/sync.md (a copy, then pages) and a client by stream, while writers
-write, the API and the projector are killed, connections are terminated, and the read model is
-rebuilt and rolled back.
+One client is the program of deploy/docs/sync.md (a copy, then pages), the other reads the stream.
+Meanwhile writers write, API and projector are killed, connections are terminated, and the read
+model is rebuilt and rolled back.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def syncing(program: Path, url: str, copy: Path) -> Iterator[subprocess.Popen[by
 
 
 class Stream:
-    """A client that reads the stream, and keeps what is there as a fold of the changes alone."""
+    """A client that reads the stream and computes the current entries from its changes alone."""
 
     def __init__(self, session: aiohttp.ClientSession) -> None:
         self._session = session
@@ -98,7 +98,7 @@ class Stream:
 
 
 async def served(session: aiohttp.ClientSession) -> dict[str, Any]:
-    """The entries of the service, by id, as a single entry is returned."""
+    """The service's entries, by id, as the single-entry endpoint returns them."""
     found: dict[str, Any] = {}
     async with session.get("/v1/content?limit=100") as response:
         listed = (await response.json())["data"]
@@ -116,7 +116,7 @@ def copied(path: Path) -> dict[str, Any]:
 
 
 async def disturb(world: World, given: Given, folder: Path) -> None:
-    """Each fault at least once."""
+    """Causes each fault at least once."""
     end = time.monotonic() + SECONDS
     number = 0
     while number < 5 or time.monotonic() < end:
@@ -132,7 +132,7 @@ async def disturb(world: World, given: Given, folder: Path) -> None:
                 await terminate(world)
             case 4:
                 await operate(world, folder, "rollback")
-        # Rendered by another definition, no entry looks as before.
+        # A changed definition changes how every entry is rendered.
         fields = FIELDS[: 5 + number % 5]
         await given.does(
             c.ReviseContentType, scope=SCOPE, slug="posts", name=f"Posts {number}", fields=fields
@@ -163,7 +163,7 @@ async def test_copies_end_with_exactly_the_entries_of_the_service(
                 for task in (faults, following, *writers):
                     if task.done():
                         task.result()
-                # A request that is cancelled may still be carried out afterwards.
+                # A cancelled request may still take effect.
                 world.writing = False
                 await asyncio.gather(*writers)
                 await processes.caught_up()
@@ -191,7 +191,7 @@ async def until(holds: Callable[[], bool]) -> None:
 
 
 async def equal(expected: dict[str, Any], copy: Path, client: subprocess.Popen[bytes]) -> None:
-    """Within a moment, and to stay so."""
+    """Waits until the copy equals ``expected``, and checks that it stays so."""
     deadline = time.monotonic() + 30
     while copied(copy) != expected:
         assert client.poll() is None, "the client has ended"
@@ -212,11 +212,11 @@ PUBLISHED = "a-key-for-published-entries"
 async def test_a_copy_whose_position_is_too_old_is_made_again(
     repository: Repository, database_url: str, program: Path
 ) -> None:
-    """Also of entries whose changes are not kept any more."""
+    """The new copy is also correct for entries whose changes are no longer stored."""
     copies = {secret: program.parent / secret for secret in (ACME, PUBLISHED)}
 
     async def sync(server: Server) -> dict[str, set[str]]:
-        """The slugs in the copy of each key."""
+        """The slugs in each key's copy."""
         for secret, copy in copies.items():
             command = (sys.executable, program, server.origin, secret, copy, "--once")
             process = await asyncio.create_subprocess_exec(*command)

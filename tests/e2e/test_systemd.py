@@ -1,4 +1,4 @@
-"""The units of deploy/systemd under a systemd of their own: started, killed, restarted, stopped."""
+"""The units of deploy/systemd under their own systemd: started, killed, restarted and stopped."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.slow
 PATIENCE = 60.0
 API = "contentlog-api"
 UNITS = (API, *(f"contentlog-{name}@{n}" for name in ("projector", "webhooks") for n in (1, 2)))
-# As `systemd-analyze security` counts: from 0 (safe) to 100.
+# The scale of `systemd-analyze security`: from 0 (safe) to 100.
 EXPOSURE = 20
 
 
@@ -59,7 +59,7 @@ async def test_units_lose_no_answered_write_when_they_are_killed_restarted_and_s
     for unit in UNITS:
         host.run("systemd-analyze", "verify", f"{unit}.service")
         host.run("systemd-analyze", "security", f"--threshold={EXPOSURE}", f"{unit}.service")
-    # As after a boot, in which the database starts later. No other unit asks for it again.
+    # After a boot, the database may start later. No other unit then requests the migration again.
     assert host.attempt("systemctl", "start", "contentlog-migrate").returncode != 0
     host.systemctl("start", "database")
     await until(lambda: is_migrated(host), PATIENCE)
@@ -74,7 +74,7 @@ async def test_units_lose_no_answered_write_when_they_are_killed_restarted_and_s
     ) as session:
         writers = [asyncio.create_task(write(session, titles, answered)) for _ in range(WRITERS)]
         await back_at_work(answered, 20)
-        # The process that reads the file has limits of its own.
+        # The process that reads the file has its own limits.
         read = await done(Client(session, SECRET), b"Title\nFrom a file\n", dryRun="true")
         assert read["state"] == "checked"
         for disturbance in (kill_worker, kill_units, restart_units, stop_and_start_units):
@@ -93,7 +93,7 @@ async def is_migrated(host: Machine) -> bool:
 
 
 def kill_worker(host: Machine) -> None:
-    """Its parent starts another one."""
+    """Kills a worker, which its parent replaces."""
     parent = host.value(API, "MainPID")
     worker, *others = host.run("pgrep", "--parent", parent).split()
     assert len(others) == 1
@@ -114,7 +114,7 @@ def restart_units(host: Machine) -> None:
 def stop_and_start_units(host: Machine) -> None:
     host.systemctl("stop", *UNITS)
     for unit in UNITS:
-        # Not killed after TimeoutStopSec.
+        # The unit was not killed after TimeoutStopSec.
         assert host.value(unit, "Result") == "success"
         assert host.value(unit, "ExecMainStatus") == "0"
     host.systemctl("start", *UNITS)

@@ -1,4 +1,4 @@
-"""Traces of real processes, as a collector receives them."""
+"""Traces of real processes, as received by a collector."""
 
 from __future__ import annotations
 

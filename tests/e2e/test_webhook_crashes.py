@@ -1,6 +1,8 @@
-"""Each change arrives at every endpoint at least once, in order, and never before it can be read:
-while deliverers are killed and endpoints fail at random, while the read model is rebuilt and rolled
-back, and while the active deliverer is paused."""
+"""Each change reaches every endpoint at least once, in order, and never before it can be read.
+
+This holds while deliverers are killed and endpoints fail at random, while the read model is rebuilt
+and rolled back, and while the active deliverer is paused.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,7 @@ pytestmark = pytest.mark.slow
 ENDPOINTS = 20
 ENTRIES = 500
 FAILURES = 0.003
-"""Of all tries. A failed one is repeated after two to four seconds."""
+"""The share of deliveries that fail. A failed one is retried after two to four seconds."""
 IMPORT = 25
 PATIENCE = 180.0
 DELIVERERS = ("webhooks 1", "webhooks 2")
@@ -47,7 +49,7 @@ _VERSION = "SELECT version FROM read_model.entry WHERE id = $1::uuid"
 
 
 class Endpoint:
-    """Fails now and then, and notes what it got and what could not be read yet."""
+    """Fails at random, and records its requests and the entries that could not be read yet."""
 
     def __init__(self, read_model: asyncpg.Pool, seed: int, failures: float = FAILURES) -> None:
         self._read_model = read_model
@@ -76,7 +78,8 @@ class Endpoint:
 
 
 class PersistentWriter(Given):
-    """Repeats a command until the event store responds. The log records it once, by its key."""
+    """Retries a command until the event store responds. The idempotency key makes the log record it
+    once."""
 
     async def does(self, command: type[Command], **given: Any) -> Any:
         written = command(actor=ACTOR, **given)
@@ -92,7 +95,7 @@ class PersistentWriter(Given):
 
 @pytest.fixture
 def own_folder() -> Iterator[Path]:
-    """One that every user can reach, as PostgreSQL's own must."""
+    """A folder that every user can access: PostgreSQL runs as another user."""
     with TemporaryDirectory(prefix="contentlog-e2e-") as name:
         Path(name).chmod(0o755)
         yield Path(name) / "data"
@@ -152,14 +155,14 @@ async def test_nothing_is_lost_while_the_read_model_is_rebuilt_and_rolled_back(
 async def test_the_standby_takes_over_from_a_process_that_is_paused(
     repository: Repository, database_url: str, processes: Processes
 ) -> None:
-    """When it resumes, it sends nothing of what it was about to send."""
+    """When it resumes, it does not send the deliveries it was about to send."""
     given, chance = Given(repository), random.Random(9)
     await given.magazine()
     await asyncio.to_thread(processes.kill, DELIVERERS[1])
     async with delivered_to(given, database_url) as endpoints:
         expected = await write(given, chance, 10)
         await until_delivered(endpoints, expected)
-        # The first one is active, so this one stands by.
+        # The first deliverer is active, so this one stands by.
         processes.start(DELIVERERS[1])
         writing = asyncio.create_task(write(given, chance, 250, len(expected)))
         await endpoints[0].server.has(len(expected) + 50)
@@ -219,7 +222,7 @@ async def test_nothing_is_lost_while_a_projector_is_replaced_and_the_database_re
 async def delivered_to(
     given: Given, database_url: str, number_of: int = 5
 ) -> AsyncIterator[list[Endpoint]]:
-    """Endpoints that accept everything."""
+    """Starts endpoints that accept everything."""
     async with (
         asyncpg.create_pool(database_url, min_size=1, max_size=4) as read_model,
         AsyncExitStack() as servers,
@@ -240,7 +243,7 @@ async def until_delivered(endpoints: list[Endpoint], expected: list[str]) -> Non
 async def write(
     given: Given, chance: random.Random, number: int = ENTRIES, first: int = 0
 ) -> list[str]:
-    """Creates entries, alone and in imports; returns their slugs in the order of the log."""
+    """Creates entries, singly and in imports; returns their slugs in log order."""
     slugs: list[str] = []
     while len(slugs) < number:
         new = [f"e{first + len(slugs) + n}" for n in range(chance.choice((1, 1, 1, IMPORT)))]
@@ -259,12 +262,12 @@ async def kill_until_delivered(
     writing: asyncio.Task[list[str]],
     chance: random.Random,
 ) -> int:
-    """The number of kills."""
+    """Kills deliverers until everything is delivered; returns the number of kills."""
     kills, enough, deadline = 0, 0, time.monotonic() + PATIENCE
     while not (writing.done() and all(has_all(one, writing.result()) for one in endpoints)):
         assert time.monotonic() < deadline, f"not delivered in time: {delivered(endpoints)}"
         await asyncio.sleep(0.02)
-        # After progress, so that a slow machine has time to start a process between two kills.
+        # Kill only after progress, so that a slow machine has time to start a process in between.
         if delivered(endpoints) >= enough:
             name = chance.choice(DELIVERERS)
             await asyncio.to_thread(processes.kill, name)
@@ -292,7 +295,7 @@ def check(endpoint: Endpoint, expected: list[str]) -> None:
     received = [place[body["data"]["entry"]["slug"]] for body in bodies]
     assert received[0] == 0
     for before, after in itertools.pairwise(received):
-        # A repetition goes back by two at most: outcomes are recorded while the next one is sent.
+        # A repetition goes back at most two: an outcome is recorded during the next delivery.
         assert before - 2 <= after <= before + 1, "in order"
     assert received[-1] == len(expected) - 1
     assert endpoint.early == []

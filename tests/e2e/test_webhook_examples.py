@@ -1,4 +1,4 @@
-"""The programs of webhooks.md and connectors.md do what they say."""
+"""The programs in webhooks.md and connectors.md do what the documents say."""
 
 from __future__ import annotations
 
@@ -67,7 +67,8 @@ def started(folder: Path, program: str, **environment: str) -> Iterator[subproce
 
 @contextmanager
 def service_of_others() -> Iterator[tuple[str, list[tuple[str, str, Any]]]]:
-    """A CDN or a search index: its URL, and the requests (method, path, body) it gets."""
+    """A fake CDN or search index. Yields its URL and the requests (method, path, body) it
+    receives."""
     requests: list[tuple[str, str, Any]] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -124,7 +125,7 @@ def delivering(database_url: str, tmp_path: Path) -> Iterator[None]:
 
 
 async def receiver(given: Given, port: int, **said: Any) -> None:
-    """Announces a receiver that is starting on the port."""
+    """Waits for a receiver to start on the port, and registers it as a webhook."""
     async with asyncio.timeout(20):
         while True:
             try:
@@ -277,7 +278,7 @@ async def test_a_connector_that_is_killed_duplicates_nothing(
         for number in range(40):
             await magazine.entry(f"e{round_}-{number}")
         with started(tmp_path, "to_nats.py", **environment):
-            # Killed in the middle of the others.
+            # The connector is killed before it has sent the rest.
             await reaches(await published() + 10)
     await server.caught_up()
     feed = (await server.client().get("/v1/changes?limit=500")).data
@@ -298,7 +299,7 @@ FAKE_KAFKA = Path(__file__).parent / "fake_aiokafka.py"
 async def test_the_kafka_connector_duplicates_nothing_in_a_fake_broker(
     server: Server, magazine: Given, tmp_path: Path
 ) -> None:
-    """The program with a stand-in for aiokafka: there is no broker here."""
+    """Runs the program with a stand-in for aiokafka, because there is no broker here."""
     save_programs("connectors.md", tmp_path)
     shutil.copy(FAKE_KAFKA, tmp_path / "aiokafka.py")
     topic = tmp_path / "topic"

@@ -1,4 +1,4 @@
-"""Written against the package that openapi-python-client generates; see test_clients.py."""
+"""Uses the package that openapi-python-client generates; see test_clients.py."""
 
 import sys
 

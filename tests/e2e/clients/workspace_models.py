@@ -1,4 +1,4 @@
-"""Written against the models that datamodel-codegen generates; see test_clients.py."""
+"""Uses the models that datamodel-codegen generates; see test_clients.py."""
 
 import json
 import sys
