@@ -1,1 +1,1 @@
-"""Tests."""
+"""The test suite."""

@@ -1,4 +1,4 @@
-"""One PostgreSQL for a whole run of the suite, however many workers it has."""
+"""One PostgreSQL cluster for a whole test run, shared by all pytest workers."""
 
 import hashlib
 import os
@@ -12,7 +12,7 @@ from deploy.embedded import files
 from deploy.embedded.server import use
 from deploy.embedded.sockets import owner_url
 
-OUTSIDE = "CONTENTLOG_TEST_DATABASE_URL"  # of a superuser, on a server of the tester's own
+OUTSIDE = "CONTENTLOG_TEST_DATABASE_URL"  # a superuser's URL on the developer's own server
 SETTINGS = {"max_connections": "300", "max_wal_size": "512MB"}
 MEMORY = Path("/dev/shm")  # noqa: S108
 ENOUGH = 2 << 30
@@ -20,11 +20,12 @@ ENOUGH = 2 << 30
 
 @contextmanager
 def use_cluster(folder: Path) -> Iterator[str]:
-    """A superuser's URL on a cluster that every worker of this run shares, and that forgets.
+    """Yields a superuser's URL on a cluster that all workers of this run share. The cluster is not
+    durable.
 
-    `folder` is the run's own (pytest's base folder, under xdist the parent of the workers').
-    The last worker stops the server and removes the cluster. Where the variable
-    CONTENTLOG_TEST_DATABASE_URL names a server, that one is used as it is.
+    `folder` is the run's folder (pytest's base folder; under xdist, the parent of the workers'
+    folders). The last worker stops the server and removes the cluster. If
+    CONTENTLOG_TEST_DATABASE_URL names a server, that server is used unchanged.
     """
     if outside := os.environ.get(OUTSIDE):
         yield outside
@@ -45,10 +46,10 @@ def use_cluster(folder: Path) -> Iterator[str]:
 
 
 def _home(folder: Path) -> Path:
-    """Where the cluster of this run is kept; not in the run's folder, which is closed to the
-    server's user if root runs the tests.
+    """Returns the folder for this run's cluster. It is not in the run's folder, which PostgreSQL's
+    user cannot access if root runs the tests.
 
-    In memory if there is enough: making a database takes a fifth of the time there.
+    The folder is in memory if there is enough: creating a database takes a fifth of the time there.
     """
     digest = hashlib.sha256(str(folder).encode()).hexdigest()[:12]
     in_memory = MEMORY.is_dir() and shutil.disk_usage(MEMORY).total >= ENOUGH

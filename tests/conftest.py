@@ -1,4 +1,4 @@
-"""Fixtures for the whole suite: a real PostgreSQL, and a fresh database for every test."""
+"""Fixtures for the whole suite: a real PostgreSQL, and a new database for each test."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from write_side.repository import Repository
 from write_side.store.mapper import EventMapper
 from write_side.store.recorder import Recorder, open_recorder
 
-# How long an example takes says more about the machine's other work than about the example.
+# The time an example takes depends mostly on the machine's other work.
 settings.register_profile("contentlog", deadline=None)
 settings.load_profile("contentlog")
 
-# A suite that runs in a script's background ignores Ctrl-C, and so would the processes that tests
-# start in order to interrupt them.
+# If a script runs the suite in the background, the suite ignores Ctrl-C, and so would the
+# processes that tests start and then interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -44,8 +44,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def _loggers_follow_their_configuration() -> Iterator[None]:
-    """A command that is run within the tests' own process configures logs as a process of its own
-    would, for good; here the next test configures them anew."""
+    """Disables structlog's logger cache. A command run inside the test process configures logging
+    for good; without the cache, later tests can configure it again."""
     configure = structlog.configure
 
     def configured(**options: Any) -> None:
@@ -58,20 +58,21 @@ def _loggers_follow_their_configuration() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _loggers_begin_as_they_are() -> None:
-    """Not as a command has configured them that was run within an earlier test."""
+    """Resets the logging configuration left by a command in an earlier test."""
     structlog.reset_defaults()
 
 
 @pytest.fixture(scope="session")
 def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One folder for the whole run, whatever number of workers it has."""
+    """The folder of the whole run, shared by all pytest workers."""
     base = tmp_path_factory.getbasetemp()
     return base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base
 
 
 @pytest.fixture(autouse=True, scope="session")
 def _numbers_of_the_machine_are_of_the_run(run_folder: Path) -> Iterator[None]:
-    """Their files would be left, and tests look for what is left among temporary files."""
+    """Keeps the machine-wide files of ``read_side.seen`` in the run's folder. Tests check for files
+    left among the temporary files."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("read_side.seen.gettempdir", lambda: str(run_folder))
         yield
@@ -96,14 +97,14 @@ def databases(run_folder: Path) -> Iterator[Databases]:
 
 @pytest.fixture
 def database_url(databases: Databases) -> Iterator[str]:
-    """A database of this test alone, with the event store and the read model in it."""
+    """A database with the event store and the read model, for one test."""
     with databases.new() as url:
         yield url
 
 
 @pytest.fixture(scope="module")
 def module_database_url(databases: Databases) -> Iterator[str]:
-    """One for the tests of a module that do not disturb one another."""
+    """A database shared by a module's tests, which must not affect each other."""
     with databases.new() as url:
         yield url
 
@@ -116,14 +117,14 @@ def empty_database_url(databases: Databases) -> Iterator[str]:
 
 @pytest.fixture
 def model_url(databases: Databases) -> Iterator[str]:
-    """A second database: for a read model that is not in the database of its event store."""
+    """A second database, for a read model outside its event store's database."""
     with databases.new() as url:
         yield url
 
 
 @pytest.fixture
 def fresh_url(databases: Databases) -> Iterator[str]:
-    """Another one: for a projection with which all is compared."""
+    """A third database, for a fresh projection to compare with."""
     with databases.new() as url:
         yield url
 

@@ -1,4 +1,4 @@
-"""Compares responses with the OpenAPI document: status, headers and body, and nothing else."""
+"""Compares a response's status, headers and body with the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from api.http.cors import crosses_origins
 from api.openapi.document import document
 from api.openapi.responses import header_references
 
-# What HTTP itself needs to carry a message; every other header is ours to declare.
+# HTTP needs these to carry a message; the document must declare every other header.
 OF_HTTP = {
     "connection",
     "content-length",
@@ -25,7 +25,7 @@ OF_HTTP = {
     "server",
     "transfer-encoding",
 }
-# Where any origin may read the answer; a preflight says what it may send too.
+# Sent where any origin may read the response; a preflight adds those below.
 OF_CORS = {"access-control-allow-origin", "access-control-expose-headers"}
 OF_PREFLIGHTS = {
     "allow",
@@ -33,7 +33,7 @@ OF_PREFLIGHTS = {
     "access-control-allow-headers",
     "access-control-max-age",
 }
-# Answers that no operation has, by their names among the document's components.
+# Responses that belong to no operation, by their component names in the document.
 BEFORE_ROUTING = {
     400: "NotHTTP",
     414: "TargetTooLong",
@@ -42,14 +42,14 @@ BEFORE_ROUTING = {
     501: "UnknownMethod",
 }
 PAGES = ("/docs",)
-"""For people: the document does not describe them."""
+"""Pages for people; the document does not describe them."""
 OF_THE_ROUTER = {404: "NotFound", 405: "MethodNotAllowed"}
 
 
 class Contract:
-    """The document with every body closed: a property it does not declare is a fault.
+    """The OpenAPI document with closed bodies: a property that it does not declare is an error.
 
-    With ``select``, entries need not have all properties that the document requires.
+    With ``select``, entries may lack properties that the document requires.
     """
 
     def __init__(self) -> None:
@@ -65,10 +65,9 @@ class Contract:
     def check(
         self, method: str, path: str, status: int, headers: Mapping[str, str], body: str
     ) -> None:
-        """Raise AssertionError or ValidationError where the response is not as declared.
+        """Raises AssertionError or ValidationError if the response is not as declared.
 
-        The path as it was sent, still percent-encoded; of a query at its end only ``select``
-        matters.
+        ``path`` is as sent, percent-encoded. Of its query, only ``select`` matters.
         """
         path, _, query = path.partition("?")
         cors = OF_CORS if crosses_origins(path) else set()
@@ -90,7 +89,8 @@ class Contract:
         self._validate(shown, declared["content"][media_type]["schema"], document)
 
     def _declared(self, method: str, path: str, status: int, body: str) -> Any:
-        """The response as the operation has it; else what answers instead of any operation."""
+        """Returns the operation's response, or the response to a request that reaches no
+        operation."""
         operation = self._operation(method, path)
         is_http = status != 400 or NO_HTTP not in body
         if operation and is_http and str(status) in operation["responses"]:
@@ -100,7 +100,7 @@ class Contract:
         return self._component("responses", named[status])
 
     def _operation(self, method: str, path: str) -> Any:
-        """A HEAD is answered as its GET is, without the body."""
+        """Returns the operation. HEAD uses GET's; only the body is missing."""
         for pattern, template in self._paths:
             of_path = self._document["paths"][template]
             operation = of_path.get("get" if method == "HEAD" else method.lower())
@@ -111,7 +111,7 @@ class Contract:
     def _check_headers(
         self, declared: Mapping[str, Any], headers: Mapping[str, str], more: Collection[str]
     ) -> None:
-        """The declared ones, those of every response, and ``more``."""
+        """Checks the declared headers, those of every response, and ``more``."""
         declared = {**header_references("...always"), **declared}
         for name, reference in declared.items():
             header = self._resolved(reference)

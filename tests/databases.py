@@ -1,4 +1,4 @@
-"""Databases for tests: made from a template that is migrated once in a run."""
+"""Test databases, created from a template that is migrated once per run."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ from tests.cluster import OUTSIDE
 from write_side.store.migrations import grant_runtime, migrate
 
 DROPS = 5
-"""Attempts to drop a database."""
+"""Number of attempts to drop a database."""
 _numbers = itertools.count()
 _LOCAL = {"citus.enable_ddl_propagation": "off"}
 _DISCONNECT = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{}'"
 RUNTIME = "contentlog"
-"""The role that tests run as, and its password on a server of the tester's own."""
+"""The role that tests run as, and its password on the developer's own server."""
 
 
 def with_database(url: str, database: str) -> str:
-    """The URL with another database in it."""
+    """Replaces the database in the URL."""
     return urlunsplit(urlsplit(url)._replace(path=f"/{database}"))
 
 
 def runtime_url(url: str) -> str:
-    """The URL for the role that contentlog runs as."""
+    """Returns the URL for the role that contentlog runs as."""
     return _with_user(url, RUNTIME, RUNTIME if os.environ.get(OUTSIDE) else None)
 
 
 def owner_of(url: str) -> str:
-    """The URL for the superuser, who owns the event store."""
+    """Returns the URL for the superuser, who owns the event store."""
     outside = urlsplit(os.environ.get(OUTSIDE, ""))
     return _with_user(url, outside.username or OWNER, outside.password)
 
@@ -53,9 +53,9 @@ def _with_user(url: str, user: str, password: str | None) -> str:
 
 
 class Databases:
-    """Makes databases on one cluster. Names are unique to the process, so workers can share it.
+    """Creates databases on one cluster. Names are unique to the process, so workers can share it.
 
-    Has to be closed.
+    The caller must close it.
     """
 
     def __init__(
@@ -66,8 +66,8 @@ class Databases:
         set_up_nodes: Callable[[list[str]], Awaitable[None]] | None = None,
         model_engine: ModelEngine = "postgresql",
     ) -> None:
-        """``nodes``: all servers of the cluster. ``set_up_nodes`` gets the URLs of a new database
-        on each of them. ``model_engine``: of read models."""
+        """``nodes`` are the URLs of all servers of the cluster. ``set_up_nodes`` gets a new
+        database's URL on each of them. ``model_engine`` is the engine of read models."""
         self._cluster = cluster
         self._template = f"template_{folder.name}".replace("-", "_").lower()
         self._loop = asyncio.new_event_loop()
@@ -82,10 +82,10 @@ class Databases:
 
     @contextmanager
     def new(self, *, empty: bool = False) -> Iterator[str]:
-        """A database with the event store and the read model in it, or an empty one."""
+        """Creates a database with the event store and the read model, or an empty one."""
         name = f"t_{os.getpid()}_{next(_numbers)}"
         template = "template0" if empty else self._template
-        # Copying the files takes less than half the time of writing them through the WAL.
+        # Copying the files takes less than half the time of writing them through WAL.
         self._execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}" STRATEGY file_copy')
         self._execute(f'GRANT CREATE ON DATABASE "{name}" TO {RUNTIME}')
         try:
@@ -106,12 +106,12 @@ class Databases:
             self._loop.run_until_complete(self._set_up_nodes(nodes))
         template = with_database(self._cluster, self._template)
         self._loop.run_until_complete(set_up(template, self._model_engine))
-        # Nothing may be connected to a template, nor a server's own processes.
+        # A template must have no connections, not even those of the server's own processes.
         self._execute(f'ALTER DATABASE "{self._template}" ALLOW_CONNECTIONS false')
         self._execute(_DISCONNECT.format(self._template))
 
     def _drop(self, name: str) -> None:
-        """On Citus, a session may begin between the end of the others and the drop."""
+        """On Citus, a session may start after the others were terminated and before the drop."""
         for attempt in itertools.count(1):
             with suppress(asyncpg.ObjectInUseError) if attempt < DROPS else nullcontext():
                 self._execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
@@ -135,14 +135,15 @@ class Databases:
                 asyncpg.PostgresConnectionError,
                 OSError,
             ):
-                # The test has stopped its server, and started it again.
+                # The test has restarted its server.
                 connection.terminate()
         self._connections[node] = await asyncpg.connect(node, server_settings=_LOCAL)
         await self._connections[node].execute(statement)
 
 
 async def set_up(url: str, model_engine: ModelEngine = "postgresql") -> None:
-    """The event store and the read model in an empty database, as two roles make them."""
+    """Creates the event store (as the owner) and the read model (as the runtime role) in an empty
+    database."""
     owner = await asyncpg.connect(owner_of(url))
     await migrate(owner)
     await grant_runtime(owner, RUNTIME, urlsplit(runtime_url(url)).password or RUNTIME)
@@ -155,8 +156,8 @@ async def set_up(url: str, model_engine: ModelEngine = "postgresql") -> None:
 
 @contextmanager
 def _exclusive(path: Path) -> Iterator[bool]:
-    """Hold the lock file; true for the first of the run that does."""
+    """Holds the lock file. Yields true to the first holder in the run."""
     with path.open("a+") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        yield file.seek(0, os.SEEK_END) == 0  # not tell(): another may have written meanwhile
+        yield (file.seek(0, os.SEEK_END) == 0)  # not tell(): another process may have written
         file.write("made")

@@ -1,4 +1,4 @@
-"""A PostgreSQL with default settings: initdb, and only an address."""
+"""A PostgreSQL server with default settings: initdb, and an address."""
 
 from __future__ import annotations
 
@@ -16,18 +16,21 @@ from deploy.embedded.sockets import OWNER
 from tests.processes import free_port
 
 BINARIES = "CONTENTLOG_TEST_POSTGRES"
-"""Environment variable: the folder of another PostgreSQL's programs, such as version 15's."""
+"""An environment variable: the folder of another PostgreSQL's programs, for example version
+15's."""
 LOG = "log"
-"""Relative to the server's data folder, so that ``pg_read_file`` finds it."""
+"""The log file, relative to the data folder so that ``pg_read_file`` finds it."""
 
 
 @contextmanager
 def default_server(
     *, durable: bool = False, settings: Mapping[str, str] | None = None
 ) -> Iterator[str]:
-    """A superuser's URL. The embedded programs run it, unless BINARIES names others; ``durable``:
-    with fsync, as PostgreSQL does by default; ``settings``: a test's own. Its log is the file
-    LOG. Takes about 2 s."""
+    """Starts a server and yields a superuser's URL. This takes about 2 s.
+
+    The embedded programs run it, unless BINARIES names others. ``durable`` keeps fsync on,
+    PostgreSQL's default. ``settings`` are additional settings. The server logs to LOG.
+    """
     account = for_server(None)
     home = Path(tempfile.mkdtemp(prefix="cl-default-"))
     home.chmod(0o755)

@@ -1,9 +1,9 @@
-"""Commands in Markdown documents, with the output that the document shows for them.
+"""Commands in Markdown documents, with the output that the document shows.
 
-A ``console`` block holds commands (``$ …``, continued after a backslash) and their output. A
-``json`` block that follows a command without output is its output, pretty-printed. A block with
-``title=NAME`` is a file that the reader saves. In output, ``…`` stands for any text, and ids,
-times and durations for any others of their kind.
+A ``console`` block has commands (``$ …``, continued after a backslash) and their output. A ``json``
+block right after a command without output is that command's output, pretty-printed. A block with
+``title=NAME`` is a file that the reader saves. In output, ``…`` matches any text, and an id, time
+or quantity matches any other of its kind.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ class File(Struct, frozen=True):
 
 
 class Command(Struct, frozen=True):
-    """``output`` is None where the document shows none; ``line`` is where the command stands."""
+    """``output`` is None if the document shows none. ``line`` is the command's line in the
+    document."""
 
     line: int
     text: str
@@ -48,7 +49,7 @@ class Command(Struct, frozen=True):
 
 
 def steps(document: Path) -> list[File | Command]:
-    """What a reader does, in order."""
+    """The files to save and commands to run, in order."""
     text = document.read_text("utf-8")
     found: list[File | Command] = []
     end_of_last = 0
@@ -86,7 +87,7 @@ def _commands(block: str, first_line: int) -> Iterator[Command]:
 
 
 def matches(shown: str, printed: str) -> bool:
-    """Whether the output of a command is what the document shows."""
+    """Returns true if a command's output matches the output in the document."""
     return re.fullmatch(_pattern(shown.strip()), printed.strip(), re.S) is not None
 
 
@@ -104,7 +105,7 @@ def _kind_of(varying: re.Match[str]) -> str:
 
 
 def contains(shown: Any, answered: Any) -> bool:
-    """Whether JSON has what the document shows of it; a member ``"…"`` stands for further ones."""
+    """Returns true if JSON matches the document's. A member ``"…"`` allows more members."""
     match shown:
         case dict():
             if not isinstance(answered, dict):
@@ -127,9 +128,9 @@ def contains(shown: Any, answered: Any) -> bool:
 
 
 class Shell:
-    """One bash that runs a document's commands one after another, in a folder of its own.
+    """A bash process that runs a document's commands in sequence, in its own folder.
 
-    ``port``: where the service listens; documents say 8080.
+    ``port`` is the service's port, which replaces 8080 in the document.
     """
 
     def __init__(self, folder: Path, environment: dict[str, str], port: int) -> None:
@@ -146,7 +147,7 @@ class Shell:
         )
 
     def run(self, command: str) -> tuple[int, str]:
-        """The exit status and all that the command prints."""
+        """Returns the command's exit status and output."""
         assert self._process.stdin
         assert self._process.stdout
         marker = f"-- {os.urandom(8).hex()} --"

@@ -1,7 +1,7 @@
 """The engines that conformance and round-trip tests can run on: ``deploy/dev test --engine NAME``.
 
-An engine says how the run's cluster is started, what an API needs to run on a database of the
-tests, and which tests are left out, with the reason.
+An engine defines how the run's cluster is started, which settings an API needs on a test database,
+and which tests are skipped, with the reason.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tests.pgbouncer import PgBouncer, pgbouncer
 from write_side.postgres.pooler import PoolerUrl
 
 ENGINE = "CONTENTLOG_TEST_ENGINE"
-CITUS_URL = "CONTENTLOG_TEST_CITUS_URL"  # of a superuser, on a coordinator
+CITUS_URL = "CONTENTLOG_TEST_CITUS_URL"  # a superuser's URL on a coordinator
 _NODES = "SELECT nodename, nodeport FROM pg_dist_node WHERE isactive ORDER BY groupid"
 _ROLE = """
 DO $$ BEGIN
@@ -65,35 +65,37 @@ _ADD_WORKER = "SELECT citus_add_node($1, $2)"
 
 
 class UnknownEngine(ValueError):
-    """No engine has this name; the text is one line that lists those there are."""
+    """No engine has this name. The message lists the known names on one line."""
 
 
 class Engine:
-    """The PostgreSQL that the whole suite uses."""
+    """PostgreSQL, as the whole suite uses it."""
 
     left_out: ClassVar[Mapping[str, str]] = {}
-    """The reasons by test: its id, or how it begins, such as ``tests/conformance/test_x.py::``."""
+    """The reasons to skip tests, by test id or its prefix, for example
+    ``tests/conformance/test_x.py::``."""
     model_engine: ClassVar[ModelEngine] = "postgresql"
 
     @contextmanager
     def cluster(self, folder: Path) -> Iterator[str]:
-        """A superuser's URL on the cluster of this run, whose folder it is."""
+        """Yields a superuser's URL on the cluster of this run. ``folder`` is the run's folder."""
         with use_cluster(folder) as url:
             yield url
 
     def url_for_requests(self, url: str) -> str:
-        """For the pools of connections to a database of the tests."""
+        """Returns the URL that connection pools use for a test database."""
         return url
 
     def nodes(self, cluster: str) -> list[str]:
-        """A superuser's URL on each server of the cluster. A database is made on all of them."""
+        """Returns a superuser's URL for each server of the cluster. A database is created on all of
+        them."""
         return [cluster]
 
     async def set_up(self, nodes: list[str]) -> None:
-        """Prepares a new database, given by its URL on each node."""
+        """Prepares a new database, given its URL on each node."""
 
     def settings(self, url: str) -> dict[str, Any]:
-        """What the settings of an API need on a database of the tests."""
+        """The settings that an API needs on a test database."""
         return {"event_store_url": url, "read_model_url": url}
 
     def reason_to_leave_out(self, test: str) -> str | None:
@@ -101,17 +103,17 @@ class Engine:
 
 
 class PgBouncerEngine(Engine):
-    """An API reads and writes through PgBouncer in transaction mode."""
+    """The API reads and writes through PgBouncer in transaction mode."""
 
     def __init__(self) -> None:
         self._process: PgBouncer | None = None
 
     @contextmanager
     def cluster(self, folder: Path) -> Iterator[str]:  # noqa: ARG002
-        """One for each worker: that of a whole run admits no user by a password."""
+        """Starts a server for each worker: the shared one has no password authentication."""
         with (
             default_server(settings=SETTINGS) as url,
-            # So few connections that requests have to share them.
+            # The pool is so small that requests have to share connections.
             pgbouncer(url, {RUNTIME: urlsplit(url).password or ""}, pool_size=3) as self._process,
         ):
             yield url
@@ -127,7 +129,7 @@ class PgBouncerEngine(Engine):
 
 
 class Citus(Engine):
-    """A Citus cluster of the tester's own: event store and read model are in one database."""
+    """The developer's own Citus cluster. Event store and read model share a database."""
 
     left_out: ClassVar[Mapping[str, str]] = {
         "tests/e2e/test_rebuild_processes.py::"
@@ -204,12 +206,12 @@ ENGINES: Mapping[str, Engine] = {
 
 
 def engine_named(name: str) -> Engine:
-    """Raises UnknownEngine."""
+    """Returns the engine with this name. Raises UnknownEngine."""
     if name not in ENGINES:
         raise UnknownEngine(f"unknown engine '{name}'; expected one of: {', '.join(ENGINES)}")
     return ENGINES[name]
 
 
 def engine() -> Engine:
-    """The one that this run uses. Raises UnknownEngine."""
+    """Returns the engine of this run. Raises UnknownEngine."""
     return engine_named(os.environ.get(ENGINE) or "plain")

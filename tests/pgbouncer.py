@@ -1,4 +1,4 @@
-"""PgBouncer with the project's file, in front of a PostgreSQL of the tests (Debian: pgbouncer)."""
+"""PgBouncer with the project's configuration, in front of a test PostgreSQL (Debian: pgbouncer)."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ FILE = Path(__file__).parents[1] / "deploy/proxy/pgbouncer.ini"
 PATIENCE = 10.0
 
 
-# Debian has it in a folder that is not on the path of every user.
+# Debian installs it in a folder that is not on every user's PATH.
 PROGRAM = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin")
 
 
 class PgBouncer:
-    """The process, which can be killed and started again on the same port."""
+    """A PgBouncer process that can be killed and restarted on the same port."""
 
     def __init__(self, folder: Path) -> None:
         self.port = free_port()
@@ -34,8 +34,8 @@ class PgBouncer:
         self._process: subprocess.Popen[bytes] | None = None
 
     def configure(self, server: str, passwords: Mapping[str, str], pool_size: int) -> None:
-        """``server``: a URL on the PostgreSQL, whose databases are all served by their names.
-        ``passwords``: of roles, plain or as PostgreSQL keeps them."""
+        """``server`` is a URL on the PostgreSQL; all of its databases are available under their
+        names. ``passwords`` maps roles to passwords, plain or as PostgreSQL stores them."""
         at = urlsplit(server)
         users = self._folder / "userlist.txt"
         users.write_text("".join(f'"{role}" "{secret}"\n' for role, secret in passwords.items()))
@@ -54,13 +54,13 @@ class PgBouncer:
         (self._folder / "pgbouncer.ini").write_text(text)
 
     def set(self, name: str, value: str) -> None:
-        """Takes effect at the next start."""
+        """Changes a setting at the next start."""
         with (self._folder / "pgbouncer.ini").open("a") as file:
             file.write(f"\n{name} = {value}\n")
 
     def start(self) -> None:
         assert PROGRAM is not None
-        # It refuses to run as root.
+        # PgBouncer refuses to run as root.
         user = ["-u", for_server(None).name] if os.geteuid() == 0 else []
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
@@ -78,13 +78,13 @@ class PgBouncer:
         raise AssertionError((self._folder / "log").read_text())
 
     def kill(self) -> None:
-        """As ``kill -9`` does."""
+        """Kills the process with SIGKILL."""
         if self._process is not None:
             self._process.send_signal(signal.SIGKILL)
             self._process.wait(PATIENCE)
 
     def url(self, url: str) -> str:
-        """The same database, and the same role, through this process."""
+        """Returns the URL for the same database and role through this process."""
         login = urlsplit(url).netloc.rpartition("@")[0]
         address = f"{login}@127.0.0.1:{self.port}"
         return urlunsplit(urlsplit(url)._replace(netloc=address, query="sslmode=disable"))
@@ -92,7 +92,7 @@ class PgBouncer:
 
 @contextmanager
 def pgbouncer(server: str, passwords: Mapping[str, str], *, pool_size: int) -> Iterator[PgBouncer]:
-    """Running, and ended at the end. The parameters are those of ``configure``."""
+    """Starts PgBouncer, and kills it at the end. The parameters are those of ``configure``."""
     if PROGRAM is None:
         raise FileNotFoundError("pgbouncer is not installed (on Debian: apt-get install pgbouncer)")
     folder = Path(tempfile.mkdtemp(prefix="cl-pgbouncer-"))

@@ -1,4 +1,4 @@
-"""contentlog as processes: started, killed, restarted, observed from outside."""
+"""contentlog as processes: started, killed, restarted, and observed from outside."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ CONTENTLOG = Path(sys.executable).with_name("contentlog")
 
 
 FIRST_PORT, PORTS = 20_000, 12_000
-"""Below the ports that Linux gives to outgoing connections, one of which might take it first."""
-_numbers = itertools.count(random.randrange(PORTS))  # several processes run tests
+"""The range is below Linux's ephemeral ports: an outgoing connection might take one of those."""
+_numbers = itertools.count(random.randrange(PORTS))  # random: several processes run tests
 
 
 def free_port() -> int:
-    """A port that is free, and another one each time."""
+    """Returns a free port, a different one each time."""
     while True:
         port = FIRST_PORT + next(_numbers) % PORTS
         with socket.socket() as probe, suppress(OSError):
@@ -37,7 +37,7 @@ def free_port() -> int:
 
 
 class Processes:
-    """An API and a projector on one database, each a real process of its own."""
+    """An API and a projector on one database, each a separate process."""
 
     def __init__(
         self, database_url: str, log: Path, open_files: int | None = None, /, **environment: str
@@ -53,7 +53,7 @@ class Processes:
             "CONTENTLOG_READ_MODEL_URL": database_url,
             "CONTENTLOG_PORT": str(self.port),
             "CONTENTLOG_ADMIN_PORT": str(operators),
-            # Tests ask more in a minute than the default limits allow.
+            # Tests send more requests per minute than the default limits allow.
             "CONTENTLOG_KEY_RATE_LIMIT": "0",
             "CONTENTLOG_IP_RATE_LIMIT": "0",
             "CONTENTLOG_COST_LIMIT": "0",
@@ -64,7 +64,8 @@ class Processes:
         self._limit = [] if open_files is None else limit
 
     def start(self, name: str) -> None:
-        """``api``, ``projector`` or ``webhooks``; several of one are numbered: ``webhooks 2``."""
+        """Starts ``api``, ``projector`` or ``webhooks``. Further ones have a number: ``webhooks
+        2``."""
         self.running[name] = subprocess.Popen(
             [*self._limit, CONTENTLOG, name.split()[0]],
             env=self._environment,
@@ -73,13 +74,13 @@ class Processes:
         )
 
     def run(self, *command: str) -> int:
-        """The exit status of another command on the same database."""
+        """Runs another command on the same database. Returns its exit status."""
         return subprocess.run(
             [CONTENTLOG, *command], env=self._environment, stdout=self._log, stderr=self._log
         ).returncode
 
     def kill(self, name: str) -> None:
-        """As ``kill -9`` does: no chance to finish anything."""
+        """Kills the process with SIGKILL: it cannot finish anything."""
         self.running[name].send_signal(signal.SIGKILL)
         self.running[name].wait(10)
 
@@ -94,7 +95,7 @@ class Processes:
         self._log.close()
 
     def readiness(self) -> dict[str, object] | None:
-        """The body of /readyz for operators where it says yes."""
+        """Returns the body of the admin port's /readyz if the service is ready, or None."""
         try:
             with urllib.request.urlopen(f"{self.operators_url}/readyz", timeout=5) as response:
                 body: dict[str, object] = json.load(response)
@@ -103,7 +104,7 @@ class Processes:
             return None
 
     async def caught_up(self, patience: float = 30.0) -> dict[str, object]:
-        """Wait until the API answers and the read model has all of the log."""
+        """Waits until the API responds and the read model has the whole log."""
         deadline = time.monotonic() + patience
         while time.monotonic() < deadline:
             body = await asyncio.to_thread(self.readiness)
@@ -115,7 +116,7 @@ class Processes:
 
 @contextmanager
 def apis(processes: list[Processes]) -> Iterator[list[Processes]]:
-    """Starts an API of each, and stops them at the end."""
+    """Starts each API, and stops them at the end."""
     try:
         for process in processes:
             process.start("api")
@@ -129,10 +130,10 @@ def apis(processes: list[Processes]) -> Iterator[list[Processes]]:
 def running(
     database_url: str, log: Path, open_files: int | None = None, /, **environment: str
 ) -> Iterator[Processes]:
-    """Both processes, stopped at the end. Their output goes to the log file. ``open_files``: how
-    many each may have.
+    """Starts an API and a projector, and stops them at the end. They write to the log file.
 
-    Without rate limits, unless the environment sets them.
+    ``open_files`` is the open-file limit of each. Rate limits are off, unless the environment sets
+    them.
     """
     processes = Processes(database_url, log, open_files, **environment)
     try:

@@ -1,4 +1,4 @@
-"""A proxy in front of PostgreSQL that cuts connections at a chosen byte, stops responding or
+"""A proxy in front of PostgreSQL that cuts connections at a chosen byte, stops responding, or
 closes."""
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ Side = Literal["request", "answer"]
 
 
 class Proxy:
-    """Passes bytes between clients and the server on a TCP port of loopback.
+    """Passes bytes between clients and the server, on a loopback TCP port.
 
-    ``passed`` counts the bytes that went each way since ``cut_after`` or ``count``; ``cuts`` how
-    often a connection was cut. New connections are dropped while ``admits`` is false, and taken
-    but never answered while ``answers`` is. A dumb connection does not tell the server of the
-    client's end either.
+    ``passed`` counts the bytes in each direction since ``cut_after`` or ``count``, and ``cuts`` the
+    connections cut. While ``admits`` is false, new connections are dropped. While ``answers`` is
+    false, they are accepted but get no response. A silenced connection also hides the client's
+    disconnect from the server.
     """
 
     def __init__(self, url: str) -> None:
@@ -41,37 +41,39 @@ class Proxy:
     def url(self) -> str:
         user = self._url.netloc.rpartition("@")[0]
         netloc = f"{user}@127.0.0.1:{self._port}"
-        # asyncpg, cancelled while it asks for TLS, leaves an exception that no one retrieves.
+        # If cancelled during its TLS request, asyncpg leaves an exception that no one retrieves.
         return urlunsplit(self._url._replace(netloc=netloc, query="sslmode=disable"))
 
     def count(self) -> None:
-        """Count from 0 again."""
+        """Resets the byte counts to 0."""
         self.passed = {"request": 0, "answer": 0}
 
     def cut_after(self, side: Side, n: int) -> None:
-        """Cut the connection, once, instead of passing byte n (from 0) of one side from now on."""
+        """Cuts the connection once, instead of passing byte ``n`` (counted from 0, from now on) of
+        one side."""
         self.count()
         self._budget[side] = n
 
     def cut(self) -> None:
-        """Cut all connections now. A statement under way goes on in the server."""
+        """Cuts all connections now. The server continues with its current statement."""
         self.cuts += 1
         for writer in self._open:
             writer.transport.abort()
 
     def go_dumb(self, side: Side) -> None:
-        """Swallow what one side of the open connections says from now on; they stay open."""
+        """Discards what one side of the open connections sends from now on. The connections stay
+        open."""
         self._dumb |= {pump for pump in self._pumps if pump.get_name() == side}
 
     def be_a_black_hole(self) -> None:
-        """Nothing is heard any more, nor refused. What is open by now stays so for ever; new
-        connections are answered again when ``answers`` is true again."""
+        """Stops passing data in both directions, without refusing connections. Open connections
+        stay silent; new ones work again once ``answers`` is true."""
         self.answers = False
         self.go_dumb("request")
         self.go_dumb("answer")
 
     async def shut(self) -> None:
-        """Refuse connections, and cut those there are."""
+        """Refuses new connections, and cuts open ones."""
         assert self._server is not None
         self._server.close()
         self.cut()

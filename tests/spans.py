@@ -1,4 +1,4 @@
-"""The spans of this process, in memory."""
+"""Records this process's spans in memory."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Spans:
 
 @contextmanager
 def recording(ratio: float = 1.0) -> Iterator[Spans]:
-    """Traces this process."""
+    """Traces this process and yields its spans."""
     exporter = InMemorySpanExporter()
     provider = TracerProvider(sampler=RatioSampler(ratio), shutdown_on_exit=False)
     provider.add_span_processor(SimpleSpanProcessor(exporter))
@@ -62,5 +62,5 @@ def attribute(span: ReadableSpan, name: str) -> object:
 
 
 def linked(span: ReadableSpan) -> set[int]:
-    """The ids of the spans that it links to."""
+    """The ids of the spans this span links to."""
     return {link.context.span_id for link in span.links}

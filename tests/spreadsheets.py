@@ -1,6 +1,7 @@
-"""Content types and values of every kind, as hypothesis draws them to be exported and imported.
+"""Hypothesis strategies for content types and values of every kind, to be exported and imported.
 
-Values are JSON text as clients may send it: with escapes, keys in any order, numbers of any length.
+Values are JSON text as clients may send it: with escapes, keys in any order, and numbers of any
+length.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ NASTY = (
     *("שלום", "\u202ex", "👩\u200d🚀", " x ", "\u00a0", "\ufeff", "1234567890123456", "２"),
 )
 OPTIONS = ("news", "how to", " lead", "trail ", " ", "[]", '["a"]', "null", '""', "=1", "true", "1")
-# With several, a comma cannot be in an option.
+# Only a field with a single option may have a comma in an option.
 ONE_OF = (*OPTIONS, "a, b", ",", '["a","b"]')
 
 texts = st.sampled_from(NASTY) | st.text(SCALARS, max_size=10)
@@ -43,7 +44,7 @@ numbers = (
 
 
 def escaped(value: Any) -> Raw:
-    """As some clients write it: nothing but ASCII."""
+    """Encodes JSON as some clients do, in ASCII only."""
     return Raw(json.dumps(value, separators=(",", ":")).encode())
 
 
@@ -99,7 +100,7 @@ SCALAR_FIELDS: dict[str, tuple[Field, st.SearchStrategy[Raw]]] = {
     ),
     "json": (Field("meta", "Meta", "json"), json_values),
 }
-"""A field of each kind that refers to no entry, and what it may hold."""
+"""A field of each kind that refers to no entry, and a strategy for its values."""
 
 _INNER = tuple(field for field, _ in SCALAR_FIELDS.values())
 _elements = st.fixed_dictionaries(

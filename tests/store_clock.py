@@ -1,4 +1,4 @@
-"""An event store's clock that a test moves."""
+"""An event store clock that a test can move."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ $$"""
 
 
 class _Movable(type):
-    """The time is in a file, which PostgreSQL reads."""
+    """The time is in a file that PostgreSQL reads."""
 
     @property
     def time(cls) -> datetime:
@@ -33,14 +33,14 @@ class _Movable(type):
 
 
 class Clock(metaclass=_Movable):
-    """Stands still until it is moved."""
+    """A clock that stands still until a test sets its time."""
 
 
 BEGINNING = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
 
 
 async def follow_clock(url: str) -> None:
-    """Let the event store of this database have Clock's time from now on, whatever it had."""
+    """Makes this database's event store use Clock, which starts at BEGINNING."""
     Clock.time = BEGINNING
     connection = await asyncpg.connect(owner_of(url))
     await connection.execute(_FOLLOW)

@@ -1,4 +1,4 @@
-"""Workbooks made by hand: valid ones that no library writes, and hostile ones."""
+"""Handwritten workbooks: valid ones that no library writes, and malicious ones."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ PARTS = {
         <xf numFmtId="46"/></cellXfs></styleSheet>""",
     "xl/sharedStrings.xml": f'<sst xmlns="{MAIN}"><si><t>Title</t></si></sst>',
 }
-"""A workbook but for its sheet. Styles: 0 general, 1 date, 2 date and time, 3 time, 4 duration."""
+"""The parts of a workbook except its sheet. Styles: 0 general, 1 date, 2 date and time, 3 time, 4
+duration."""
 
 SHEET = "xl/worksheets/sheet1.xml"
 HEADINGS = '<row r="1"><c r="A1" t="inlineStr"><is><t>Title</t></is></c></row>'
@@ -48,7 +49,7 @@ def strings(*items: str) -> str:
 
 
 def workbook(rows: str = HEADINGS, parts: Mapping[str, str | None] | None = None) -> bytes:
-    """With these rows, and with these parts instead of the usual ones; None leaves one out."""
+    """Builds a workbook with these rows. ``parts`` replace the usual ones; None omits a part."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, part in {**PARTS, SHEET: sheet(rows), **(parts or {})}.items():
@@ -58,13 +59,14 @@ def workbook(rows: str = HEADINGS, parts: Mapping[str, str | None] | None = None
 
 
 def in_column(*cells: str) -> str:
-    """Rows of one cell below the heading Title; each is what stands in ``<c …>``, r left out."""
+    """Returns a column of cells below the heading Title. Each cell is the inside of ``<c …>``,
+    without ``r``."""
     rows = "".join(f"<row><c{cell}</c></row>" for cell in cells)
     return f'<row><c t="inlineStr"><is><t>Title</t></is></c></row>{rows}'
 
 
 def bomb(size: int) -> bytes:
-    """A sheet that unpacks to as many bytes, all the same, of a thousandth of them."""
+    """A sheet that decompresses to ``size`` bytes, a thousand times its compressed size."""
     deflate = zlib.compressobj(9, zlib.DEFLATED, -15)
     first = deflate.compress(sheet(HEADINGS).encode()) + deflate.flush(zlib.Z_FULL_FLUSH)
     again = deflate.compress(bytes(1024**2)) + deflate.flush(zlib.Z_FULL_FLUSH)
@@ -82,7 +84,8 @@ def _stored(part: bytes) -> bytes:
 
 
 def claiming(document: bytes, name: str, size: int, **others: int) -> bytes:
-    """The same archive, its headers giving another unpacked size for a part, and ``others``."""
+    """Returns the archive with another decompressed size, and ``others``, in the headers of one
+    part."""
     changed = bytearray(document)
     for signature, shift, length in ((b"PK\x03\x04", 0, 30), (b"PK\x01\x02", 2, 46)):
         start = document.index(signature)
@@ -96,4 +99,4 @@ def claiming(document: bytes, name: str, size: int, **others: int) -> bytes:
 
 
 _FIELDS = {"flags": (6, 2), "method": (8, 2), "crc": (14, 4), "size": (22, 4)}
-"""Where a local header has them; the central one has them two bytes further on."""
+"""Offsets and widths in the local header; the central header has the fields two bytes later."""
