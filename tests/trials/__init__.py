@@ -1,2 +1,2 @@
-"""The code of `deploy/ha/trial` and `deploy/backup/drill`. They run their own servers, make them
-fail, and check that no acknowledged write is lost."""
+"""The code of `deploy/ha/trial` and `deploy/backup/drill`. Both start their own servers, cause
+failures, and check that no acknowledged write is lost."""

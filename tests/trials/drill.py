@@ -1,9 +1,10 @@
-"""`deploy/backup/drill`: destroys an event store under load, restores it, and says what was lost.
+"""`deploy/backup/drill`: destroys an event store under load, restores it, and reports what was
+lost.
 
-Clients create entries throughout. The server is backed up, and its data is destroyed. It is
-restored three times: aside from the archive alone, as without a standby; in its place with the WAL
-that a synchronous receiver has; and to a moment before. After each restore in its place the read
-model is rebuilt and verified, and the clients repeat all of their creates.
+Clients create entries, the server is backed up, and its data is destroyed. Three restores follow: a
+copy from the archive alone, as without a standby; in place, with the WAL of a synchronous receiver;
+and in place, to an earlier moment. After each restore in place, the read model is rebuilt and
+verified, and the clients repeat all creates.
 """
 
 from __future__ import annotations
@@ -42,12 +43,13 @@ _NOW = "SELECT clock_timestamp()"
 
 
 class Violation(Exception):
-    """More was lost than expected, or something exists twice."""
+    """More was lost than expected, or an entry exists twice."""
 
 
 class Restored(Struct, frozen=True):
-    """``lost``: of the acknowledged creates. ``which``: those that may be lost. ``seconds``: of the
-    restore, until PostgreSQL accepts connections."""
+    """The outcome of a restore. ``lost`` is the number of acknowledged creates that are missing,
+    ``which`` describes those that may be lost, and ``seconds`` is the time until PostgreSQL accepts
+    connections."""
 
     name: str
     events: int
@@ -62,10 +64,12 @@ class Restored(Struct, frozen=True):
 
 
 class Marks(Struct, frozen=True):
-    """``moment``: in the middle of the load. ``before_moment`` and ``archived``: what was
-    acknowledged before it, and before the last segment that was archived. ``kept_token`` and
-    ``lost_token``: of the change feed, before and after the moment. ``lost_position``: of a read
-    after it."""
+    """Facts recorded under load. ``moment`` is in the middle of the load.
+
+    ``before_moment`` has the creates acknowledged before it, and ``archived`` those acknowledged
+    before the end of the last archived segment. ``kept_token`` and ``lost_token`` are change feed
+    tokens from before and after the moment. ``lost_position`` is the position of a read after it.
+    """
 
     moment: datetime
     before_moment: frozenset[str]
@@ -76,7 +80,8 @@ class Marks(Struct, frozen=True):
 
 
 async def run(report: Callable[[str], None]) -> list[Restored]:
-    """Raises TrialImpossible, BackupError, Violation, TimeoutError, CommandFailed."""
+    """Runs the drill. Raises TrialImpossible, BackupError, Violation, TimeoutError,
+    CommandFailed."""
     with drill_servers() as drill:
         store, model = drill.store, drill.model
         contentlog = Installation(store.url(ROLE, ROLE), store.url(ROLE), model.url(ROLE, ROLE))
@@ -95,13 +100,13 @@ async def run(report: Callable[[str], None]) -> list[Restored]:
 
 
 async def _load_and_destroy(drill: Drill, url: str) -> tuple[frozenset[str], Marks]:
-    """Returns the titles that were acknowledged."""
+    """Returns the acknowledged titles, and the marks."""
     ledger = Ledger()
     clients = [asyncio.create_task(write(url, SECRET, ledger)) for _ in range(CLIENTS)]
     try:
         await ledger.wait_for_more(LOAD, PATIENCE)
         await asyncio.to_thread(drill.stanza.run, "--type=full", "backup")
-        # A moment within the second of its end is too early for pgBackRest.
+        # pgBackRest cannot restore to a moment within the second in which the backup ended.
         end = (await asyncio.to_thread(drill.stanza.newest)).finished + timedelta(seconds=1)
         await ledger.wait_for_more(LOAD, PATIENCE)
         async with asyncio.timeout(PATIENCE):
@@ -134,7 +139,7 @@ async def _marked(drill: Drill, url: str, ledger: Ledger) -> Marks:
 
 
 async def _restore_aside(drill: Drill, marks: Marks, made: frozenset[str]) -> Restored:
-    """Restores the backup to another folder, without the WAL of the receiver."""
+    """Restores the backup to another folder, without the receiver's WAL."""
     began = time.monotonic()
     with restored_copy(drill.stanza, drill.stanza.newest(), drill.home) as cluster:
         seconds = time.monotonic() - began
@@ -177,7 +182,7 @@ def _checked(
     which: str,
     seconds: float,
 ) -> Restored:
-    """Raises Violation."""
+    """Checks a restored log. Raises Violation."""
     lost = log.lost(made)
     if lost - may_be_lost or log.twice or log.events != log.head:
         raise Violation(
@@ -190,9 +195,9 @@ def _checked(
 async def _use(
     contentlog: Installation, drill: Drill, made: frozenset[str], marks: Marks | None = None
 ) -> None:
-    """Rebuilds the read model, starts contentlog, and lets the clients repeat their creates: those
-    in the log get their responses again, and those that were lost are made once. With ``marks``,
-    checks the tokens. Raises Violation."""
+    """Rebuilds the read model, starts contentlog, and repeats the clients' creates: those in the
+    log return their first response, and lost ones are created once. With ``marks``, checks the
+    tokens. Raises Violation."""
     contentlog.run("rebuild", "--accept-differences")
     contentlog.run("verify")
     with contentlog.service(drill.home) as url:
@@ -225,7 +230,7 @@ async def _check_tokens(url: str, marks: Marks) -> None:
 
 
 async def _check_change_token(url: str, marks: Marks) -> None:
-    """The token must be 410, even if its position has been used again."""
+    """A lost token must return 410, even if its position has been reused."""
     status, _, _ = await _get(f"{url}/v1/changes?after={marks.lost_token}")
     if status != 410:
         raise Violation(f"a token of the change feed from after the moment is {status}, not 410")

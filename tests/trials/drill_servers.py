@@ -1,5 +1,5 @@
-"""The servers of the drill: an event store with a repository of pgBackRest and a synchronous
-receiver of its WAL, and a read model."""
+"""The drill's servers: an event store with a pgBackRest repository and a synchronous WAL receiver,
+and a read model."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STANZA = "contentlog"
 ROLE = "content"
 RECEIVER = "receiver"
 RULES = "local all all trust\nlocal replication all trust\n"
-# Segments are sent when the drill says so, which makes what is lost without a standby visible.
+# The drill switches segments itself, so that writes are lost without a standby.
 SETTINGS = {"archive_timeout": "1h", "synchronous_standby_names": RECEIVER, "fsync": "on"}
 PLACES = {
     "repo1-path": "repository",
@@ -34,11 +34,11 @@ PLACES = {
 }
 """Options of pgBackRest, and the folder for each."""
 GRACE = 20.0
-"""Seconds in which the receiver must end."""
+"""Seconds for the receiver to stop."""
 
 
 def check_possible() -> None:
-    """Raises TrialImpossible, which says what is missing."""
+    """Raises TrialImpossible, which names what is missing."""
     try:
         program("pgbackrest")
         account()
@@ -48,7 +48,7 @@ def check_possible() -> None:
 
 
 class Drill:
-    """``store``: the cluster of the event store; ``model``: of the read model."""
+    """The servers. ``store`` is the event store's cluster, ``model`` the read model's."""
 
     def __init__(self, home: Path, user: Account) -> None:
         self.home, self.user = home, user
@@ -59,11 +59,11 @@ class Drill:
 
     @property
     def received(self) -> Path:
-        """Where the receiver puts WAL."""
+        """The folder to which the receiver writes WAL."""
         return self.home / f"received-{self._receivers}"
 
     def folder(self, name: str) -> Path:
-        """A new folder that belongs to the user who runs the servers."""
+        """Creates a folder owned by the user who runs the servers."""
         self.user.make_private(self.home / name)
         return self.home / name
 
@@ -72,7 +72,7 @@ class Drill:
         return Cluster(self.home / name, sockets, postgres_programs(), self.user)
 
     def make(self) -> None:
-        """Creates both servers with a database, and the stanza. Raises BackupError."""
+        """Creates both servers, a database on each, and the stanza. Raises BackupError."""
         for cluster, conf in ((self.store, self._store_conf()), (self.model, "fsync = off\n")):
             cluster.run("initdb", "-D", str(cluster.data), "-E", "UTF8", "-U", ADMINISTRATOR, "-k")
             (cluster.data / "pg_hba.conf").write_text(RULES)
@@ -114,7 +114,8 @@ class Drill:
         shutil.chown(self.stanza.configuration, self.user.uid, self.user.gid)
 
     def start_store(self, settings: dict[str, str]) -> None:
-        """Starts the event store and a new receiver, without which no write is acknowledged."""
+        """Starts the event store and a new receiver. Writes are acknowledged only once the receiver
+        has them."""
         self.store.start(settings)
         self._receivers += 1
         self.folder(self.received.name)
@@ -151,13 +152,15 @@ class Drill:
         self.stop_receiver()
 
     def stop_and_remove(self) -> None:
-        """Stops the event store's server, as before a restore to an earlier moment."""
+        """Stops the event store's server and removes its data, as before a restore to an earlier
+        moment."""
         self.store.stop()
         self.stop_receiver()
         shutil.rmtree(self.store.data)
 
     def restore_command(self) -> str:
-        """Reads WAL from the archive, else from the receiver, whose last segment is incomplete."""
+        """Returns a command that reads WAL from the archive, or else from the receiver, whose last
+        segment is partial."""
         received = f'"{self.received}/%f"'
         pushed = self.stanza.restore_command(self.store.data)
         partial = received.replace("%f", "%f.partial")
@@ -175,7 +178,7 @@ class Drill:
 
 @contextmanager
 def drill_servers() -> Iterator[Drill]:
-    """The running servers of the drill. Raises TrialImpossible, BackupError."""
+    """Yields the running servers. Raises TrialImpossible, BackupError."""
     check_possible()
     user = account()
     home = Path(tempfile.mkdtemp(prefix="contentlog-drill-"))

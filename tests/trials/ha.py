@@ -1,5 +1,5 @@
-"""`deploy/ha/trial`: kills, freezes and cuts off the leader under load, and proves that no
-acknowledged write was lost and none was made twice."""
+"""`deploy/ha/trial`: kills, freezes and cuts off the leader under load, and checks that no
+acknowledged write was lost or made twice."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _SOURCE = Path(__file__).parent
 
 
 class Line(Struct, frozen=True):
-    """A line of the record. ``acknowledged``: writes in this round. ``load``: the average of the
-    last minute. ``commit``: of the source."""
+    """A line of the record: the source's commit, the load average of the last minute, the writes
+    acknowledged in the round, and its times."""
 
     commit: str
     load: float
@@ -44,7 +44,7 @@ class Violation(Exception):
 
 
 async def run(rounds: int, record: Path | None, report: Callable[[str], None]) -> list[Line]:
-    """Runs the rounds that the record does not have yet, and returns the lines of all.
+    """Runs the rounds that the record lacks, and returns the lines of all rounds.
 
     Raises TrialImpossible, Violation, TimeoutError.
     """
@@ -74,7 +74,7 @@ def _recorded(record: Path | None) -> list[Line]:
 
 
 def _commit() -> str:
-    """The commit, with "-dirty" if files have been changed."""
+    """The commit, with "-dirty" if files have changed."""
     command = ["git", "-C", str(_SOURCE), "describe", "--always", "--dirty", "--exclude=*"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return done.stdout.strip() or "unknown"
@@ -82,7 +82,7 @@ def _commit() -> str:
 
 @asynccontextmanager
 async def _load() -> AsyncIterator[tuple[Cluster, Ledger]]:
-    """A cluster, and what its clients have written."""
+    """Starts a cluster, contentlog and its clients. Yields the cluster and the ledger of writes."""
     async with AsyncExitStack() as stack:
         found = await stack.enter_async_context(cluster())
         await _create_database(found)
@@ -113,7 +113,7 @@ async def _create_database(found: Cluster) -> None:
 
 
 async def check(found: Cluster, ledger: Ledger) -> None:
-    """Raises Violation."""
+    """Compares the log with the ledger. Raises Violation."""
     await found.wait_until_whole()
     written = list(ledger.acknowledged)
     connection = await _writable(found)
@@ -127,7 +127,7 @@ async def check(found: Cluster, ledger: Ledger) -> None:
 
 
 async def _writable(found: Cluster) -> Connection:
-    """A connection to the leader, which may just have changed."""
+    """Connects to the leader, which may have just changed."""
     async with asyncio.timeout(RECOVERY):
         while True:
             with suppress(OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
@@ -145,7 +145,7 @@ def _text(line: Line) -> str:
 
 
 def summary(lines: list[Line]) -> str:
-    """Medians and maxima of each fault, in the form of a Markdown table."""
+    """Returns the median and maximum for each fault, as a Markdown table."""
     measures = ("leader", "standby", "writes", "reads", "visible")
     table = [f"| fault | rounds | {' | '.join(measures)} |", f"|---|--:|{'--:|' * len(measures)}"]
     for name, rounds in Counter(line.round.fault for line in lines).items():

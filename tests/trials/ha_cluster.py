@@ -1,4 +1,4 @@
-"""The cluster of the trial: each node has a network namespace with etcd, Patroni and PostgreSQL.
+"""The trial's cluster: each node is a network namespace with etcd, Patroni and PostgreSQL.
 
 It needs root, iproute2, and Debian's patroni, etcd-server and postgresql.
 """
@@ -31,21 +31,21 @@ PREFIX = "10.87.83"
 BRIDGE = "contentlog-ha"
 PATRONI = Path(__file__).parents[2] / "deploy/ha/patroni.yml"
 HOME = Path("/var/lib/contentlog-ha")
-"""The folder of a trial, until it ends. Only root may write to it."""
+"""The folder of a running trial. Only root may write to it."""
 READY = 180.0
-"""Seconds in which a cluster must start or recover, also on a busy machine."""
+"""Seconds for a cluster to start or recover, with a margin for a busy machine."""
 DATABASE = "content"
 _LEADER = ("master", "primary")
-"""The leader's role, before Patroni 4 and since."""
+"""The leader's role before Patroni 4, and since."""
 PROGRAMS = ("patroni", "etcd", "ip", "setpriv")
 
 
 class TrialImpossible(Exception):
-    """This machine cannot run the trial; the text says what is missing."""
+    """This machine cannot run the trial. The message says what is missing."""
 
 
 def check_possible() -> None:
-    """Raises TrialImpossible."""
+    """Checks the programs and permissions. Raises TrialImpossible."""
     missing = [program for program in PROGRAMS if shutil.which(program) is None]
     if missing:
         raise TrialImpossible(
@@ -61,7 +61,7 @@ def check_possible() -> None:
 
 
 def postgres_programs() -> Path:
-    """The folder of the newest PostgreSQL of Debian. Raises TrialImpossible."""
+    """The folder of Debian's newest PostgreSQL. Raises TrialImpossible."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
     if not found:
         raise TrialImpossible(
@@ -71,7 +71,8 @@ def postgres_programs() -> Path:
 
 
 class Node:
-    """One member. Its processes are killed, frozen or cut off together, like those of a machine."""
+    """A member of the cluster. Its processes are killed, frozen or cut off together, as on one
+    machine."""
 
     def __init__(self, number: int, password: str) -> None:
         self.name = f"node{number}"
@@ -120,7 +121,7 @@ class Node:
             ip("-n", self._namespace, *arguments.split())
 
     def start(self) -> None:
-        """Starts the processes that are not running."""
+        """Starts those processes that are not running."""
         peers = ",".join(f"node{n}=http://{PREFIX}.{10 + n}:2380" for n in range(NODES))
         here = f"http://{self.address}"
         self._start(
@@ -134,8 +135,8 @@ class Node:
                 f"{here}:2380",
             ),
             *("--initial-cluster", peers, "--logger", "zap", "--enable-v2"),
-            # Without it, a member that was cut off makes the others elect again when it is back,
-            # and the new leader of PostgreSQL ends itself because etcd does not respond.
+            # Otherwise a member that returns after a cut makes the others elect again, and the new
+            # PostgreSQL leader stops itself because etcd does not respond.
             "--pre-vote",
         )
         self._start("patroni", str(self._home / "patroni.yml"))
@@ -172,7 +173,7 @@ class Node:
         ip("link", "set", self._link, "up")
 
     def status(self) -> dict[str, Any]:
-        """Patroni's status of its own PostgreSQL; empty if Patroni does not respond."""
+        """Patroni's status of its PostgreSQL, or an empty dict if Patroni does not respond."""
         try:
             with urllib.request.urlopen(f"http://{self.address}:8008/patroni", timeout=1) as found:
                 status: dict[str, Any] = json.load(found)
@@ -181,17 +182,17 @@ class Node:
             return {}
 
     def remove(self) -> None:
-        """Removes all of the node except its folder, including what an earlier trial left."""
+        """Removes the node except for its folder, including remains of an earlier trial."""
         with suppress(subprocess.CalledProcessError):
             self.thaw()
             self.kill()
-        # The namespace itself is removed later, when its last process has ended.
+        # The kernel removes the namespace itself when its last process ends.
         for arguments in (f"link delete {self._link}", f"netns delete {self._namespace}"):
             with suppress(subprocess.CalledProcessError):
                 ip(*arguments.split())
 
     def _signal(self, number: int) -> int:
-        """Sends the signal to every process of the namespace, and returns their number."""
+        """Sends the signal to every process in the namespace, and returns their number."""
         pids = ip("netns", "pids", self._namespace).split()
         for pid in pids:
             with suppress(ProcessLookupError):
@@ -200,7 +201,7 @@ class Node:
 
 
 class Lead(Struct, frozen=True):
-    """``node`` is the primary; ``is_followed``: a synchronous standby streams from it."""
+    """``node`` is the primary. ``is_followed`` is true if a synchronous standby streams from it."""
 
     node: Node
     is_followed: bool
@@ -217,22 +218,22 @@ class Cluster:
         self.url = self.owner_url.replace("postgres:", "content:", 1)
 
     async def wait_until_whole(self) -> Node:
-        """Waits for a leader with two standbys that follow it, one of them synchronous, and returns
-        the leader. Raises TimeoutError."""
+        """Waits for a leader with two standbys, one of them synchronous, and returns the leader.
+        Raises TimeoutError."""
         async with asyncio.timeout(READY):
             while (leader := await asyncio.to_thread(self._leader_of_all)) is None:
                 await asyncio.sleep(0.2)
         return leader
 
     def lead(self, without: Node) -> Lead | None:
-        """The node that leads instead of this one, or None."""
+        """Returns the node that leads instead of ``without``, or None."""
         for node in self.nodes:
             if node is not without and (status := node.status()).get("role") in _LEADER:
                 return Lead(node, _is_synchronous(status))
         return None
 
     def _leader_of_all(self) -> Node | None:
-        """Asks each node about itself, because the others' view of it may be older."""
+        """Asks each node about itself, because other nodes' information may be outdated."""
         found = {node: node.status() for node in self.nodes}
         leaders = [node for node, one in found.items() if one.get("role") in _LEADER]
         standbys = [one for one in found.values() if one.get("role") == "replica"]
@@ -255,7 +256,7 @@ def ip(*arguments: str) -> str:
 
 @asynccontextmanager
 async def cluster() -> AsyncIterator[Cluster]:
-    """A running, complete cluster with an empty database. Raises TrialImpossible."""
+    """Starts a complete cluster with an empty database. Raises TrialImpossible."""
     check_possible()
     password = secrets.token_hex(12)
     nodes = [Node(number, password) for number in range(NODES)]
@@ -273,8 +274,8 @@ async def cluster() -> AsyncIterator[Cluster]:
 
 @contextmanager
 def _home(nodes: list[Node]) -> Iterator[None]:
-    """The folder of one trial at a time. Removes what the trial leaves, and first what a killed one
-    left. Raises TrialImpossible."""
+    """Locks the trial's folder. Removes the remains of a killed trial at the start, and its own at
+    the end. Raises TrialImpossible if another trial is running."""
     HOME.mkdir(exist_ok=True)
     lock = os.open(HOME, os.O_RDONLY)
     try:

@@ -1,4 +1,4 @@
-"""One round of the trial: the leader fails under load; each phase of the recovery is timed."""
+"""One round of the trial: the leader fails under load, and each phase of the recovery is timed."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from tests.trials.ha_cluster import Cluster, Node
 from tests.trials.workload import Ledger
 
 FAULT = 20.0
-"""Seconds for which a node is away: longer than the leader's lease."""
+"""Seconds for which a node is away. Longer than the leader's lease."""
 RECOVERY = 180.0
-"""Seconds within which writes must continue, also on a busy machine. Each round measures it."""
+"""Seconds within which writes must resume, with a margin for a busy machine. Each round measures
+the actual time."""
 WARM = 20
 """Acknowledged writes before a fault."""
 AFTER = 50
-"""Acknowledged writes after its end."""
+"""Acknowledged writes after the end of a fault."""
 
 
 class Fault(Struct, frozen=True):
@@ -35,9 +36,12 @@ FAULTS = (
 
 
 class Round(Struct, frozen=True):
-    """All in seconds. Since the fault: ``leader``, until another node is the primary; ``standby``,
-    until a standby follows that one; ``visible``, until a read has an entry that was sent after the
-    fault. ``writes`` and ``reads``: the longest time without an answered one."""
+    """Times in seconds.
+
+    ``leader``, ``standby`` and ``visible`` are measured from the fault: until another node is the
+    primary, until a standby follows it, and until a read shows an entry sent after the fault.
+    ``writes`` and ``reads`` are the longest times without a successful one.
+    """
 
     fault: str
     leader: float
@@ -48,7 +52,7 @@ class Round(Struct, frozen=True):
 
 
 async def round_of(found: Cluster, fault: Fault, ledger: Ledger) -> Round:
-    """Raises TimeoutError if writes do not continue or do not become visible."""
+    """Runs a round. Raises TimeoutError if writes do not resume or do not become visible."""
     node = await found.wait_until_whole()
     await ledger.wait_for_more(WARM, RECOVERY)
     began = time.monotonic()
@@ -72,7 +76,8 @@ async def round_of(found: Cluster, fault: Fault, ledger: Ledger) -> Round:
 
 
 async def _replaced(found: Cluster, node: Node, began: float) -> tuple[float, float]:
-    """When another node was the primary, and when a standby followed it."""
+    """Returns the times at which another node was the primary, and at which a standby followed
+    it."""
     leader: float | None = None
     async with asyncio.timeout(RECOVERY):
         while True:

@@ -22,11 +22,11 @@ LIMITS = ("CONTENTLOG_KEY_RATE_LIMIT", "CONTENTLOG_IP_RATE_LIMIT", "CONTENTLOG_C
 
 
 class CommandFailed(Exception):
-    """A contentlog command ended with a status other than 0."""
+    """A contentlog command exited with a nonzero status."""
 
 
 class Installation:
-    """contentlog with these URLs. ``owner_url``: of the event store, for its migration."""
+    """Runs contentlog on these databases. ``owner_url`` is for migrations of the event store."""
 
     def __init__(self, event_store_url: str, owner_url: str, read_model_url: str) -> None:
         self._owner = {"CONTENTLOG_OWNER_URL": owner_url}
@@ -38,7 +38,7 @@ class Installation:
         }
 
     def run(self, *arguments: str | Path) -> str:
-        """Returns the output of a command. Raises CommandFailed."""
+        """Runs a command and returns its output. Raises CommandFailed."""
         environment = {**self.environment, **(self._owner if arguments[0] == "migrate" else {})}
         done = subprocess.run(
             contentlog(*map(str, arguments)),

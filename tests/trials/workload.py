@@ -1,4 +1,4 @@
-"""Clients of the trial: they create entries without a pause, and remember what was acknowledged."""
+"""The trial's clients. They create entries continuously and record which were acknowledged."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from write_side.postgres.connection import Connection
 CLIENTS = 8
 TIMEOUT = aiohttp.ClientTimeout(total=10)
 PAUSE = 0.1
-"""Seconds before a request that failed is repeated."""
+"""Seconds before a failed request is retried."""
 _LOG = """
 SELECT count(*) AS events, coalesce(max(notification_id), 0) AS head, max(at) AS newest
 FROM write_side.event"""
@@ -36,8 +36,12 @@ class _Page(Struct, frozen=True):
 
 
 class Ledger:
-    """``sent`` and ``acknowledged``: titles of entries, each with the time when it was first sent,
-    or acknowledged. ``read``: the time of each read, and when the newest entry in it was sent."""
+    """A record of the clients' requests.
+
+    ``sent`` and ``acknowledged`` map entry titles to the times at which they were first sent, or
+    acknowledged. ``read`` has the time of each read, and the time at which its newest entry was
+    sent.
+    """
 
     def __init__(self) -> None:
         self.sent: dict[str, float] = {}
@@ -46,22 +50,23 @@ class Ledger:
         self.failures = 0
 
     async def wait_for_more(self, more: int, patience: float) -> None:
-        """Waits until this many more writes are acknowledged. Raises TimeoutError after
-        ``patience`` seconds."""
+        """Waits for this many more acknowledged writes. Raises TimeoutError after ``patience``
+        seconds."""
         wanted = len(self.acknowledged) + more
         async with asyncio.timeout(patience):
             while len(self.acknowledged) < wanted:
                 await asyncio.sleep(0.05)
 
     def longest_pause(self, since: float, until: float) -> float:
-        """Seconds without an acknowledged write."""
+        """The longest time without an acknowledged write, in seconds."""
         return _longest(sorted(self.acknowledged.values()), since, until)
 
     def longest_pause_of_reads(self, since: float, until: float) -> float:
         return _longest([at for at, _ in self.read], since, until)
 
     def visible(self, since: float) -> float | None:
-        """Seconds from then until a read had an entry that was sent after it, if one has."""
+        """Seconds from ``since`` until a read showed an entry sent later, or None if there is none
+        yet."""
         return next((at - since for at, newest in self.read if newest > since), None)
 
 
@@ -74,7 +79,7 @@ def _longest(times: list[float], since: float, until: float) -> float:
 
 
 class LogOfTrial(Struct, frozen=True):
-    """What the event store has. ``times``: how often each title was created."""
+    """The content of the event store. ``times`` has the number of creations of each title."""
 
     events: int
     head: int
@@ -97,8 +102,8 @@ class LogOfTrial(Struct, frozen=True):
 
 
 async def write(url: str, secret: str, ledger: Ledger) -> None:
-    """Creates entries until it is cancelled. A create whose outcome is unknown is repeated with its
-    Idempotency-Key, as a careful client does."""
+    """Creates entries until cancelled. Retries a create with an unknown outcome, with the same
+    Idempotency-Key."""
     async with aiohttp.ClientSession(timeout=TIMEOUT, headers=_headers(secret)) as session:
         while True:
             title = str(uuid.uuid4())
@@ -107,7 +112,7 @@ async def write(url: str, secret: str, ledger: Ledger) -> None:
 
 
 async def repeat(url: str, secret: str, titles: Iterable[str]) -> None:
-    """Sends creates again, each with its Idempotency-Key, until they are acknowledged."""
+    """Repeats creates with their Idempotency-Keys until all are acknowledged."""
     ledger, left = Ledger(), iter(titles)
 
     async def client(session: aiohttp.ClientSession) -> None:
@@ -137,7 +142,7 @@ async def _create(session: aiohttp.ClientSession, url: str, title: str, ledger: 
 
 
 async def read(url: str, secret: str, ledger: Ledger) -> None:
-    """Lists entries until it is cancelled."""
+    """Lists entries until cancelled."""
     async with aiohttp.ClientSession(timeout=TIMEOUT, headers=_headers(secret)) as session:
         while True:
             try:
