@@ -159,5 +159,5 @@ def _exclusive(path: Path) -> Iterator[bool]:
     """Holds the lock file. Yields true to the first holder in the run."""
     with path.open("a+") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        yield (file.seek(0, os.SEEK_END) == 0)  # not tell(): another process may have written
+        yield file.seek(0, os.SEEK_END) == 0  # not tell(): another process may have written
         file.write("made")
