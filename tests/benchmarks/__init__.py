@@ -1,1 +1,1 @@
-"""Benchmarks, run by hand (``deploy/dev bench``). RESULTS.md has their results."""
+"""Benchmarks, run by hand with ``deploy/dev bench``. RESULTS.md has their results."""

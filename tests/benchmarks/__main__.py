@@ -1,4 +1,4 @@
-"""``deploy/dev bench [NAME…]``: run all benchmarks or those named; prints Markdown."""
+"""``deploy/dev bench [NAME…]``: runs all benchmarks, or those named, and prints Markdown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Appends through our recorder against the library's own PostgreSQL recorder, safe defaults."""
+"""Compares appends through our recorder with eventsourcing's PostgreSQL recorder, with safe
+defaults."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ _numbers = itertools.count()
 
 
 def events(n: int) -> list[StoredEvent]:
-    """The events of ``n`` new streams of one event each, or of one stream."""
+    """Returns ``n`` events of a new stream."""
     stream = f"entry/{time.time_ns()}-{next(_numbers)}"
     return [StoredEvent(stream, version, "entry.created.v1", STATE) for version in range(1, n + 1)]
 
@@ -41,7 +42,7 @@ async def measure(url: str, other: str) -> str:
 
 
 async def writers(ours: Recorder, theirs: PostgresApplicationRecorder, n: int) -> Row:
-    """Appends per second with ``n`` writers, each waiting for its answer."""
+    """Appends per second with ``n`` writers, each of which waits for its append to return."""
     mine, library = [], []
     for _ in range(ROUNDS):
         mine.append(await rate_of_ours(ours, n))
@@ -84,7 +85,7 @@ def rate_of_theirs(recorder: PostgresApplicationRecorder, n: int) -> float:
 
 
 async def many_at_once(ours: Recorder, theirs: PostgresApplicationRecorder) -> Row:
-    """Milliseconds for one append of 2,000 events."""
+    """Milliseconds for an append of 2,000 events."""
     mine, library = [], []
     for _ in range(ROUNDS * 2):
         mine.append(await milliseconds(lambda batch: ours.append(Append(events=batch))))

@@ -1,4 +1,4 @@
-"""The requests of attacks, and the entries that some of them use."""
+"""The requests that the attacks send, and the entries that some of them need."""
 
 from __future__ import annotations
 
@@ -30,9 +30,12 @@ FIELDS = (
 
 
 class Shape(Struct, frozen=True):
-    """``headers`` end with CRLF each. ``pause``: seconds between pieces of a slow body;
-    ``silent``: connections that are opened first, and say nothing; ``at_once``: copies that are
-    sent at the same time."""
+    """An attacking request.
+
+    Each of the ``headers`` ends with CRLF. ``pause`` is the seconds between pieces of a slow body,
+    ``silent`` the number of idle connections opened first, and ``at_once`` the number of copies
+    sent in parallel.
+    """
 
     name: str
     path: str
@@ -50,7 +53,7 @@ class Shape(Struct, frozen=True):
 
 
 def stored_values() -> dict[str, dict[str, Raw]]:
-    """Entries of the attacker's, by slug: what their fields hold."""
+    """The field values of the attacker's entries, by slug."""
     return {
         "open-tags": {"rows": _json([{"b": "<b>" + "<a " * 7_000}])},
         "open-tags-long": {"body": _json("<b>" + "<a " * 600_000)},
@@ -70,7 +73,7 @@ def stored_values() -> dict[str, dict[str, Raw]]:
 
 
 def pages(ids: dict[str, str], cookie: str) -> Iterator[Shape]:
-    """Views of those entries in the dashboard. ``ids`` by slug."""
+    """Requests for these entries' dashboard pages. ``ids`` maps slugs to entry ids."""
     for slug, entry_id in ids.items():
         yield Shape(f"page: {slug}", f"/dashboard/entries/{entry_id}", None, cookie)
 

@@ -1,4 +1,4 @@
-"""Requests that cost far more than their size suggests: deep, wide, long, many and slow ones."""
+"""Requests that cost far more than their size suggests: deep, wide, long, numerous or slow ones."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _heads(cookie: str) -> Iterator[Shape]:
 
 
 def _many() -> Iterator[Shape]:
-    """The longest requests that take turns, 50 at a time."""
+    """The longest requests that take turns on the event loop, 50 at a time."""
     chosen = ("GraphQL document: 160 fragments of pages", "REST: 2 MB of text, allowed")
     for shape in (*documents(), *_json_bodies()):
         if shape.name in chosen:
@@ -123,7 +123,8 @@ def _many() -> Iterator[Shape]:
 
 
 def _workbooks(cookie: str) -> Iterator[Shape]:
-    """16 MB of XML each, the most that may be compressed at any ratio."""
+    """Workbooks with about 16 MB of XML each, the most that is accepted at any compression
+    ratio."""
     token = new_csrf_token(cookie.partition("=")[2].strip())
     headers = f"Sec-Fetch-Site: same-origin\r\nX-CSRF-Token: {token}\r\n{cookie}"
     headers += "Content-Type: multipart/form-data; boundary=b\r\n"

@@ -1,5 +1,8 @@
-"""The dashboard's table of 100,000 entries: its pages, and the search in titles against the same
-search by a trigram index, which we do without."""
+"""The dashboard's table of 100,000 entries.
+
+Measures its pages, and compares its title search with a search by a trigram index, which contentlog
+does not have.
+"""
 
 from __future__ import annotations
 

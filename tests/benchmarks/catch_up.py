@@ -1,4 +1,4 @@
-"""The projector catching up with a log, against the library's event-at-a-time runner."""
+"""Compares the projector catching up with a log with the library's event-at-a-time runner."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def measure(url: str, other: str) -> str:
     connection = await asyncpg.connect(other)
     await schema.create(connection)
     await connection.close()
-    collect_less()  # as the projector does when it starts
+    collect_less()  # the projector also does this when it starts
     async with open_recorder(url) as recorder:
         repository = Repository(recorder, EventMapper())
         content_type = await prepare(repository)
@@ -48,7 +48,7 @@ async def measure(url: str, other: str) -> str:
 
 
 async def seconds_to(url: str, head: int) -> float:
-    """From starting the projector to the last event in the read model."""
+    """Seconds from the start of the projector until the read model has the last event."""
     started = time.perf_counter()
     projector = asyncio.create_task(run_sessions(ProjectorSettings(url, url)))
     assert await wait_until_visible(url, head, 300)

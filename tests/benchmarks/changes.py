@@ -1,7 +1,8 @@
-"""The change feed as streams: from a create's request to its event, and what idle streams cost.
+"""The change feed as a stream: the time from a create's request to its event, and the cost of idle
+streams.
 
 Creates are compared between two API processes that run side by side: one with STREAMS idle streams,
-and one without any.
+and one without.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ STREAMS = 2_000
 EVENTS = 1_000
 ROUNDS = 7
 PATH = "/v1/changes?after=now&contentType=nothing"
-"""Of the idle streams: their environment changes, but nothing that they select."""
+"""The request of an idle stream: its environment changes, but no change matches its filter."""
 KEY = f"Authorization: Bearer {SECRET}\r\n"
 JSON = "Content-Type: application/json\r\n"
 FIELDS = {slug: msgspec.json.decode(value) for slug, value in VALUES.items()}
@@ -76,7 +77,7 @@ async def measure(url: str, _other: str) -> str:
 
 @contextlib.contextmanager
 def _second_api(url: str, log: Path, settings: dict[str, str]) -> Iterator[Processes]:
-    """Without a projector of its own."""
+    """Starts an API without its own projector."""
     second = Processes(url, log, **settings)
     try:
         second.start("api")
@@ -86,8 +87,8 @@ def _second_api(url: str, log: Path, settings: dict[str, str]) -> Iterator[Proce
 
 
 class _Client(asyncio.Protocol):
-    """Costs little: what a client's library takes is not what is measured. ``at``: when the last
-    bytes arrived, in seconds."""
+    """A client with little overhead, since the measurement must not include a client library.
+    ``at`` is the time at which the last bytes arrived, in seconds."""
 
     def __init__(self) -> None:
         self._received = b""
@@ -109,7 +110,7 @@ class _Client(asyncio.Protocol):
         self._transport.write(head.encode() + body)
 
     async def received(self, expected: bytes) -> float:
-        """Waits for these bytes; when they have arrived."""
+        """Waits for these bytes, and returns their time of arrival."""
         async with asyncio.timeout(30):
             while expected not in self._received:
                 self._wakeup.clear()
@@ -122,7 +123,8 @@ class _Client(asyncio.Protocol):
 
 
 class _Create(Struct, frozen=True):
-    """When the request was sent, its response came, and its event came, in seconds."""
+    """The times at which the request was sent, and its response and its event arrived, in
+    seconds."""
 
     sent: float
     response: float
@@ -130,19 +132,19 @@ class _Create(Struct, frozen=True):
 
     @property
     def latency(self) -> float:
-        """Milliseconds."""
+        """Milliseconds from the request to the event."""
         return (self.event - self.sent) * 1000
 
 
 async def _creates(port: int) -> list[_Create]:
-    """One after another, each when the event of the one before has arrived."""
+    """Sends creates in sequence, each after the event of the previous one has arrived."""
     loop = asyncio.get_running_loop()
     _, stream = await loop.create_connection(_Client, "127.0.0.1", port)
     _, writer = await loop.create_connection(_Client, "127.0.0.1", port)
     stream.send("GET /v1/changes?after=now", "Accept: text/event-stream\r\n")
     await stream.received(b"event: caught-up")
     found = []
-    gc.freeze()  # A collection of all this process has would count as latency.
+    gc.freeze()  # A collection of all objects of this process would count as latency.
     for _ in range(EVENTS):
         body = _body()
         sent = time.perf_counter()
@@ -156,8 +158,8 @@ async def _creates(port: int) -> list[_Create]:
 
 
 async def _hops(url: str, port: int) -> str:
-    """When a create gets where, seen by a listener for the notices of the log and the read
-    model."""
+    """Measures when a create reaches each step, using a listener for the notifications of the log
+    and the read model."""
     at: dict[str, list[float]] = {"contentlog_event": [], CHANNEL: []}
     listener = await asyncpg.connect(url)
     for channel, times in at.items():
@@ -219,6 +221,6 @@ def _row(what: str, milliseconds: list[float], aim: str) -> Row:
 
 
 def _resident(processes: Processes) -> int:
-    """Bytes of memory of the API."""
+    """The API's resident memory in bytes."""
     statm = Path(f"/proc/{processes.running['api'].pid}/statm").read_text()
     return int(statm.split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -1,8 +1,8 @@
-"""The read model on one PostgreSQL, and on Citus with one worker and with two (ADR 59).
+"""The read model on one PostgreSQL, and on Citus with one and with two workers (ADR 59).
 
-``CONTENTLOG_TEST_CITUS_URL`` names a coordinator with two workers. One PostgreSQL is a database of
-the coordinator without the extension, so that all have the same settings. Nothing is read from
-memory.
+``CONTENTLOG_TEST_CITUS_URL`` names a coordinator with two workers. The plain PostgreSQL is a
+database on the coordinator without the extension, so that all have the same settings. The response
+cache is off.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _databases(stack: ExitStack) -> list[str]:
 
 
 async def _catch_ups(urls: list[str]) -> Rates:
-    """Events a second, in turns; makes the entries."""
+    """Events per second, measured alternately. Creates the entries."""
     found: Rates = [[] for _ in urls]
     share = ENTRIES // ROUNDS
     for number in range(ROUNDS):
@@ -91,7 +91,7 @@ async def _catch_ups(urls: list[str]) -> Rates:
 
 
 async def _rebuilds(urls: list[str]) -> Rates:
-    """Entries a second, in turns."""
+    """Entries per second, measured alternately."""
     found: Rates = [[] for _ in urls]
     for _ in range(ROUNDS):
         for each, url in zip(found, urls, strict=True):

@@ -1,5 +1,8 @@
-"""Creates over HTTP, visible on answer, by two API processes: how many a second, and where the
-processor time of each goes, beside a bare INSERT of the body by two processes of the floor."""
+"""Creates over HTTP, visible on response, by two API processes.
+
+Measures creates per second and where processor time goes, next to two floor processes that only
+INSERT the body.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The largest export, 5,000 entries of 20 fields, as CSV and .xlsx; against writers that are given
-the finished rows."""
+"""The largest export, 5,000 entries of 20 fields, as CSV and .xlsx, against writers that get the
+finished rows."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ async def compared(pool: Pool, folder: Path) -> list[Row]:
 
 
 class Took(Struct):
-    """Seconds, and those in which a processor worked for this process."""
+    """Elapsed seconds, and this process's processor seconds."""
 
     seconds: float
     processor: float
@@ -152,7 +152,7 @@ def told(took: list[Took]) -> str:
 
 
 async def large(pool: Pool, folder: Path) -> Row:
-    """What the process takes more at its height than before."""
+    """The additional memory of the process at its peak."""
     before = peak()
     await export_csv(pool, folder / "large.csv", "large")
     size = (folder / "large.csv").stat().st_size
@@ -165,7 +165,7 @@ def peak() -> int:
 
 
 async def longest_pause() -> float:
-    """For how long the loop kept a task waiting that had slept enough, until it is cancelled."""
+    """Measures the longest delay of a task by the event loop, until it is cancelled."""
     longest = 0.0
     try:
         while True:

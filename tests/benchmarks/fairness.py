@@ -30,17 +30,17 @@ from write_side.store.mapper import EventMapper, StreamEvent
 from write_side.store.recorder import open_recorder
 
 BOUND = 0.25
-"""Seconds that a request of another workspace may wait."""
+"""The most seconds that a request of another workspace may wait."""
 PATIENCE = 15.0
 OPEN_FILES = 1024
-"""Of the service's processes, as many systems have it."""
+"""The open-file limit of the service's processes, the default of many systems."""
 MALLORY = Scope("mallory", "production")
 _UNCOUNTED = "rate limits are not counted"
 _KEYS = {VIEW: ("content.view",), EDIT: ("content.view", "content.edit")}
 
 
 class Outcome(Struct, frozen=True):
-    """``waits``: the longest wait in seconds by kind of read."""
+    """The outcome of an attack. ``waits`` has the longest wait in seconds for each kind of read."""
 
     shape: Shape
     answer: str
@@ -66,7 +66,7 @@ async def measure(url: str, _other: str) -> str:
 
 
 async def prepare_workspace(repository: Repository) -> None:
-    """The attacker's, with its keys and a content type."""
+    """Creates the attacker's workspace, with its keys and a content type."""
     commands: list[Command] = [
         CreateWorkspace(actor=OPERATOR, workspace="mallory", name="Mallory"),
         *(
@@ -92,7 +92,8 @@ async def prepare_workspace(repository: Repository) -> None:
 
 
 async def _prepare_attacker(repository: Repository) -> dict[str, str]:
-    """The entries that are written past the checks, as an earlier release may have let in."""
+    """Appends the attacker's entries without validation, since an earlier release may have accepted
+    them."""
     await prepare_workspace(repository)
     content_type = await repository.content_type(MALLORY, "posts")
     ids = {}
@@ -138,7 +139,7 @@ async def _attack(port: int, shape: Shape, reads: list[tuple[str, float, float]]
     began = time.monotonic()
     answers = await asyncio.gather(*(_status(port, shape) for _ in range(shape.at_once)))
     ended = time.monotonic()
-    # A read that began before the end may have waited for what the attack left behind.
+    # A read that began before the end may have waited for work that the attack left behind.
     await asyncio.sleep(0.2)
     while _last_begun(reads) < ended:  # noqa: ASYNC110 - another process reads
         await asyncio.sleep(0.05)
@@ -152,7 +153,7 @@ async def _attack(port: int, shape: Shape, reads: list[tuple[str, float, float]]
 
 
 def _last_begun(reads: list[tuple[str, float, float]]) -> float:
-    """By when all kinds have begun another read."""
+    """The time by which every kind of read has started again."""
     return min(max(began for kind, began, _ in reads if kind == one) for one in KINDS)
 
 
@@ -168,7 +169,7 @@ async def _status(port: int, shape: Shape) -> str:
 
 
 async def _sent(port: int, shape: Shape) -> tuple[str, int]:
-    """The head of the answer and the length of its body."""
+    """Sends the request. Returns the response's head and the length of its body."""
     silent = [await asyncio.open_connection("127.0.0.1", port) for _ in range(shape.silent)]
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     sending = asyncio.create_task(_send(writer, shape))
@@ -196,7 +197,7 @@ async def _send(writer: asyncio.StreamWriter, shape: Shape) -> None:
 
 @asynccontextmanager
 async def probing(port: int) -> AsyncIterator[list[tuple[str, float, float]]]:
-    """The reads of the other workspace so far: kind, start and wait. None may fail."""
+    """Yields the other workspace's reads so far: kind, start and wait. None may fail."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",

@@ -1,7 +1,7 @@
-"""Reads from memory against the fixed floor: a bare aiohttp server that sends the same bytes.
+"""Cached reads against the fixed floor: a bare aiohttp server that sends the same bytes.
 
-Two processes each, on the same event loop. The requests come from two processes of their own, which
-take half of the machine: so the processor time of the servers is compared besides the rates.
+Each side has two processes, on the same event loop. The requests come from two more processes,
+which take half of the machine; therefore the servers' processor time is compared as well.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Round(Struct):
-    """``processor``: seconds of the servers per request."""
+    """The result of a round. ``processor`` is the servers' processor seconds per request."""
 
     per_second: float
     processor: float
@@ -94,7 +94,7 @@ async def one_round(load: Load, servers: Sequence[int], number: int = CONNECTION
 
 
 async def client(load: Load, number: int) -> Measured:
-    """A share of the connections, from a process of its own."""
+    """Runs a share of the connections in a separate process."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "tests.benchmarks.load", stdin=-1, stdout=-1
     )
@@ -104,14 +104,14 @@ async def client(load: Load, number: int) -> Measured:
 
 
 def processor_time(pid: int) -> float:
-    """Seconds, of the user and of the system."""
+    """User and system time in seconds."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / _TICKS
 
 
 @asynccontextmanager
 async def fixed_floor(body: Path) -> AsyncIterator[tuple[int, list[int]]]:
-    """Its port and its process ids."""
+    """Starts the fixed floor. Yields its port and its process ids."""
     port = free_port()
     async with bare_servers("fixed", str(body), port) as pids:
         yield port, pids
@@ -119,7 +119,7 @@ async def fixed_floor(body: Path) -> AsyncIterator[tuple[int, list[int]]]:
 
 @asynccontextmanager
 async def bare_servers(kind: str, source: str, port: int) -> AsyncIterator[list[int]]:
-    """Of ``tests.benchmarks.floor``, as many as there are API processes; their process ids."""
+    """Starts PROCESSES processes of ``tests.benchmarks.floor``. Yields their process ids."""
     command = (sys.executable, "-m", "tests.benchmarks.floor", kind, source, str(port))
     async with AsyncExitStack() as stack:
         processes = [await asyncio.create_subprocess_exec(*command) for _ in range(PROCESSES)]

@@ -1,9 +1,9 @@
-"""The least a server on aiohttp and asyncpg can do: one query, ready-made bytes, nothing else; for
-a POST one INSERT of the body as it came.
+"""The minimal server on aiohttp and asyncpg: a GET runs one query for ready-made bytes, a POST one
+INSERT of the body.
 
-``plain``: on asyncpg's own pool, as its documentation has it. ``lean``: on contentlog's pool, so
-that what is left of the difference is what contentlog does itself. ``fixed``: the same
-bytes without a query; processes may share its port.
+``plain`` uses asyncpg's pool, as its documentation does. ``lean`` uses contentlog's pool, so that
+the remaining difference is contentlog's own work. ``fixed`` sends the same bytes without a query.
+Processes may share a port.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ POOLS: dict[str, Callable[[str], Any]] = {
 
 
 def main(kind: str, source: str, port: int) -> None:
-    """``source``: a database's URL, or the file of the bytes."""
+    """``source`` is a database URL, or for ``fixed`` the file with the bytes."""
     app = fixed(Path(source).read_bytes()) if kind == "fixed" else querying(kind, source)
     web.run_app(
         app, host="127.0.0.1", port=port, access_log=None, reuse_port=True, print=_print_at_once

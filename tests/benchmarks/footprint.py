@@ -1,5 +1,5 @@
-"""Memory (PSS) of the projector and of two API processes: at rest, after reads of all kinds, and
-with their response caches full."""
+"""Memory (PSS) of the projector and two API processes: at rest, after reads of all kinds, and with
+full response caches."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ from write_side.store.mapper import EventMapper
 from write_side.store.recorder import open_recorder
 
 EACH = 7_000
-"""Requests of each of the three kinds, at least."""
+"""The least number of requests of each of the three kinds."""
 WORKERS = 2
 REST = 65.0
-"""Seconds without a request before memory is read: processes return freed memory each minute."""
+"""Seconds without a request before memory is read. Processes return freed memory every minute."""
 FULL = 0.97 * WORKERS * 64 * 1024 * 1024
-"""Bytes of full response caches: another response might not fit."""
+"""Bytes at which the response caches count as full: the next response might not fit."""
 MB = 1024 * 1024
 QUERY = "query($n: Int) { contentEntries(limit: 10, offset: $n) { data { id title fields } } }"
 
 
 class Moment(Struct, frozen=True):
-    """Bytes of memory by process, and how many of them are kept responses."""
+    """Bytes of memory by process, and bytes of cached responses."""
 
     when: str
     processes: dict[str, int]
@@ -68,7 +68,7 @@ async def measure(url: str, _other: str) -> str:
 
 
 async def _append_to_second_workspace(repository: Repository) -> None:
-    """The responses of one workspace take half of a cache."""
+    """Fills a second workspace, because one workspace's responses take at most half of a cache."""
     await prepare_workspace(repository)
     content_type = await repository.content_type(MALLORY, "posts")
     events = (
@@ -81,7 +81,7 @@ async def _append_to_second_workspace(repository: Repository) -> None:
 
 
 def reads(port: int) -> list[Load]:
-    """Of entries and offsets at random, except for GraphQL."""
+    """Reads of random entries and offsets; the GraphQL query is always the same."""
     headers = f"Authorization: Bearer {SECRET}\r\n"
     query = msgspec.json.encode({"query": QUERY, "variables": {"n": 0}})
     return [
@@ -92,14 +92,14 @@ def reads(port: int) -> list[Load]:
 
 
 async def send(load: Load, number: int) -> None:
-    """At least so many requests."""
+    """Sends at least ``number`` requests."""
     seconds = 2.0
     while number > 0:
         number -= int((await measured(load, seconds)).per_second * seconds)
 
 
 async def fill(processes: Processes) -> None:
-    """Read lists of both workspaces until they fill the caches."""
+    """Reads lists of both workspaces until the caches are full."""
     while kept_bytes(processes) < FULL:
         for secret in (SECRET, VIEW):
             headers = f"Authorization: Bearer {secret}\r\n"

@@ -1,4 +1,5 @@
-"""Requests against the bare floor: aiohttp doing one query for ready-made bytes, or one INSERT."""
+"""HTTP requests against the bare floor: aiohttp with one query for ready-made bytes, or one
+INSERT."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ from write_side.store.mapper import EventMapper
 from write_side.store.recorder import open_recorder
 
 ENTRIES = 20_000
-# Rate limits count as they do in earnest; nothing is refused.
+# Rate limits are counted, as in production, but refuse nothing.
 LIMITS = {
     "CONTENTLOG_KEY_RATE_LIMIT": "100000000",
     "CONTENTLOG_IP_RATE_LIMIT": "100000000",
@@ -70,7 +71,7 @@ async def measure(url: str, _other: str) -> str:
 async def compare(
     what: str, path: str, port: int, floors: tuple[int, int], url: str
 ) -> tuple[Row, Row]:
-    """The floors serve the very bytes that contentlog answered."""
+    """Compares with floors that serve the exact bytes of contentlog's response."""
     headers = f"Authorization: Bearer {SECRET}\r\n"
     body = (await measured(Load(port, path, headers))).body
     connection = await asyncpg.connect(url)
@@ -90,7 +91,8 @@ async def compare(
 
 
 async def compare_creates(port: int, floors: tuple[int, int]) -> list[Row]:
-    """contentlog appends, projects and waits until it can be read; the floors insert the body."""
+    """Compares creates: contentlog appends, projects and waits until the entry is visible; the
+    floors insert the body."""
     headers = f"Authorization: Bearer {SECRET}\r\nContent-Type: application/json\r\n"
     numbers = itertools.count()
     fields = {slug: msgspec.json.decode(value) for slug, value in VALUES.items()}
@@ -123,7 +125,7 @@ def row(name: str, ours: list[float], theirs: list[float], aim: str) -> Row:
 
 
 async def settle(url: str) -> None:
-    """As autovacuum would leave the tables after a while."""
+    """Vacuums the tables as autovacuum eventually would, and creates the floors' tables."""
     connection = await asyncpg.connect(owner_of(url))
     await connection.execute("VACUUM ANALYZE")
     await connection.execute("CREATE TABLE floor (id int PRIMARY KEY, body bytea)")
@@ -135,8 +137,8 @@ async def settle(url: str) -> None:
 
 @asynccontextmanager
 async def floor(kind: str, url: str, port: int) -> AsyncIterator[int]:
-    """The bare server in a process of its own, whose pid this is: see ``floor.py`` for its kinds.
-    Several may share a port."""
+    """Starts the bare server in a separate process, and yields its pid. ``floor.py`` describes the
+    kinds. Several may share a port."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         *("-m", "tests.benchmarks.floor", kind, url, str(port)),

@@ -1,7 +1,8 @@
-"""Imports of 2,000 rows of 20 columns: preview, import to visible, memory, and who waits for them.
+"""Imports of 2,000 rows of 20 columns: preview, import until visible, memory, and delays of other
+work.
 
-In a process of its own, as an API process would: what it keeps waiting are four writers of the same
-process, and everything else that its event loop serves.
+The import runs in a separate process, as in an API process. It delays four writers in that process,
+and everything else on its event loop.
 """
 
 from __future__ import annotations
@@ -72,7 +73,8 @@ HEADINGS = [*ATTRIBUTES, *VALUED, "FAQ", *(f"Text {n}" for n in range(TEXTS))]
 
 
 class Figures(Struct):
-    """Seconds of each round, but for ``megabytes`` and the waits, which are single ones."""
+    """Seconds for each round. ``blocked``, ``alone`` and ``beside`` have single waits in seconds;
+    ``megabytes`` is the peak memory."""
 
     read: list[float] = []
     preview: list[float] = []
@@ -155,7 +157,7 @@ async def job(url: str, kind: str) -> Figures:
 async def _imported(
     repository: Repository, upload: Upload, figures: Figures, url: str
 ) -> ImportRequest:
-    """The wizard's way: each step finds what the one before has kept."""
+    """Imports as the wizard does: each step loads what the previous one has stored."""
     fields = (await repository.content_type(SCOPE, "posts")).value_fields
     targets = matched(upload.table.headings, fields, {})
     request = ImportRequest(SCOPE, "posts", upload.id, targets)
@@ -178,7 +180,8 @@ async def _imported(
 async def _updated(
     repository: Repository, upload: Upload, request: ImportRequest, figures: Figures, number: int
 ) -> None:
-    """The same rows with another view count, and back again, so that they can be taken back."""
+    """Imports the rows with another view count, and reverts that, so that the first import can
+    still be reverted."""
     views = HEADINGS.index("Views")
     rows = tuple(
         msgspec.structs.replace(

@@ -1,8 +1,8 @@
-"""The same read model as the library documents it: aggregates, a view, a ProjectionRunner.
+"""The same read model as the library documents it: aggregates, a view and a ProjectionRunner.
 
-The view writes what contentlog's projector writes, each event in a transaction with its tracking:
-an entry's row with its values, the keys that it is filtered and sorted by, its
-words, the counts of its lists, its change in the feed, and the version that an update ended.
+The view writes the same rows as contentlog's projector, with one transaction for each event and its
+tracking: the entry with its values, its filter and sort keys, its words, the counts of its lists,
+its change in the feed, and the version that an update ended.
 """
 
 from __future__ import annotations
@@ -88,11 +88,12 @@ class Post(Aggregate):
 
 
 class Posts(Application[Any]):
-    """The log."""
+    """The event log."""
 
 
 class PostView(PostgresTrackingRecorder):
-    """Our read model's tables, made beforehand; rows and tracking in one transaction."""
+    """Writes to our read model's tables, which already exist. Rows and tracking share a
+    transaction."""
 
     def written(self, post: Any, tracking: Tracking) -> None:
         fields = msgspec.json.encode(post.fields).decode()
@@ -137,7 +138,8 @@ class PostProjection(Projection[PostView]):
 
 
 def events_per_second(url: str, events: int) -> float:
-    """Catching up with so many events more, of which two of five are updates."""
+    """Events per second when catching up with ``events`` more events, two of five of them
+    updates."""
     environment = library_environment(url)
     log = Posts(environment)
     before = last = log.recorder.max_notification_id() or 0

@@ -1,4 +1,4 @@
-"""The library's own PostgreSQL persistence on a database of ours, with its safe defaults."""
+"""The library's own PostgreSQL persistence on one of our databases, with its safe defaults."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ POOL = {"pool_size": 20, "max_overflow": 60}
 
 
 def library_recorder(url: str) -> PostgresApplicationRecorder:
-    """By default, but for text ids and a pool that 64 writers fit in."""
+    """The library's recorder with its defaults, except for text ids and a pool for 64 writers."""
     store = PostgresDatastore(**_address(url), **POOL, originator_id_type="text")  # type: ignore[arg-type]
     recorder = PostgresApplicationRecorder(store, events_table_name="stored_events")
     recorder.create_table()
@@ -18,7 +18,7 @@ def library_recorder(url: str) -> PostgresApplicationRecorder:
 
 
 def library_environment(url: str) -> dict[str, str]:
-    """For the library's applications and projections."""
+    """The environment for the library's applications and projections."""
     address = _address(url)
     return {
         "PERSISTENCE_MODULE": "eventsourcing.postgres",

@@ -1,7 +1,7 @@
-"""A small HTTP client with little overhead: keep-alive connections, one request at a time on each.
+"""An HTTP client with little overhead: keep-alive connections with one request at a time on each.
 
-As a program: reads a port, a path, headers, a number of connections and one of keys, as a JSON
-array, and prints the answers per second.
+As a program, it reads a JSON array of port, path, headers, number of connections and number of
+keys, and prints the responses per second.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ SECONDS = 1.5
 
 
 class Load(Struct, frozen=True):
-    """GETs of one path on this machine, or POSTs of bodies that are made one after another.
+    """GETs of one local path, or POSTs with a new body each.
 
-    ``headers`` end with CRLF each. With ``keys``, a ``KEY`` in the path is a random number below
-    it.
+    Each of the ``headers`` ends with CRLF. With ``keys``, ``KEY`` in the path is replaced by a
+    random number below it.
     """
 
     port: int
@@ -52,7 +52,7 @@ class Measured(Struct, frozen=True):
 
 
 class _Connection(asyncio.Protocol):
-    """Sends the next request as soon as an answer is whole. Answers need a Content-Length."""
+    """Sends the next request once a response is complete. Responses need a Content-Length."""
 
     def __init__(self, requests: Iterator[bytes]) -> None:
         self._requests = requests
@@ -89,7 +89,7 @@ class _Connection(asyncio.Protocol):
 
 
 async def measured(load: Load, seconds: float = SECONDS, number: int = CONNECTIONS) -> Measured:
-    """Answers per second, and the last body."""
+    """Returns the responses per second, and the last body."""
     loop = asyncio.get_running_loop()
     connections = [
         (

@@ -1,5 +1,5 @@
-"""Memory of the API process while slow clients read lists of 100 entries of 2 MB, and how long the
-reads of another workspace wait meanwhile."""
+"""Memory of the API process while slow clients read lists of 100 entries of 2 MB, and the delays
+for reads of another workspace."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from write_side.store.recorder import open_recorder
 ENTRIES = 100
 SIZE = 2_000_000
 SPEED = 2_048
-"""Bytes a second that a slow client reads."""
+"""Bytes per second that a slow client reads."""
 SECONDS = 20.0
 READERS = {"one reader": 1, "8 slow readers": 8}
 MB = 1024 * 1024
@@ -114,6 +114,6 @@ async def _slowly(port: int, heads: list[bytes]) -> None:
 
 
 def _resident(pid: int) -> int:
-    """Bytes of memory that the process has for itself and shares."""
+    """The process's resident memory in bytes, shared memory included."""
     pages = Path(f"/proc/{pid}/statm").read_text().split()[1]
     return int(pages) * os.sysconf("SC_PAGE_SIZE")

@@ -1,7 +1,8 @@
-"""Reads that are not answered from memory, of random entries and pages, against the query floor: a
-bare aiohttp server that sends ready-made bytes which it has read with one query.
+"""Reads that miss the cache, of random entries and pages, against the query floor: a bare aiohttp
+server that reads ready-made bytes with one query and sends them.
 
-Two processes each. ``CONTENTLOG_BENCH_ENTRIES``: another number of entries, such as 1000000.
+Each side has two processes. ``CONTENTLOG_BENCH_ENTRIES`` sets another number of entries, for
+example 1000000.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ async def compare(what: str, ours: Load, workers: Sequence[int], url: str) -> li
 
 
 async def ready(url: str, body: bytes) -> None:
-    """The bytes of such a response, for the floor to read."""
+    """Stores a response's bytes for the floor to read."""
     connection = await asyncpg.connect(owner_of(url))
     await connection.execute("CREATE TABLE IF NOT EXISTS floor (id int PRIMARY KEY, body bytea)")
     await connection.execute("GRANT SELECT ON floor TO PUBLIC")

@@ -1,5 +1,8 @@
-"""The embedded PostgreSQL over TCP: the library's pipeline mode deadlocks on large appends over a
-Unix socket, and both sides are measured over the same transport."""
+"""The embedded PostgreSQL over TCP.
+
+The library's pipeline mode deadlocks on large appends over a Unix socket, and both sides must use
+the same transport.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +15,15 @@ import asyncpg
 
 from deploy.embedded.sockets import NAME, OWNER, owner_url
 
-# An address of its own, since some other PostgreSQL may have the port on 127.0.0.1, or that of
-# another run.
+# A separate address, because another PostgreSQL or another run may use the port on
+# 127.0.0.1.
 ADDRESS = f"127.77.{os.getpid() // 254 % 256}.{os.getpid() % 254 + 1}"
 SETTINGS = {"listen_addresses": ADDRESS, "max_connections": "200"}
 _PASSWORD = "SELECT format('ALTER ROLE %I PASSWORD %L', $1::text, $2::text)"
 
 
 async def over_tcp(cluster: str) -> str:
-    """Let ourselves in over TCP, with a password made for this run."""
+    """Enables TCP access with a new password for this run, and returns the URL."""
     password = secrets.token_hex()
     connection = await asyncpg.connect(owner_url(cluster))
     try:

@@ -1,6 +1,5 @@
-"""What a pooler costs: one API process with its own connections, one that uses them as if they led
-to a pooler, and one behind PgBouncer. Nothing is read from memory.
-"""
+"""The cost of a pooler: an API process with its own connections, one that uses them as if they led
+to a pooler, and one behind PgBouncer. The response cache is off."""
 
 from __future__ import annotations
 
@@ -90,7 +89,7 @@ def loads() -> dict[str, Callable[[int], Load]]:
 
 
 async def rates(loads: list[Load], connections: int) -> Rates:
-    """Of each, in rounds in turns."""
+    """Measures the loads alternately, in rounds."""
     found: Rates = [[] for _ in loads]
     for _ in range(ROUNDS):
         for each, load in zip(found, loads, strict=True):
@@ -99,7 +98,7 @@ async def rates(loads: list[Load], connections: int) -> Rates:
 
 
 def cells(found: Rates) -> str:
-    """Medians of the rates, and of the ratios to the first within each round."""
+    """The median rate of each, and the median of its per-round ratios to the first."""
     shown = []
     for each in found:
         ratio = median([one / first for one, first in zip(each, found[0], strict=True)])

@@ -1,5 +1,7 @@
-"""Requests of another workspace, one after another, in a process of their own: when each began and
-how long it waited, as lines ``KIND STARTED WAITED STATUS`` by the machine's monotonic clock."""
+"""Sends another workspace's requests in sequence, from a separate process.
+
+Prints a line ``KIND STARTED WAITED STATUS`` for each, with times of the monotonic clock.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ KINDS: dict[str, tuple[str, bytes | None]] = {
     ),
     "GraphQL": ("/graphql", msgspec.json.encode({"query": _QUERY + "}"})),
 }
-"""Path, and the body of about 2 kB; each POST has another title."""
+"""The path, and for a POST the body. Each POST has another title."""
 PAUSE = 0.003
 AFTER_POST = 0.05
 

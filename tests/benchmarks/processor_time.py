@@ -1,4 +1,4 @@
-"""Processor time of processes, PostgreSQL's backends included, by what they do."""
+"""Processor time of processes, including PostgreSQL's backends, by what they do."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FROM pg_stat_activity WHERE pid <> pg_backend_pid()"""
 
 
 class ProcessorTime:
-    """Milliseconds by part. ``processes``: pid → part, with the children of each."""
+    """Milliseconds by part. ``processes`` maps pids to parts; their descendants count too."""
 
     def __init__(self, url: str, processes: dict[int, str]) -> None:
         self._url = url
@@ -43,14 +43,14 @@ class ProcessorTime:
 
 
 def family(pid: int) -> Iterator[int]:
-    """The process, its children and theirs."""
+    """Yields the process and all its descendants."""
     yield pid
     for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
         yield from family(int(child))
 
 
 def milliseconds(pid: int) -> float:
-    """In user and system mode, of all threads; 0 where the process has gone."""
+    """User and system time of all threads; 0 if the process has ended."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -59,6 +59,6 @@ def milliseconds(pid: int) -> float:
 
 
 def proportional(pid: int) -> int:
-    """Bytes of memory, what it shares counted in part (PSS)."""
+    """The process's proportional set size (PSS) in bytes."""
     found = re.search(r"^Pss:\s+(\d+) kB", Path(f"/proc/{pid}/smaps_rollup").read_text(), re.M)
     return int(found[1]) * 1024 if found else 0

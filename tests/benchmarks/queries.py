@@ -1,8 +1,8 @@
-"""Filtered, sorted, searched and deep lists of entries with ten indexed fields over HTTP, beside
-the SQL that Directus sends for the same lists; and what the indexed fields cost writes.
+"""Filtered, sorted, searched and deep lists of entries with ten indexed fields over HTTP, next to
+the SQL that Directus sends for the same lists. Also the cost of indexed fields for writes.
 
-``CONTENTLOG_BENCH_ENTRIES``: another number of entries, such as 20000. ``CONTENTLOG_BENCH_DATA``: a
-folder that keeps them for the next run.
+``CONTENTLOG_BENCH_ENTRIES`` sets another number of entries, for example 20000.
+``CONTENTLOG_BENCH_DATA`` names a folder that keeps them for the next run.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ from write_side.store.recorder import open_recorder
 ENTRIES = "1000000"
 QUERIES = 200
 SECONDS = 10.0
-"""After which no more queries of a kind are sent, unless they are fewer than FEWEST."""
+"""Seconds for the queries of a kind. At least FEWEST are sent."""
 FEWEST = 10
 WARM = 3
 CHECKED = 5
-"""Queries of each kind whose totals are compared."""
+"""Number of queries of each kind whose totals are compared."""
 PAGE = 100
 HEADERS = {"Authorization": f"Bearer {SECRET}"}
 
@@ -68,7 +68,7 @@ async def measure(url: str, other: str) -> str:
 
 @asynccontextmanager
 async def _database(entries: int, fresh: str) -> AsyncIterator[str]:
-    """Filled; the fresh one, unless a folder keeps one."""
+    """Yields a filled database: ``fresh``, or the one kept in the folder."""
     if not (folder := os.environ.get("CONTENTLOG_BENCH_DATA")):
         await _fill(fresh, entries)
         yield fresh
@@ -102,7 +102,7 @@ async def _fill(url: str, entries: int) -> None:
 
 
 async def _migrate(url: str) -> None:
-    """A database that an earlier version has filled."""
+    """Migrates a database that an earlier version has filled."""
     try:
         await set_up(url)
     except ShapeMismatch:
@@ -117,7 +117,7 @@ async def _rebuild(url: str) -> None:
 async def _compare(url: str, port: int, entries: int) -> str:
     client = _Client(port)
     connection = await asyncpg.connect(owner_of(url))
-    # Directus' statements are not prepared: each is planned for its parameters.
+    # Directus does not prepare its statements: each is planned for its parameters.
     await connection.execute("SET plan_cache_mode = force_custom_plan")
     posts = await connection.fetch("SELECT * FROM posts ORDER BY md5(id::text) LIMIT 1000")
     sample = Sample(
@@ -139,7 +139,7 @@ async def _compare(url: str, port: int, entries: int) -> str:
 
 
 class _Client:
-    """One connection, one request at a time."""
+    """A client with one connection and one request at a time."""
 
     def __init__(self, port: int) -> None:
         self._connection = HTTPConnection("127.0.0.1", port, timeout=60)
@@ -153,7 +153,8 @@ class _Client:
         return body
 
     def renew(self) -> None:
-        """The server closes a connection that was idle for long; the next request opens one."""
+        """Closes the connection, and the next request opens one: the server closes idle
+        connections."""
         self._connection.close()
 
     def pagination(self, parameters: dict[str, str]) -> dict[str, Any]:
@@ -162,7 +163,7 @@ class _Client:
 
 
 def _cursors(client: _Client, parameters: dict[str, str], entries: int) -> list[tuple[int, str]]:
-    """Those of pages from the middle on, by the number of entries before."""
+    """The cursors of pages from the middle on, with the number of entries before each."""
     found = []
     page = {**parameters, "limit": str(PAGE), "total": "none", "select": "id", "cursor": "first"}
     for before in range(PAGE, entries * 6 // 10, PAGE):
@@ -200,14 +201,13 @@ async def _row(kind: Kind, sample: Sample, client: _Client, connection: Any) -> 
 
 
 def _queries(kind: Kind, sample: Sample, number: int) -> list[Query]:
-    """The same ones each time, and other ones for another number."""
+    """Returns the same queries for the same ``number``, and others for another."""
     random = Random(number)
     return [kind.make(random, sample) for _ in range(number)]
 
 
 async def _totals(kind: Kind, query: Query, client: _Client, connection: Any) -> int:
-    """How many entries the statement selects; contentlog must select as many, unless it says that
-    it does not know."""
+    """The number of entries the statement selects. contentlog's total must be equal, or unknown."""
     theirs: int = await connection.fetchval(query.count, *query.values)
     ours = client.pagination(query.parameters)["total"]
     assert not kind.is_exact or ours in (theirs, None), (query, ours, theirs)
@@ -215,7 +215,7 @@ async def _totals(kind: Kind, query: Query, client: _Client, connection: Any) ->
 
 
 async def _measured(send: Send, queries: list[Query]) -> str:
-    """p50 and p99 in milliseconds."""
+    """The p50 and p99 in milliseconds."""
     for query in queries[:WARM]:
         await send(query)
     found: list[float] = []

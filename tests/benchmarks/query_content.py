@@ -80,14 +80,14 @@ _INDEXED = (
 
 
 class Texts:
-    """Sentences of made-up words, which are as unequally frequent as those of a language."""
+    """Sentences of made-up words, with word frequencies like those of a natural language."""
 
     def __init__(self) -> None:
         random = Random(0)
         syllables = [a + b for a in "bcdfghklmnprstvz" for b in "aeiou"]
         made = {"".join(random.choices(syllables, k=random.randint(2, 4))) for _ in range(40_000)}
         self.words = random.sample(sorted(made), VOCABULARY)
-        """The most frequent first."""
+        """Sorted by frequency, the most frequent first."""
         weights = (1 / (rank + 10) for rank in range(VOCABULARY))
         self._weights = list(itertools.accumulate(weights))
 
@@ -96,7 +96,7 @@ class Texts:
 
 
 async def create_authors(repository: Repository) -> list[str]:
-    """Entries to refer to, of a type of their own; their ids."""
+    """Creates entries of a separate type to refer to. Returns their ids."""
     authors = [new_id() for _ in range(AUTHORS)]
     commands: list[Command] = [
         CreateContentType(actor=OPERATOR, scope=SCOPE, slug="authors", name="Authors", fields=())
@@ -117,7 +117,7 @@ async def create_authors(repository: Repository) -> list[str]:
 
 
 def contents(authors: list[str], first: int = 0) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Titles and values of entries, without end."""
+    """Yields titles and values of entries, without end."""
     random, texts = Random(first), Texts()
     for n in itertools.count(first):
         yield (
@@ -159,8 +159,7 @@ def created(
 
 
 async def make_table(url: str) -> None:
-    """The entries as another content management system keeps them, with more indexes than it makes
-    itself."""
+    """Stores the entries as another CMS does, but with more indexes than it creates by default."""
     connection = await asyncpg.connect(owner_of(url))
     await connection.execute(_TABLE)
     for column in _INDEXED:

@@ -1,5 +1,5 @@
-"""Kinds of lists with random parameters: as parameters of contentlog's list, and as the SQL that
-Directus sends for the same."""
+"""Kinds of lists with random parameters, both as contentlog's list parameters and as the SQL that
+Directus sends for the same list."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BY_VIEWS = {"sort": "fields.views"}
 
 
 class Query(Struct, frozen=True):
-    """``parameters``: of the list over HTTP. The others are of the statement."""
+    """A list. ``parameters`` are for the HTTP list, the other members for the SQL statement."""
 
     parameters: dict[str, str]
     where: str = "true"
@@ -37,7 +37,7 @@ class Query(Struct, frozen=True):
 
 
 class Sample(Struct, frozen=True):
-    """What parameters are drawn from: some of the entries; and cursors, with the number of entries
+    """The source of random parameters: some of the entries, and cursors with the number of entries
     before their page."""
 
     entries: int
@@ -48,7 +48,7 @@ class Sample(Struct, frozen=True):
 
 
 class Kind(Struct, frozen=True):
-    """``is_exact``: both forms select the same entries."""
+    """A kind of list. ``is_exact`` means that both forms select the same entries."""
 
     what: str
     make: Callable[[Random, Sample], Query]
@@ -83,7 +83,7 @@ def _equal(field: str) -> Callable[[Random, Sample], Query]:
 
 
 def _range(share: float, **query: Any) -> Callable[[Random, Sample], Query]:
-    """Of views, which hold this share of all entries."""
+    """A range of views that holds this share of all entries."""
 
     def make(random: Random, _sample: Sample) -> Query:
         low = random.randrange(round(VIEWS * (1 - share)))
@@ -120,7 +120,7 @@ def _equal_and_range(random: Random, sample: Sample) -> Query:
 
 
 def _search(words: int, ranks: range, letters: int = 99) -> Callable[[Random, Sample], Query]:
-    """``ranks``: of the words by their frequency."""
+    """A search for ``words`` random words. ``ranks`` are their ranks by frequency."""
 
     def make(random: Random, sample: Sample) -> Query:
         drawn = random.sample(ranks, words)

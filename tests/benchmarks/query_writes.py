@@ -1,5 +1,5 @@
-"""What ten indexed and two searchable fields cost writes: beside a type with the same fields, none
-of which is indexed or searchable."""
+"""The cost of ten indexed and two searchable fields for writes, next to a type with the same
+fields, none of them indexed or searchable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A rebuild, with indexes and the comparison, against COPY of the resulting rows."""
+"""A rebuild, including indexes and comparison, against COPY of the resulting rows."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ async def measure(url: str, other: str) -> str:
 
 
 async def measured(url: str, entries: int, rounds: int) -> tuple[float, float, int, int]:
-    """Seconds of a rebuild and of the floor, events, and the most memory of all its processes."""
+    """Returns the seconds of a rebuild and of the floor, the events, and the peak memory of all
+    rebuild processes."""
     await make(url)
     async with open_recorder(url) as recorder:
         repository = Repository(recorder, EventMapper())
@@ -82,7 +83,7 @@ def shown_row(seconds: float, floor: float, events: int, peak: int) -> Row:
 
 
 async def make(url: str) -> None:
-    """The second database is empty so far."""
+    """Creates the event store and the read model in the second database, which is empty."""
     from write_side.store.migrations import migrate
 
     connection = await asyncpg.connect(url)
@@ -92,7 +93,7 @@ async def make(url: str) -> None:
 
 
 class Watching:
-    """The memory of this process's children and of itself, as the kernel counts it."""
+    """Measures the memory of this process and its children."""
 
     def __init__(self) -> None:
         self.peak = 0
@@ -105,7 +106,7 @@ class Watching:
 
 
 def resident(pid: int) -> int:
-    """Bytes; 0 where it has gone."""
+    """Resident memory in bytes; 0 if the process has ended."""
     try:
         status = Path(f"/proc/{pid}/status").read_text()
     except OSError:
@@ -115,7 +116,7 @@ def resident(pid: int) -> int:
 
 
 async def floor(url: str) -> float:
-    """Seconds to COPY the live rows, kept in files, into empty tables that have their indexes."""
+    """Seconds to COPY the live rows from files into empty tables with indexes."""
     live = await connect_model(url, schema.LIVE, patience=None)
     model = await connect_model(url, FLOOR, patience=None)
     tables = [name for (name,) in await live.fetch(_TABLES)]

@@ -1,7 +1,7 @@
-"""Reads on a primary alone, and with one and two replicas, each server held to the same share of
-a processor by a control group. Needs root and a writable ``cpu`` hierarchy.
+"""Reads on a primary alone, and with one and two replicas.
 
-One API process without a cache reads random pages.
+A control group limits each server to the same share of a processor. One API process without a cache
+reads random pages. Needs root and a writable ``cpu`` hierarchy.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from write_side.store.recorder import open_recorder
 
 ENTRIES = 5_000
 SHARE = 0.05
-"""Of a processor, for each server."""
+"""The share of a processor for each server."""
 PERIOD = 20_000
 """Microseconds."""
 ROUNDS = 5
@@ -74,7 +74,7 @@ async def measure(_url: str, _other: str) -> str:
 
 @contextmanager
 def readable_folder() -> Iterator[Path]:
-    """One that PostgreSQL's user can reach."""
+    """A folder that PostgreSQL's user can access."""
     with TemporaryDirectory(prefix="cl-") as name:
         Path(name).chmod(0o755)
         yield Path(name)
@@ -93,7 +93,7 @@ def standby(primary: Postgres, folder: Path) -> Iterator[Postgres]:
 
 @contextmanager
 def held(server: Postgres, name: str) -> Iterator[None]:
-    """All processes of the server get SHARE; those that it starts inherit the group."""
+    """Limits all processes of the server to SHARE. Processes that they start inherit the group."""
     group = _GROUPS / name
     group.mkdir()
     try:
@@ -109,7 +109,7 @@ def held(server: Postgres, name: str) -> Iterator[None]:
 
 
 async def rates_of(apis: Sequence[Processes], path: str) -> list[float]:
-    """Of each, the median of rounds in turns."""
+    """The median rate of each API, measured alternately."""
     rates: list[list[float]] = [[] for _ in apis]
     for _ in range(ROUNDS):
         for each, api in zip(rates, apis, strict=True):

@@ -1,4 +1,4 @@
-"""Prints results: each figure next to the one it is compared with."""
+"""Prints results, each figure next to the one it is compared with."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from msgspec import Struct
 
 
 class Row(Struct, frozen=True):
-    """``ours`` and ``theirs`` in one unit, medians of rounds taken in turns; ``ratio``: the higher
-    the better for us. ``aim``: what the ratio was hoped to be."""
+    """``ours`` and ``theirs`` have the same unit, and are medians of alternating rounds. A higher
+    ``ratio`` is better for us. ``aim`` is the target for the ratio."""
 
     what: str
     ours: str
@@ -28,13 +28,13 @@ def median(values: Sequence[float]) -> float:
 
 
 def ratio_of_rounds(ours: Sequence[float], theirs: Sequence[float]) -> float:
-    """The median of the ratios of rounds that followed one another: what the machine does to one
-    it does to the other."""
+    """The median of the ratios of adjacent rounds: disturbances of the machine affect both
+    sides."""
     return median([a / b for a, b in zip(ours, theirs, strict=True)])
 
 
 def table(title: str, rows: Sequence[Row], against: str) -> str:
-    """A Markdown table."""
+    """Returns a Markdown table."""
     lines = [
         f"### {title}",
         "",
@@ -48,7 +48,7 @@ def table(title: str, rows: Sequence[Row], against: str) -> str:
 
 
 def heading() -> str:
-    """Date, commit and machine of a run."""
+    """The date, commit and machine of a run."""
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
     ).stdout.strip()

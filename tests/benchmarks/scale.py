@@ -1,8 +1,8 @@
-"""Reads and creates at 20,000 and at 200,000 entries, on a PostgreSQL with default settings, and
-what each size takes of disk, memory and time.
+"""Reads and creates at 20,000 and at 200,000 entries on a PostgreSQL with default settings, and the
+disk, memory and time that each size takes.
 
-``CONTENTLOG_TEST_POSTGRES`` names the folder of another PostgreSQL's programs, such as those of 15;
-``CONTENTLOG_BENCH_ENTRIES`` other sizes: ``20000,200000,2000000``.
+``CONTENTLOG_TEST_POSTGRES`` names the folder of another PostgreSQL's programs, for example version
+15's. ``CONTENTLOG_BENCH_ENTRIES`` sets other sizes: ``20000,200000,2000000``.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SIZES = "20000,200000"
 ROUNDS = 3
 HEADERS = f"Authorization: Bearer {SECRET}\r\n"
 AIMS = {"list of 10": "≥ 0.67×"}
-# One event as a template. An entry is created each millisecond.
+# One event is the template. An entry is created each millisecond.
 _FILL = """
 INSERT INTO write_side.event
 SELECT h.position + n, 'entry/' || id, 1, $2,
@@ -76,7 +76,7 @@ async def measure(_url: str, _other: str) -> str:
 
 
 async def filled(server: str, entries: int) -> str:
-    """A database with so many entries in its log: events made in SQL."""
+    """Creates a database whose log has ``entries`` entries, with events made in SQL."""
     name = f"scale_{entries}"
     connection = await asyncpg.connect(server)
     await connection.execute(f"CREATE DATABASE {name}")
@@ -126,7 +126,7 @@ async def compared(small: int, small_port: int, large: int, large_port: int) -> 
 
 
 async def row(what: str, loads: list[Load], aim: str) -> Row:
-    """In turns, so that both have the same machine."""
+    """Measures both sizes alternately, so that disturbances affect both."""
     rates: tuple[list[float], list[float]] = ([], [])
     for _ in range(ROUNDS):
         for rate, load in zip(rates, loads, strict=True):
@@ -142,7 +142,7 @@ async def row(what: str, loads: list[Load], aim: str) -> Row:
 
 
 JSON = f"{HEADERS}Content-Type: application/json\r\n"
-# No other run has made the same titles, which slugs are made of.
+# Titles, and the slugs made from them, differ from those of other runs.
 _numbers = itertools.count(time.time_ns())
 
 

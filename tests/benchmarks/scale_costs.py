@@ -1,5 +1,5 @@
-"""What a database of so many entries takes: disk, memory, and the times of a catch-up, of a rebuild
-and of verify."""
+"""The costs of a database of a given size: disk, memory, and the times of a catch-up, a rebuild and
+verify."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from write_side.store.mapper import EventMapper
 from write_side.store.recorder import open_recorder
 
 CATCH_UP = 10_000
-"""Entries that are appended while no projector runs; two of three are updated once."""
+"""Number of entries appended while no projector runs. Two of three are updated once."""
 MB = 1024 * 1024
 _DISK = """
 SELECT n.nspname = 'write_side' AS is_log, sum(pg_total_relation_size(c.oid))::bigint AS bytes
@@ -30,7 +30,7 @@ WHERE n.nspname IN ('write_side', 'read_model') AND c.relkind = 'r' GROUP BY 1""
 
 
 class Costs(Struct):
-    """Bytes on disk and of memory (PSS), seconds, and events a second."""
+    """Bytes on disk, bytes of memory (PSS), seconds, and events per second."""
 
     entries: int
     log: int
@@ -42,13 +42,13 @@ class Costs(Struct):
     api: int = 0
 
     def watch(self, processes: Processes) -> None:
-        """Take the memory of processes that have served requests."""
+        """Measures the memory of processes that have served requests."""
         for name, pids in ((n, family(p.pid)) for n, p in processes.running.items()):
             setattr(self, name, sum(map(proportional, pids)))
 
 
 async def costs(url: str, entries: int) -> Costs:
-    """Of a log of so many entries; makes the read model."""
+    """Builds the read model of a log with ``entries`` entries, and measures the costs."""
     settings = BuildSettings(event_store_url=url, read_model_url=url)
     began = time.perf_counter()
     await rebuild(settings, accept_differences=True, report=lambda _: None)
@@ -70,7 +70,7 @@ async def _disk(url: str) -> tuple[int, int]:
 
 
 async def _catch_up(url: str, entries: int) -> float:
-    """Events a second."""
+    """Events per second."""
     async with open_recorder(url) as recorder:
         repository = Repository(recorder, EventMapper())
         content_type = await repository.content_type(SCOPE, "posts")
@@ -81,7 +81,7 @@ async def _catch_up(url: str, entries: int) -> float:
 
 
 def table_of(all_costs: Sequence[Costs], title: str) -> str:
-    """A Markdown table with a column for each size."""
+    """Returns a Markdown table with a column for each size."""
     rows = {
         "disk per entry: log and claims": [f"{c.log / c.entries:,.0f} B" for c in all_costs],
         "disk per entry: read model": [f"{c.read_model / c.entries:,.0f} B" for c in all_costs],

@@ -1,8 +1,9 @@
-"""An open-loop load of many workspaces in a process of its own: the n-th largest one sends 1/n of
-the requests of the largest (Zipf's law). Each request reads the first page of a workspace.
+"""An open-loop load on many workspaces, in a separate process.
 
-Reads from standard input a line of JSON with ``port``, ``rate``, ``seconds``, ``first``, ``last``;
-writes one with the latencies in seconds, by class of workspace.
+The n-th largest workspace gets 1/n of the requests of the largest (Zipf's law). Each request reads
+a workspace's first page. The program reads a line of JSON with ``port``, ``rate``, ``seconds``,
+``first`` and ``last`` from standard input, and writes a line with the latencies in seconds, by
+class of workspace.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from tests.benchmarks.steady_load import main
 
 
 class SkewedPlan(Struct, frozen=True, dict=True):
-    """``first`` to ``last``: the ranks of the workspaces, 1 for the largest. ``rate``: requests a
-    second."""
+    """``first`` and ``last`` are ranks of workspaces; the largest has rank 1. ``rate`` is requests
+    per second."""
 
     port: int
     rate: float
@@ -31,7 +32,7 @@ class SkewedPlan(Struct, frozen=True, dict=True):
         return list(accumulate(1 / rank for rank in range(self.first, self.last + 1)))
 
     def request(self) -> tuple[str, bytes]:
-        """The next one, and the class of its workspace."""
+        """Returns the class of a random workspace, and the request."""
         ranks = range(self.first, self.last + 1)
         (rank,) = random.choices(ranks, cum_weights=self._weights)
         head = f"Host: bench\r\nAuthorization: Bearer {secret(rank)}\r\n\r\n"
@@ -39,12 +40,12 @@ class SkewedPlan(Struct, frozen=True, dict=True):
 
 
 def secret(rank: int) -> str:
-    """The key of a workspace."""
+    """The workspace's key."""
     return f"secret-of-workspace-{rank}"
 
 
 def class_of(rank: int) -> str:
-    """By size: tens, thousands and the rest."""
+    """The class of a workspace by size."""
     if rank <= 10:
         return "the 10 largest"
     return "the next 990" if rank <= 1_000 else "the others"

@@ -1,6 +1,8 @@
-"""Latencies under a steady load: half of what two API processes can do, 95 % reads of random
-entries (half single, half lists of 10), 5 % creates. The capacity is measured by the same load at
-a rate that nothing could keep up with."""
+"""Latencies under a steady load of half of the capacity of two API processes.
+
+95 % of requests read random entries (half of them single, half lists of 10), and 5 % are creates.
+The capacity is measured with the same load at a rate that no server could sustain.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ from write_side.store.recorder import open_recorder
 
 PROBE, SECONDS = 5.0, 30.0
 FAR_TOO_FAST = 20_000.0
-"""Requests a second, of which as many are sent as are answered in PROBE seconds."""
+"""Requests per second, more than any server can sustain."""
 Latencies = dict[str, list[float]]
 
 
@@ -47,16 +49,17 @@ async def measure(url: str, _other: str) -> str:
 
 
 async def capacity(port: int) -> float:
-    """Requests a second, from how long it takes to answer those that are all due at once."""
+    """The capacity in requests per second, from the time to answer requests that are all due at
+    once."""
     plan = Plan(port, SECRET, FAR_TOO_FAST, 0.1, ENTRIES)
-    await load(plan)  # statements are prepared, caches filled
+    await load(plan)  # warms up prepared statements and caches
     total = PROBE * 1_000
     found = await load(Plan(port, SECRET, FAR_TOO_FAST, total / FAR_TOO_FAST, ENTRIES))
     return total / max(chain(*found.values()))
 
 
 async def load(plan: LoadPlan) -> Latencies:
-    """By the program of the plan's module."""
+    """Runs the load program in the module of the plan."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", type(plan).__module__),
         stdin=asyncio.subprocess.PIPE,

@@ -1,9 +1,10 @@
-"""An open-loop load in a process of its own: requests begin at a constant rate, however long the
-others take. The latency of each counts from the moment at which it was due, so that a stall counts
-for all the requests that it delayed (as wrk2 measures it).
+"""An open-loop load in a separate process: requests are due at a constant rate, however long the
+others take.
 
-Reads from standard input a line of JSON with ``port``, ``secret``, ``rate``, ``seconds``,
-``entries``; writes one with the latencies in seconds, by kind of request.
+Each latency is measured from the time at which the request was due, so that a stall counts for all
+requests it delays (as in wrk2). The program reads a line of JSON with ``port``, ``secret``,
+``rate``, ``seconds`` and ``entries`` from standard input, and writes a line with the latencies in
+seconds, by kind of request.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ CREATES = 0.05
 
 
 class Plan(Struct, frozen=True):
-    """``entries``: slugs ``entry-0`` and so on that may be read. ``rate``: requests a second."""
+    """``entries`` is the number of readable entries, with the slugs ``entry-0`` and so on. ``rate``
+    is requests per second."""
 
     port: int
     secret: str
@@ -36,7 +38,7 @@ class Plan(Struct, frozen=True):
     entries: int
 
     def request(self) -> tuple[str, bytes]:
-        """The next one, and its kind."""
+        """Returns the kind of a random request, and the request."""
         head = f" HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer {self.secret}\r\n"
         if random.random() < CREATES:
             content = body()
@@ -50,9 +52,10 @@ class Plan(Struct, frozen=True):
 
 
 class Generator:
-    """Uses the connections in turn; a request without a free one waits, and its latency grows.
+    """Sends requests on a fixed set of connections. A request waits for a free one, which adds to
+    its latency.
 
-    ``request`` makes the next one, and names its kind. ``rate``: requests a second.
+    ``request`` returns a request's kind and bytes. ``rate`` is requests per second.
     """
 
     def __init__(
@@ -64,7 +67,7 @@ class Generator:
         self.latencies: defaultdict[str, list[float]] = defaultdict(list)
 
     async def run(self) -> None:
-        """Raises ExceptionGroup where a request fails."""
+        """Raises ExceptionGroup if a request fails."""
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(self._connection()) for _ in range(CONNECTIONS)]
             await self._begin_requests()
@@ -95,7 +98,7 @@ class Generator:
 
 
 class LoadPlan(Protocol):
-    """What a program of this kind reads."""
+    """The input of a load program."""
 
     @property
     def port(self) -> int: ...
@@ -109,7 +112,7 @@ class LoadPlan(Protocol):
 def main(kind: type[LoadPlan]) -> None:
     plan = msgspec.json.decode(sys.stdin.buffer.readline(), type=kind)
     generator = Generator(plan.port, plan.rate, plan.seconds, plan.request)
-    gc.freeze()  # A collection of all that is imported would count as latency: 20 to 40 ms.
+    gc.freeze()  # A collection of all imported objects would count as latency: 20 to 40 ms.
     asyncio.run(generator.run())
     sys.stdout.buffer.write(msgspec.json.encode(generator.latencies) + b"\n")
 

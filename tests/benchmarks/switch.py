@@ -1,4 +1,4 @@
-"""What writers notice of rebuilds: how long an append takes, and until it can be read."""
+"""The effect of rebuilds on writers: the time of an append, and the time until it can be read."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from write_side.store.recorder import open_recorder
 ENTRIES = 30_000
 SWITCHES = 10
 AROUND = 0.5
-"""Seconds after a switch that count as being at it."""
+"""Seconds after a switch that still count as part of it."""
 COUNT = "SELECT count(*) FROM read_model.entry"
 
 
@@ -72,7 +72,7 @@ def ms(seconds: float) -> str:
 
 
 async def switched(url: str) -> tuple[float, float]:
-    """Rebuild; from when to when the switch was under way."""
+    """Rebuilds the read model. Returns the times at which the switch began and ended."""
     began = 0.0
 
     def tell(progress: Progress) -> None:
@@ -87,7 +87,7 @@ async def switched(url: str) -> tuple[float, float]:
 
 
 async def read(url: str) -> None:
-    """No read may show less than one before."""
+    """Checks that no read returns fewer entries than an earlier one."""
     seen = 0
     async with connected(url) as connection:
         while True:
@@ -98,7 +98,7 @@ async def read(url: str) -> None:
 
 
 class Writing:
-    """Appends one after another, each awaited until it can be read."""
+    """Appends events in sequence, each after the previous one can be read."""
 
     def __init__(
         self, repository: Repository, content_type: ContentType, watch: CheckpointWatch

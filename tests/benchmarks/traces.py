@@ -1,5 +1,5 @@
-"""What traces cost: a service that exports them, beside one that traces nothing, each with its own
-processes and database."""
+"""The cost of traces: a service that exports them next to one without, each with its own processes
+and database."""
 
 from __future__ import annotations
 

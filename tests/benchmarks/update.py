@@ -1,4 +1,5 @@
-"""A one-word update of an entry with a long history against one of an entry with a short one."""
+"""Compares a one-word update of an entry with a long history with that of an entry with a short
+one."""
 
 from __future__ import annotations
 
@@ -66,7 +67,8 @@ async def created(repository: Repository, size: int) -> str:
 
 
 async def update(repository: Repository, entry_id: str, size: int = 0) -> float:
-    """Milliseconds for a new title, with ``size`` also for a new body of so many bytes."""
+    """Milliseconds for an update of the title, and with ``size`` of the body, which then has that
+    many bytes."""
     command = UpdateEntry(
         actor=OPERATOR,
         scope=SCOPE,

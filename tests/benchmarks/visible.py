@@ -1,4 +1,4 @@
-"""From the response to an append until the read model has it: how long a POST waits."""
+"""The time from the response to an append until the read model has it, which a POST waits for."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Functions and modules that one create, list, import and rebuild enter: how long a walk through
-the code a reader has before them.
+"""The functions and modules that one create, list, import and rebuild enter: the code that a reader
+has to walk through.
 
-Counted are the product's own functions in the process that carries the request out, from the
-request to the response, after two requests of the same kind. Child processes (the projector, the
-reader of a file, the workers of a rebuild) are not counted. Of a create and a list, only what each
-of several requests enters is counted, which leaves out most work in the background.
+It counts the product's own functions in the process that runs the request, from request to
+response, after two requests of the same kind. Child processes (the projector, the file reader,
+rebuild workers) are not counted. For a create and a list, only functions that each of several
+requests enters count, which excludes most background work.
 
 ``WALK=FOLDER`` writes the names of the functions to a file for each.
 """

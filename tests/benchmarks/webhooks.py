@@ -1,5 +1,8 @@
-"""Webhooks: from a create's request to its delivery, and deliveries per second to one endpoint and
-to many. The receivers share the machine with what is measured."""
+"""Webhooks: the time from a create's request to its delivery, and deliveries per second to one
+endpoint and to many.
+
+The receivers run on the same machine as the service.
+"""
 
 from __future__ import annotations
 
@@ -85,7 +88,7 @@ async def _received(hook: HookServer, number: int) -> float:
 
 
 async def _rate(given: Given, processes: Processes, hooks: list[HookServer], changes: int) -> float:
-    """Deliveries per second of changes that arrive at once."""
+    """Deliveries per second for changes that arrive together."""
     before = [len(hook.received) for hook in hooks]
     entries: list[Any] = [
         c.CreateEntry(

@@ -40,7 +40,7 @@ VALUES = {
 
 
 async def prepare(repository: Repository, fields: tuple[Field, ...] = FIELDS) -> ContentType:
-    """The workspace, its key and its content type."""
+    """Creates the workspace, its key and its content type."""
     commands: list[Command] = [
         CreateWorkspace(actor=OPERATOR, workspace="bench", name="Bench"),
         IssueKey(
@@ -86,7 +86,7 @@ def updated(before: EntryCreated) -> EntryUpdated:
 async def append_entries(
     repository: Repository, content_type: ContentType, n: int, first: int = 0
 ) -> None:
-    """``n`` entries, two of three updated once: straight into the log."""
+    """Appends ``n`` entries directly to the log. Two of three are updated once."""
     await append_events(repository, _events(content_type, range(first, first + n)))
 
 
@@ -103,7 +103,7 @@ def _events(
 async def append_events(
     repository: Repository, events: Iterable[EntryCreated | EntryUpdated]
 ) -> None:
-    """Straight into the log: nothing is decided or claimed."""
+    """Appends events directly to the log, without command handlers or claims."""
     mapper = EventMapper()
     stored = (
         mapper.to_stored_event(

@@ -1,9 +1,9 @@
-"""Ten thousand workspaces in one installation, of which the n-th largest has 1/n of the entries and
-of the requests of the largest: what ``apply``, a first request and a workspace's memory take, and
-how long the others wait while the largest one sends all it can.
+"""Ten thousand workspaces in one installation. The n-th largest has 1/n of the entries and of the
+requests of the largest.
 
-One API process, whose response cache is at its default. ``CONTENTLOG_BENCH_WORKSPACES``: another
-number of workspaces.
+Measures ``apply``, the first request of a workspace and its memory, and the waits of the others
+while the largest sends as many requests as it can. One API process has the default response cache.
+``CONTENTLOG_BENCH_WORKSPACES`` sets another number of workspaces.
 """
 
 from __future__ import annotations
@@ -41,10 +41,11 @@ from write_side.store.recorder import open_recorder
 WORKSPACES = "10000"
 ENTRIES = 100_000
 RATE, SECONDS = 100.0, 20.0
-"""Of the steady load: requests a second, for how long."""
+"""The steady load: requests per second, and seconds."""
 AT_ONCE = 8
 FLOODING = 32
-"""Connections on which the largest workspace reads pages at random offsets, and as many creates."""
+"""The number of connections on which the largest workspace reads random pages, and the number on
+which it creates."""
 _MANIFEST = """
 workspace: workspace-{rank}
 name: Workspace {rank}
@@ -94,7 +95,8 @@ async def measure(url: str, _other: str) -> str:
 
 
 async def fill(url: str, total: int) -> list[float]:
-    """Apply all manifests, and append their entries. Returns the seconds of each apply."""
+    """Applies all manifests, and appends their entries. Returns the seconds of the measured
+    applies."""
     async with open_recorder(url) as recorder:
         repository = Repository(recorder, EventMapper())
         seconds = [await apply(repository, rank) for rank in range(1, 101)]
@@ -114,7 +116,7 @@ async def fill(url: str, total: int) -> list[float]:
 
 
 async def apply(repository: Repository, rank: int) -> float:
-    """The seconds that it took."""
+    """Applies a workspace's manifest. Returns the seconds it took."""
     text = _MANIFEST.format(rank=rank, secret=secret(rank))
     began = time.perf_counter()
     document = read_manifest(text.encode(), "manifest")
@@ -125,7 +127,7 @@ async def apply(repository: Repository, rank: int) -> float:
 
 
 def command(processes: Processes, folder: str) -> str:
-    """The times of three runs of the command, each with a new workspace."""
+    """Runs the command three times, each with a new workspace. Returns its times."""
     seconds = []
     for number in range(3):
         manifest = Path(folder) / "manifest.yaml"
@@ -142,7 +144,7 @@ def scope(rank: int) -> Scope:
 
 
 def sizes(total: int) -> list[int]:
-    """The entries of each workspace, at least one."""
+    """The number of entries of each workspace, at least one."""
     largest = ENTRIES / sum(1 / rank for rank in range(1, total + 1))
     return [max(1, round(largest / rank)) for rank in range(1, total + 1)]
 
@@ -159,8 +161,8 @@ def entries(types: list[ContentType]) -> Iterator[EntryCreated]:
 
 
 async def memory(processes: Processes, total: int) -> list[Row]:
-    """Of the API process: at rest, and when each workspace has been read. With the waits of the
-    first and second request of each."""
+    """Measures the API process's memory at rest and after a read of each workspace, and the waits
+    of the first and second request to each."""
     before = resident(processes)
     first = await read_each(processes.port, total)
     after = resident(processes)
@@ -180,7 +182,8 @@ def resident(processes: Processes) -> int:
 
 
 async def read_each(port: int, total: int) -> list[float]:
-    """The seconds of one list of each workspace, one after another on one connection."""
+    """Reads a list of each workspace in sequence, on one connection. Returns the seconds of
+    each."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     seconds = []
     for rank in range(1, total + 1):
@@ -197,13 +200,14 @@ async def read_each(port: int, total: int) -> list[float]:
 
 
 async def steady(what: str, port: int, total: int, first: int = 1) -> list[Row]:
-    """The latencies by class of workspace, of those from rank ``first`` on."""
+    """The latencies by class of workspace, for workspaces from rank ``first`` on."""
     found = await load(SkewedPlan(port, RATE, SECONDS, first, total))
     return [row(f"{name}, {what}", found[name]) for name in sorted(found)]
 
 
 async def beside_flood(port: int, total: int) -> list[Row]:
-    """The largest workspace reads pages that are not in memory, and creates, without a pause."""
+    """Measures the other workspaces while the largest reads uncached pages and creates entries,
+    without a pause."""
     headers = f"Authorization: Bearer {secret(1)}\r\n"
     pages = Load(port, "/v1/content/posts?offset=KEY", headers, keys=sizes(total)[0])
     creates = Load(port, "/v1/content", f"{headers}Content-Type: application/json\r\n", body)
