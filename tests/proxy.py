@@ -16,10 +16,10 @@ Side = Literal["request", "answer"]
 class Proxy:
     """Passes bytes between clients and the server, on a loopback TCP port.
 
-    ``passed`` counts the bytes in each direction since ``cut_after`` or ``count``, and ``cuts`` the
-    connections cut. While ``admits`` is false, new connections are dropped. While ``answers`` is
-    false, they are accepted but get no response. A silenced connection also hides the client's
-    disconnect from the server.
+    ``passed`` counts the bytes in each direction since ``cut_after`` or ``count``. ``cuts`` counts
+    the times connections were cut. While ``admits`` is false, new connections are dropped. While
+    ``answers`` is false, they are accepted but get no response. A silenced connection also hides
+    the client's disconnect from the server.
     """
 
     def __init__(self, url: str) -> None:

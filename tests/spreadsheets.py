@@ -24,7 +24,7 @@ NASTY = (
     *("שלום", "\u202ex", "👩\u200d🚀", " x ", "\u00a0", "\ufeff", "1234567890123456", "２"),
 )
 OPTIONS = ("news", "how to", " lead", "trail ", " ", "[]", '["a"]', "null", '""', "=1", "true", "1")
-# Only a field with a single option may have a comma in an option.
+# Only a single-select field may have a comma in an option.
 ONE_OF = (*OPTIONS, "a, b", ",", '["a","b"]')
 
 texts = st.sampled_from(NASTY) | st.text(SCALARS, max_size=10)

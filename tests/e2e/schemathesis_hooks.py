@@ -104,7 +104,7 @@ def _is_outside_of_the_document(case: Case, _response: Response) -> bool:
 
 
 def _counts_as_absent(case: Case, _response: Response) -> bool:
-    """Nothing else in the request violates the document."""
+    """Only paging and empty values violate the document in this request."""
     wrong = case.meta.phase.data
     mutated = [one for one in wrong.mutations if not _is_ignored(one)] or [wrong]
     given = {**(case.query or {}), **(case.headers or {})}
