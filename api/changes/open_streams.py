@@ -9,7 +9,7 @@ from typing import Protocol
 
 from api.auth.keys import Caller
 from api.errors import Busy, TooManyStreams
-from api.http.open_connections import most_connections
+from api.http.open_connections import is_within_share, most_connections
 from api.settings import ApiSettings
 from read_side.change_tail import ChangeTail
 
@@ -62,7 +62,7 @@ class OpenStreams:
         own = self._of_workspace[caller.workspace]
         if own >= self._most_of_workspace:
             raise TooManyStreams("workspace", self._most_of_workspace)
-        if self._is_closed or own >= (self._most - len(self._streams) + own) // 2:
+        if self._is_closed or not is_within_share(self._most, len(self._streams), own):
             raise Busy("Too many streams are open at the moment")
 
     def _count(self, caller: Caller, number: int) -> None:

@@ -20,7 +20,7 @@ from aiohttp import web
 from aiohttp.payload import BytesIOPayload, IOBasePayload, Payload
 
 from api.errors import Busy, NoTemporarySpace
-from api.http.open_connections import most_connections
+from api.http.open_connections import is_within_share, most_connections
 from write_side.fair_queue import FairQueue
 
 LARGE = 64 * 1024
@@ -54,8 +54,7 @@ class ByteBudget:
 
     def has(self, workspace: str, number: int) -> bool:
         """Whether enough are left."""
-        own = self._taken[workspace]
-        return own + number <= (self._total - self.taken + own) // 2
+        return is_within_share(self._total, self.taken, self._taken[workspace], number)
 
     def take(self, workspace: str, number: int) -> bool:
         """False if not enough are left."""
