@@ -210,7 +210,8 @@ async def test_many_changes_make_one_build(
         await receiver(magazine, port)
         for number in range(10):
             await magazine.entry(f"e{number}")
-        await eventually(built.exists)
+        # The shell creates the file before `echo` writes to it.
+        await eventually(lambda: built.exists() and built.read_text() != "")
         assert built.read_text() == "built\n"
         await magazine.entry("later")
         await eventually(lambda: built.read_text() == "built\nbuilt\n")
