@@ -51,38 +51,51 @@ async def update_chunk(
     that queries wait for. Returns whether there may be more. Raises CheckpointConflict.
     ``search``: with the words that it already knows."""
     search = search or EntrySearch(connection)
-    return await search.carry_out(partial(_update_chunk, connection, epoch, search))
+    # Outside of a transaction, because most of the time there is nothing to do.
+    for table, outdated in (("indexing", "incomplete_type"), ("rendering", "stale_type")):
+        row = await connection.fetchrow(statement("projector", outdated))
+        if row is not None:
+            work = partial(_update_type, connection, search, table, row)
+            break
+    else:
+        place = await connection.fetchrow(statement("projector", "after_unread"), *search.turn)
+        if place is None:
+            return False
+        work = partial(_find_words, connection, search, place)
+
+    async def transact() -> bool:
+        async with write_transaction(connection) as transaction:
+            # Holding the checkpoint prevents this projector's batches and a switch meanwhile.
+            await hold(await transaction.connection(), epoch)
+            return await work(transaction)
+
+    return await search.carry_out(transact)
 
 
-async def _update_chunk(connection: Connection, epoch: int, search: EntrySearch) -> bool:
-    async with write_transaction(connection) as transaction:
-        # Holding the checkpoint prevents this projector's batches and a switch meanwhile.
-        await hold(await transaction.connection(), epoch)
-        for outdated, update, move, end in (
-            ("incomplete_type", _fill, "move_indexing", "end_indexing"),
-            ("stale_type", _render, "move_rendering", "end_rendering"),
-        ):
-            row = await connection.fetchrow(statement("projector", outdated))
-            if row is None:
-                continue
-            chunk = await _next_chunk(connection, row)
-            done = [chunk.type_.workspace, chunk.type_.id]
-            if chunk.states:
-                await update(transaction, chunk, search)
-                await transaction.add(move, [*done, chunk.states[-1].position])
-            else:
-                await transaction.add(end, done)
-            return True
-        return await _find_words(connection, transaction, search)
+async def _update_type(
+    connection: Connection,
+    search: EntrySearch,
+    table: str,
+    outdated: Any,
+    transaction: WriteTransaction,
+) -> bool:
+    """Updates the next entries of a type; ``table`` stores how far this has come."""
+    chunk = await _next_chunk(connection, outdated)
+    done = [chunk.type_.workspace, chunk.type_.id]
+    if chunk.states:
+        update = _fill if table == "indexing" else _render
+        await update(transaction, chunk, search)
+        await transaction.add(f"move_{table}", [*done, chunk.states[-1].position])
+    else:
+        await transaction.add(f"end_{table}", done)
+    return True
 
 
 async def _find_words(
-    connection: Connection, transaction: WriteTransaction, search: EntrySearch
+    connection: Connection, search: EntrySearch, place: Any, transaction: WriteTransaction
 ) -> bool:
-    """Finds the words of the oldest entries of an environment that lack them; False if none do."""
-    place = await connection.fetchrow(statement("projector", "after_unread"), *search.turn)
-    if place is None:
-        return False
+    """Finds the words of the oldest entries that lack them in an environment, ``place``; False if
+    none do."""
     search.turn = (place["workspace"], place["environment"])
     found = await connection.fetch(
         statement("projector", "next_unread"), *place, CHUNK, WORDS_BYTES

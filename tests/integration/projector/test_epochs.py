@@ -151,6 +151,20 @@ async def test_renderings_are_fenced_too(
     assert await rows(database_url, "SELECT type_version FROM entry") == [(1,)]
 
 
+async def test_looking_for_background_work_does_not_wait_for_the_checkpoint(
+    given: Given, database_url: str, models: tuple[Connection, Connection]
+) -> None:
+    await given.magazine()
+    await given.entry("one")
+    await project_all(database_url, database_url)
+    model, other = models
+    epoch, _ = await begin_epoch(model)
+    async with other.transaction():
+        await other.execute("SELECT FROM checkpoint FOR UPDATE")
+        async with asyncio.timeout(60):
+            assert not await update_chunk(model, epoch)
+
+
 async def test_a_second_projector_stands_by_and_takes_over(given: Given, database_url: str) -> None:
     await given.magazine()
 
