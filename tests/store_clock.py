@@ -28,8 +28,11 @@ class _Movable(type):
 
     @time.setter
     def time(cls, time: datetime) -> None:
-        _FILE.write_text(time.isoformat())
-        _FILE.chmod(0o644)
+        # Replaced as a whole, because PostgreSQL may read it at any time.
+        new = _FILE.with_suffix(".new")
+        new.write_text(time.isoformat())
+        new.chmod(0o644)
+        new.replace(_FILE)
 
 
 class Clock(metaclass=_Movable):
