@@ -18,7 +18,7 @@ from deploy.embedded.programs import for_server
 from tests.processes import free_port
 
 FILE = Path(__file__).parents[1] / "deploy/proxy/pgbouncer.ini"
-PATIENCE = 10.0
+PATIENCE = 60.0
 
 
 # Debian installs it in a folder that is not on every user's PATH.

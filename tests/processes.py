@@ -22,9 +22,13 @@ from typing import IO
 CONTENTLOG = Path(sys.executable).with_name("contentlog")
 
 
-FIRST_PORT, PORTS = 20_000, 12_000
-"""The range is below Linux's ephemeral ports: an outgoing connection might take one of those."""
-_numbers = itertools.count(random.randrange(PORTS))  # random: several processes run tests
+_WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+_WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % _WORKERS
+PORTS = 12_000 // _WORKERS
+FIRST_PORT = 20_000 + _WORKER * PORTS
+"""The ports of all workers are below Linux's ephemeral ports, which an outgoing connection might
+take. Each worker has its own, because a port is not in use yet when it is chosen."""
+_numbers = itertools.count(random.randrange(PORTS))  # random: several runs may share the machine
 
 
 def free_port() -> int:
@@ -82,14 +86,14 @@ class Processes:
     def kill(self, name: str) -> None:
         """Kills the process with SIGKILL: it cannot finish anything."""
         self.running[name].send_signal(signal.SIGKILL)
-        self.running[name].wait(10)
+        self.running[name].wait(60)
 
     def stop(self) -> None:
         for process in self.running.values():
             process.terminate()
         for process in self.running.values():
             try:
-                process.wait(15)
+                process.wait(60)
             except subprocess.TimeoutExpired:
                 process.kill()
         self._log.close()
@@ -103,7 +107,7 @@ class Processes:
         except (urllib.error.URLError, ConnectionError, TimeoutError):
             return None
 
-    async def caught_up(self, patience: float = 30.0) -> dict[str, object]:
+    async def caught_up(self, patience: float = 60.0) -> dict[str, object]:
         """Waits until the API responds and the read model has the whole log."""
         deadline = time.monotonic() + patience
         while time.monotonic() < deadline:

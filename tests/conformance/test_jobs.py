@@ -72,7 +72,7 @@ async def accepted(place: Workplace, document: bytes = ROWS, **more: Any) -> str
 
 async def ended(place: Workplace, path: str) -> Any:
     """Waits until the import has ended and returns it."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while True:
             answer = await place.get(path)
             assert answer.status == 200, answer.text

@@ -23,7 +23,7 @@ from tests.databases import owner_of
 from tests.engines import Citus, engine
 from write_side.postgres.connection import Connection
 
-SECONDS = 20.0
+SECONDS = 60.0
 _TABLES = """
 SELECT relname FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace
 WHERE nspname = 'read_model' AND relkind IN ('r', 'p') AND NOT relispartition

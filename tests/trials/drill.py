@@ -244,7 +244,7 @@ async def _get(url: str, member: str = "", headers: Mapping[str, str] = {}) -> t
 def _ask(url: str, member: str, headers: Mapping[str, str]) -> tuple[int, str, str]:
     request = urllib.request.Request(url, headers={"Authorization": f"Bearer {SECRET}", **headers})
     try:
-        with urllib.request.urlopen(request, timeout=10) as response:
+        with urllib.request.urlopen(request, timeout=60) as response:
             body = json.load(response)
             position = response.headers.get("X-Content-Position", "")
             return response.status, body[member] if member else "", position

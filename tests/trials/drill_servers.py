@@ -33,7 +33,7 @@ PLACES = {
     "spool-path": "spool",
 }
 """Options of pgBackRest, and the folder for each."""
-GRACE = 20.0
+GRACE = 60.0
 """Seconds for the receiver to stop."""
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from deploy.supervisor import bound_to_parent, contentlog
+from tests.processes import free_port
 
 SECRET = "a-secret-of-the-trial-of-ha"
 MANIFEST = f"""
@@ -54,9 +54,7 @@ class Installation:
     @contextmanager
     def service(self, folder: Path) -> Iterator[str]:
         """Starts two projectors and an API, creates the workspace, and yields the API's URL."""
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
+        port = free_port()
         manifest = folder / "manifest.yaml"
         manifest.write_text(MANIFEST)
         self.run("migrate")
@@ -75,5 +73,5 @@ class Installation:
             for process in processes:
                 process.terminate()
             for process in processes:
-                process.wait(20)
+                process.wait(60)
             log.close()

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from tests.integration.api.server import ACME, Server
 
-PATIENCE = 10.0
+PATIENCE = 60.0
 
 
 class Event(Struct, frozen=True):

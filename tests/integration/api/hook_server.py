@@ -45,7 +45,7 @@ class HookServer(Struct):
     def url(self, host: str = "127.0.0.1") -> str:
         return f"{self.scheme}://{host}:{self.port}/hook"
 
-    async def has(self, number: int, seconds: float = 20.0) -> list[Received]:
+    async def has(self, number: int, seconds: float = 60.0) -> list[Received]:
         """Waits until this many requests have been received."""
         async with asyncio.timeout(seconds):
             while len(self.received) < number:

@@ -45,7 +45,7 @@ async def accepted(client: Client, document: bytes = GOOD, **more: Any) -> str:
 
 async def ended(client: Client, path: str) -> dict[str, Any]:
     """Waits until the import is no longer in progress and returns it."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while True:
             answer = await client.get(path)
             assert answer.status == 200, answer.text

@@ -12,7 +12,7 @@ from tests.integration.api.server import Server
 async def sent(server: Server) -> None:
     """Waits until the server holds no buffers for large responses."""
     bodies = server.service.large_bodies
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while bodies.files.taken or bodies.memory.taken:  # noqa: ASYNC110 - no event tells
             await asyncio.sleep(0.01)
 

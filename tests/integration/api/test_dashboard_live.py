@@ -16,7 +16,7 @@ from tests.integration.projector.sample_log import Given
 from write_side.domain.identity import Scope
 from write_side.repository import Repository
 
-PATIENCE = 10.0
+PATIENCE = 60.0
 
 
 @pytest.fixture(autouse=True)

@@ -21,7 +21,7 @@ needs_root = pytest.mark.skipif(not IS_ROOT, reason="only root lends the server 
 has_proc = pytest.mark.skipif(not Path("/proc/self").exists(), reason="looks at /proc")
 
 
-def until(happened: Callable[[], object], seconds: float = 20) -> None:
+def until(happened: Callable[[], object], seconds: float = 60) -> None:
     """Poll until ``happened`` returns true."""
     limit = time.monotonic() + seconds
     while not happened():
@@ -29,7 +29,7 @@ def until(happened: Callable[[], object], seconds: float = 20) -> None:
         time.sleep(0.01)
 
 
-async def eventually(happened: Callable[[], object], seconds: float = 20) -> None:
+async def eventually(happened: Callable[[], object], seconds: float = 60) -> None:
     """Like ``until``, for coroutines."""
     async with asyncio.timeout(seconds):
         while not happened():  # noqa: ASYNC110 - other processes set no event here

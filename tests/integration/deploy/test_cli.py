@@ -547,7 +547,7 @@ def test_events_are_json_lines_and_can_be_followed(
     topics = [_event(following.stdout)["topic"] for _ in range(2)]
     assert topics == ["content_type.created.v1", "key.issued.v1"]
     following.send_signal(signal.SIGINT)
-    assert following.wait(20) == 0
+    assert following.wait(60) == 0
     lines = [json.loads(line) for line in said(run("events"))]
     assert [line["position"] for line in lines] == [1, 2, 3]
     assert lines[0]["event"]["actor"]["kind"] == "operator"
@@ -564,9 +564,7 @@ def _event(lines: IO[str]) -> dict[str, str]:
 def test_several_workers_answer_on_one_port_and_end_with_their_parent(
     start: Callable[..., subprocess.Popen[str]], run: Run
 ) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     api = start("api", "--port", str(port), "--workers", "2")
 
     def answers() -> bool:
@@ -579,7 +577,7 @@ def test_several_workers_answer_on_one_port_and_end_with_their_parent(
     until(answers)
     assert f"port {port} is already in use" in refused(run("api", "--port", str(port)))
     api.send_signal(signal.SIGTERM)
-    assert api.wait(30) == 0
+    assert api.wait(60) == 0
     assert not answers()
 
 

@@ -35,5 +35,5 @@ async def test_no_line_is_lost_at_sigterm(database_url: str, tmp_path: Path, wor
 
 def get(url: str, request_id: str) -> None:
     request = urllib.request.Request(url, headers={"X-Request-Id": request_id})
-    with urllib.request.urlopen(request, timeout=5) as response:
+    with urllib.request.urlopen(request, timeout=60) as response:
         assert response.status == 200

@@ -20,7 +20,7 @@ SELECT count(*) FROM pg_stat_activity
 WHERE datname = current_database() AND pid <> pg_backend_pid()
   AND backend_type = 'client backend'"""
 _DEADLOCKS = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
-_SECONDS = 20
+_SECONDS = 60
 
 
 async def until(holds: Callable[[], Awaitable[bool]]) -> None:
