@@ -20,7 +20,7 @@ async def test_each_part_closes_while_the_others_do() -> None:
         closing[own].set()
         await closing[1 - own].wait()
 
-    async with asyncio.timeout(5), closed_together(part(0), part(1)):
+    async with asyncio.timeout(60), closed_together(part(0), part(1)):
         pass
 
 

@@ -73,7 +73,7 @@ def hosts(monkeypatch: pytest.MonkeyPatch) -> Hosts:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while not condition():  # noqa: ASYNC110 - of anything
             await asyncio.sleep(0)
 
