@@ -16,9 +16,11 @@ from api.auth import access
 from api.auth.access import Access
 from api.auth.keys import KeyLoader, Keys
 from api.errors import KeysUnavailable
+from tests import store_clock
 from tests.integration.live_projector import until
 from tests.integration.projector.sample_log import Given
 from tests.proxy import proxy_to
+from tests.store_clock import follow_clock
 from write_side import commands as c
 from write_side.repository import Repository
 from write_side.store.access import last_uses, record_use
@@ -27,6 +29,12 @@ from write_side.store.conflicts import StoreUnavailable
 SECRET = "secret-of-somebody-who-calls"
 NOWHERE = "postgresql://nobody@127.0.0.1:1/nothing"
 FOR_EVER = 3600.0
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slow database on a busy machine does not count as unavailable."""
+    monkeypatch.setattr(access, "PATIENCE", 30.0)
 
 
 @pytest.fixture
@@ -372,10 +380,13 @@ class TestExpiry:
             assert known.cached_caller("a-secret-that-expires") is None
             assert known.cached_caller(SECRET)
 
-    async def test_an_expired_key_is_refused_like_an_unknown_one(self, given: Given) -> None:
-        soon = datetime.now(UTC) + timedelta(seconds=1)
+    async def test_an_expired_key_is_refused_like_an_unknown_one(
+        self, given: Given, database_url: str
+    ) -> None:
+        await follow_clock(database_url)
+        soon = store_clock.Clock.time + timedelta(seconds=1)
         await issued(given, "brief", "a-secret-that-expires", expires_at=soon)
-        await asyncio.sleep(1.01)
+        store_clock.Clock.time = soon
         async with Access(NOWHERE, given.repository) as known:
             assert await known.caller("a-secret-that-expires") is None
             # The expiry may be extended.

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 
 import asyncpg
+import pytest
 
 from tests.integration.write_side.sample_commands import plain
 from tests.proxy import Proxy, proxy_to
@@ -35,13 +36,21 @@ class Lossy:
         streams = [(row["originator_id"], row["originator_version"]) for row in rows]
         assert streams == [(e.originator_id, e.originator_version) for e in append.events]
 
+    @contextmanager
+    def patience(self, seconds: float) -> Iterator[None]:
+        """Lets appends wait only this long for PostgreSQL. Otherwise a busy machine has 10 s."""
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(self.recorder._appender, "_patience", seconds)
+            patch.setattr(self.recorder._large_appender, "_patience", seconds)
+            yield
+
     def reconnect(self) -> None:
         """Makes the next append begin with a new connection."""
         self.recorder._appender._disconnect()
 
 
 @asynccontextmanager
-async def lossy(database_url: str, patience: float = 10.0) -> AsyncIterator[Lossy]:
+async def lossy(database_url: str) -> AsyncIterator[Lossy]:
     async with AsyncExitStack() as stack:
         proxy = await stack.enter_async_context(proxy_to(database_url))
         pool = await stack.enter_async_context(asyncpg.create_pool(database_url, min_size=1))
@@ -50,7 +59,7 @@ async def lossy(database_url: str, patience: float = 10.0) -> AsyncIterator[Loss
             found.connects += 1
             return await asyncpg.connect(proxy.url)
 
-        recorder = Recorder(pool, connect, patience=patience)
+        recorder = Recorder(pool, connect)
         stack.push_async_callback(recorder.close)
         found = Lossy(recorder, proxy)
         yield found

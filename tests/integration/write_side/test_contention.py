@@ -7,6 +7,7 @@ import itertools
 import random
 from collections import Counter
 from contextlib import AsyncExitStack
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -251,20 +252,22 @@ async def test_a_slow_update_succeeds_while_another_process_edits_the_entry(
 async def test_a_command_that_loses_every_race_fails(
     repositories: list[Repository], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dispatch, "RETRY_SECONDS", 1.0)
     slow, fast, _ = repositories
     await magazine(slow)
     entry_id = await sample_commands.entry(slow, "post")
-    append, edits = slow.recorder.append, itertools.count()
+    append, edits, seconds = slow.recorder.append, itertools.count(), 0.0
 
     async def overtaken(what: Append) -> Appended:
+        nonlocal seconds
         await execute(_retitle(entry_id, f"Fast {next(edits)}"), fast)
+        seconds += dispatch.RETRY_SECONDS / 2
         return await append(what)
 
     monkeypatch.setattr(slow.recorder, "append", overtaken)
+    monkeypatch.setattr(dispatch, "time", SimpleNamespace(monotonic=lambda: seconds))
     with pytest.raises(StaleDecision, match="UpdateEntry lost every race for its stream"):
         await execute(_retitle(entry_id, "Slow"), slow)
-    assert next(edits) > 1
+    assert next(edits) == 3
     await check_store(slow)
 
 

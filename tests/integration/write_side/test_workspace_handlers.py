@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -211,17 +210,18 @@ async def test_an_environment_and_an_expiry_are_claimed_with_the_key(world: Worl
 
 
 async def test_a_past_expiry_is_refused_only_when_it_is_new(
-    world: World,
+    world: World, database_url: str
 ) -> None:
+    await follow_clock(database_url)
     past = datetime(2020, 1, 1, tzinfo=UTC)
     said = {"permissions": (VIEW,), "secret_hash": hashed("one")}
     async with world.refuses(InvalidDefinition, "2020-01-01T00:00:00Z is in the past"):
         await world.do(c.IssueKey, workspace="acme", name="ci", expires_at=past, **said)
     async with world.refuses(InvalidDefinition, "Unknown environment 'test'"):
         await world.do(c.IssueKey, workspace="acme", name="ci", environment="test", **said)
-    soon = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=2)
+    soon = Clock.time + timedelta(seconds=1)
     await world.do(c.IssueKey, workspace="acme", name="ci", expires_at=soon, **said)
-    await asyncio.sleep(max(0.0, (soon - datetime.now(UTC)).total_seconds()) + 0.01)
+    Clock.time = soon
     # Its permissions can still be changed.
     permit = {"workspace": "acme", "name": "ci", "permissions": (EDIT,)}
     async with world.appends(KeyPermissionsChanged):
