@@ -39,9 +39,11 @@ from read_side.notices import Dependency
 from read_side.pool import Pool
 from read_side.refusals import EntryNotFound
 from write_side.commands import CreateEntry
-from write_side.dispatch import execute
+from write_side.dispatch import CommandResult, execute
 from write_side.domain.events import STATUSES
 from write_side.domain.text import minified
+from write_side.handlers.entries import parts
+from write_side.waiting import in_thread_if_large
 
 FIELDS = "fields must be an object; leave it out for an entry without values"
 MISSING = "Missing required fields: contentTypeSlug and title"
@@ -220,13 +222,20 @@ async def _created(call: Call, command: CreateEntry) -> web.Response:
     reserve = call.service.limits.projection(call.known_caller)
     executed = await execute(command, call.service.repository, reserve)
     # Made while the projector works.
-    entry = wire.created_entry(executed)
+    entry, ignored = await in_thread_if_large(parts(command), _description, command, executed)
     response = json_response(
         call, wire.CreatedBody(entry, f"Content entry '{entry.slug}' was created")
     )
-    response.headers.update(ignored_header(ignored_names(command, executed)))
+    response.headers.update(ignored)
     await wait_until_readable(call, response, executed.position)
     return response
+
+
+def _description(
+    command: CreateEntry, executed: CommandResult
+) -> tuple[wire.CreatedEntry, dict[str, str]]:
+    """The entry, and the header that names what was ignored."""
+    return wire.created_entry(executed), ignored_header(ignored_names(command, executed))
 
 
 async def wait_until_readable(call: Call, response: web.Response, position: int) -> None:

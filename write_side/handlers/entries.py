@@ -38,6 +38,7 @@ from write_side.repository import Repository
 from write_side.store.append import ENTRIES, EntryClaim, Use
 from write_side.store.conflicts import Conflict, IdConflict, LimitConflict, SlugConflict
 from write_side.store.mapper import StreamEvent
+from write_side.waiting import in_thread_if_large
 
 T = TypeVar("T")
 
@@ -46,8 +47,7 @@ async def create_entry(command: CreateEntry, repository: Repository) -> Decision
     """Refuses in the order of behaviour.md: unknown type, fields and references; then, inside the
     append, slug and plan."""
     content_type = await repository.content_type(command.scope, command.content_type_slug)
-    created = created_entry(command, content_type)
-    found = list(targets(content_type.value_fields, created.fields))
+    created, found = await in_thread_if_large(parts(command), created_entry, command, content_type)
     await check_targets(command.scope, found, repository)
     claims = [claim_of(command.scope, created)]
     return Decision(
@@ -61,12 +61,20 @@ async def create_entry(command: CreateEntry, repository: Repository) -> Decision
     )
 
 
-def created_entry(command: CreateEntry, content_type: ContentType) -> EntryCreated:
-    """The event of a create, with everything checked except the targets of its references."""
+def parts(command: CreateEntry | UpdateEntry) -> int:
+    """At least the number of references and elements in its fields: commas separate them."""
+    return b"".join(command.fields.values()).count(b",")
+
+
+def created_entry(
+    command: CreateEntry, content_type: ContentType
+) -> tuple[EntryCreated, list[Target]]:
+    """The event of a create, with everything checked except the targets of its references, and
+    these."""
     created = creation_event(command, content_type)
     check_locale(created.language, "language")
     check_entry(content_type, evolve(None, created))
-    return created
+    return created, list(targets(content_type.value_fields, created.fields))
 
 
 def creation_event(command: CreateEntry, content_type: ContentType) -> EntryCreated:
@@ -112,8 +120,10 @@ async def update_entry(command: UpdateEntry, repository: Repository) -> Decision
     entry = await repository.entry(command.scope, command.entry_id)
     check_version(command.expected_version, entry)
     content_type = await repository.content_type_by_id(entry.content_type_id)
-    updated = updated_entry(command, entry, content_type)
-    await check_targets(command.scope, new_targets(updated, entry, content_type), repository)
+    updated, found = await in_thread_if_large(
+        parts(command), updated_entry, command, entry, content_type
+    )
+    await check_targets(command.scope, found, repository)
     if not changes(entry, updated):
         return Decision(content_type=content_type)
     renames = []
@@ -130,11 +140,14 @@ async def update_entry(command: UpdateEntry, repository: Repository) -> Decision
     )
 
 
-def updated_entry(command: UpdateEntry, entry: Entry, content_type: ContentType) -> EntryUpdated:
-    """The event of an update, with everything checked except the targets of new references."""
+def updated_entry(
+    command: UpdateEntry, entry: Entry, content_type: ContentType
+) -> tuple[EntryUpdated, list[Target]]:
+    """The event of an update, with everything checked except the targets of new references, and
+    these."""
     updated = update_event(command, entry, content_type)
     check_entry(content_type, evolve(entry, updated), entry)
-    return updated
+    return updated, _new_targets(updated, entry, content_type)
 
 
 def update_event(command: UpdateEntry, entry: Entry, content_type: ContentType) -> EntryUpdated:
@@ -163,7 +176,7 @@ def update_event(command: UpdateEntry, entry: Entry, content_type: ContentType) 
     )
 
 
-def new_targets(updated: EntryUpdated, entry: Entry, content_type: ContentType) -> list[Target]:
+def _new_targets(updated: EntryUpdated, entry: Entry, content_type: ContentType) -> list[Target]:
     """The references that the update adds. A target that the field already refers to is accepted,
     even if it has been deleted since."""
     held = {target.reference_key for target in targets(content_type.value_fields, entry.fields)}

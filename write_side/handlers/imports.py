@@ -14,13 +14,13 @@ from write_side.domain.events import EntryCreated, EntryUpdated, ImportMappingSa
 from write_side.domain.identity import Scope, entry_stream, import_mapping_stream, import_stream
 from write_side.domain.refusals import FileMismatch, ImportIdTaken, InvalidEntry, UnknownEntry
 from write_side.domain.text import check_text
-from write_side.domain.values import Target, targets
+from write_side.domain.values import Target
 from write_side.handlers.checks import check_targets, check_version
 from write_side.handlers.entries import (
     claim_of,
     created_entry,
     creation_refusal,
-    new_targets,
+    parts,
     updated_entry,
 )
 from write_side.repository import Repository
@@ -42,18 +42,17 @@ class _Decisions(Struct):
 
     def decide(self, row: CreateEntry | UpdateEntry, content_type: ContentType) -> None:
         """Raises VersionConflict if an entry has changed since the import was checked."""
-        fields = content_type.value_fields
         if isinstance(row, CreateEntry):
-            created = created_entry(row, content_type)
+            created, found = created_entry(row, content_type)
             self.created.append(created)
-            self.targets.extend(targets(fields, created.fields))
+            self.targets.extend(found)
             self.take(created)
             return
         entry = _of_type(self.entries.get(row.entry_id), content_type)
         check_version(row.expected_version, entry)
-        updated = updated_entry(row, entry, content_type)
+        updated, found = updated_entry(row, entry, content_type)
         if changes(entry, updated):
-            self.targets.extend(new_targets(updated, entry, content_type))
+            self.targets.extend(found)
             self.take(updated)
 
     def take(self, event: EntryCreated | EntryUpdated) -> None:
@@ -131,8 +130,7 @@ async def _decide(
         assert row.scope == command.scope, "an import has one scope"
         if isinstance(row, CreateEntry):
             assert row.content_type_slug == command.content_type_slug, "an import has one type"
-        parts = sum(bytes(value).count(b",") for value in row.fields.values())
-        await in_thread_if_large(parts, decisions.decide, row, content_type)
+        await in_thread_if_large(parts(row), decisions.decide, row, content_type)
     return decisions
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from api.dashboard.page_handlers import MAX_FORM
 from api.dashboard.sign_in import MAX_FORM as MAX_SIGN_IN
+from api.rest import wire
 from tests.integration.api.dashboard import signed_in
 from tests.integration.api.server import Client, Server, serving
 from tests.integration.api.test_connections import answered, connected
 from tests.integration.projector.sample_log import Given
+from write_side.dispatch import CommandResult
 from write_side.domain.definition import Field, Option
 from write_side.domain.values import MAX_ITEMS
 from write_side.repository import Repository
@@ -65,6 +69,26 @@ async def test_lists_are_bounded(client: Client, acme: Given, slug: str, item: o
         400,
         f"Field '{slug}' takes an array of up to 5,000: use several fields or entries",
     )
+
+
+async def test_the_response_of_a_create_with_many_values_is_made_in_a_thread(
+    client: Client, acme: Given, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await acme.content_type(ROWS)
+    threads: list[threading.Thread] = []
+    made = wire.created_entry
+
+    def recorded(executed: CommandResult) -> wire.CreatedEntry:
+        threads.append(threading.current_thread())
+        return made(executed)
+
+    monkeypatch.setattr(wire, "created_entry", recorded)
+    for title, rows in (("Few", 1), ("Many", 2_000)):
+        fields = {"rows": [{"q": "x"}] * rows}
+        await client.post({"contentTypeSlug": "posts", "title": title, "fields": fields})
+    few, many = threads
+    assert few is threading.main_thread()
+    assert many is not few
 
 
 async def test_a_mutation_with_large_variables_needs_the_permission_first(

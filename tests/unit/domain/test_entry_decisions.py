@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -26,12 +27,13 @@ from tests.unit.samples import (
     type_created,
     updated,
 )
-from tests.unit.scenario import given
+from tests.unit.scenario import Memory, given
 from write_side.commands import (
     CreateEntry,
     DeleteEntry,
     UpdateEntry,
 )
+from write_side.dispatch import HANDLERS
 from write_side.domain.definition import Field
 from write_side.domain.events import ContentTypeRevised, Event, Translation
 from write_side.domain.refusals import (
@@ -55,6 +57,7 @@ AUTHOR_TYPE = type_created(content_type_id=AUTHORS, slug="authors", name="Author
 ANN = created(entry_id=AUTHOR, content_type_id=AUTHORS, slug="ann", title="Ann")
 TYPES = (POST_TYPE, AUTHOR_TYPE, ANN)
 MANY = raws(**{f"f{number}": "x" for number in range(10_001)})
+LONG = raws(faq=[{"q": "a"}] * 2_000)
 MADE: dict[str, Any] = {"stage_id": "writing"}
 
 
@@ -73,6 +76,16 @@ def status(wanted: Any) -> UpdateEntry:
 
 def translate(locale: str, **texts: Any) -> UpdateEntry:
     return update(translations={locale: Translation(**texts)})
+
+
+@pytest.mark.parametrize("command", [create(fields=LONG), update(fields=LONG)])
+async def test_other_tasks_run_while_an_entry_with_many_values_is_decided(
+    command: CreateEntry | UpdateEntry,
+) -> None:
+    turns: list[None] = []
+    asyncio.get_running_loop().call_soon(turns.append, None)
+    await HANDLERS[type(command)](command, Memory([POST_TYPE, created()], ()))
+    assert turns
 
 
 def test_a_create_makes_a_draft_in_the_first_stage_with_a_slug_from_its_title() -> None:
