@@ -13,6 +13,8 @@ from functools import reduce
 from typing import Any
 from weakref import WeakValueDictionary
 
+import asyncpg
+
 from write_side.domain import content_type as content_types
 from write_side.domain import entry as entries
 from write_side.domain.content_type import ContentType
@@ -43,6 +45,7 @@ from write_side.domain.refusals import (
     UnknownEntry,
     UnknownWorkspace,
 )
+from write_side.domain.text import unstorable
 from write_side.domain.webhook import Webhooks, evolve_webhooks
 from write_side.domain.workspace import (
     Key,
@@ -64,6 +67,7 @@ CACHED_TYPES = 10_000
 LOOKED_UP = 5_000
 """Ids or slugs that one statement looks up. Encoding more would delay other tasks."""
 _TYPES_OF_ENTRIES = statement("write_side", "types_of_entries")
+_MEDIA_NAMED = statement("write_side", "media_named")
 _ENTRIES_BY_SLUG = statement("write_side", "entries_by_slug")
 _ENTRIES_BY_SLUG_IN_ANY_LANGUAGE = statement("write_side", "entries_by_slug_in_any_language")
 
@@ -229,8 +233,20 @@ class Repository:
 
     async def media(self, workspace: str) -> list[Media]:
         """The files of a workspace's library, by id."""
+        return await self._files(await self.recorder.fetch(_MEDIA, workspace))
+
+    async def media_named(self, workspace: str, names: Iterable[str]) -> list[Media]:
+        """The files of the library that have one of these ids, or have or had one of these URLs, by
+        id."""
         files: dict[str, Media] = {}
-        async for row in in_slices(await self.recorder.fetch(_MEDIA, workspace)):
+        for some in chunks((name for name in names if unstorable(name) is None), LOOKED_UP):
+            found = await self._files(await self.recorder.fetch(_MEDIA_NAMED, workspace, some))
+            files.update((file.id, file) for file in found)
+        return [files[media_id] for media_id in sorted(files)]
+
+    async def _files(self, rows: Iterable[asyncpg.Record]) -> list[Media]:
+        files: dict[str, Media] = {}
+        async for row in in_slices(rows):
             event: Any = self.mapper.decode(row["topic"], row["state"], row["at"])
             files[event.media_id] = evolve_media(files.get(event.media_id), event)
         return [files[media_id] for media_id in sorted(files) if not files[media_id].removed]

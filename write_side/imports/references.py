@@ -153,7 +153,8 @@ class NamedTargets:
         self.slugs: dict[tuple[str, tuple[str, ...]], set[str]] = {}
         """By the language of the row and the allowed types; some are ids."""
         self.ids: set[str] = set()
-        self.has_media = False
+        self.files: set[str] = set()
+        """Ids or URLs."""
 
     def taken(self, row: ParsedRow) -> ParsedRow:
         """The same row. Raises InvalidEntry."""
@@ -165,7 +166,7 @@ class NamedTargets:
                 inner = list(_inner(cell.field, cell.value))
                 self._count(row, len(inner))
                 self.ids.update(target.id for target in inner if target.is_entry)
-                self.has_media |= not all(target.is_entry for target in inner)
+                self.files.update(target.id for target in inner if not target.is_entry)
         return row
 
     def _count(self, row: ParsedRow, references: int) -> None:
@@ -181,7 +182,7 @@ class NamedTargets:
             self.slugs.setdefault((language, field.to), set()).update(names)
             self.ids.update(filter(is_id, names))
         else:
-            self.has_media = True
+            self.files.update(names)
 
 
 async def look_up(
@@ -190,7 +191,7 @@ async def look_up(
     named: NamedTargets,
     new_entries: Mapping[EntryKey, str],
 ) -> References:
-    """Looks up all ids, all files, and the slugs by their allowed types: in the language of the
+    """Looks up all ids and files, and the slugs by their allowed types: in the language of the
     row, then in any."""
     scope, content_type_slug = request.scope, request.content_type_slug
     types = await repository.types_of_entries(scope, named.ids)
@@ -209,7 +210,7 @@ async def look_up(
         if slugs:
             by_slug[None, to] = await repository.entries_by_slug(scope, to, None, slugs)
     languages = {language for language, _ in new_entries}
-    files = await _files(scope, repository) if named.has_media else {}
+    files = await _files(scope, repository, named.files)
     return References(types, by_slug, new_entries, languages, content_type_slug, files)
 
 
@@ -254,9 +255,11 @@ def _inner(field: Field, value: Raw) -> Iterator[Target]:
         yield from targets([field], {field.slug: value})
 
 
-async def _files(scope: Scope, repository: Repository) -> dict[str, list[str]]:
-    library = await repository.media(scope.workspace)
+async def _files(
+    scope: Scope, repository: Repository, names: Collection[str]
+) -> dict[str, list[str]]:
+    found = await repository.media_named(scope.workspace, names)
     files: dict[str, list[str]] = {}
-    for file in library:
+    for file in found:
         files.setdefault(file.url, []).append(file.id)
-    return files | {file.id: [file.id] for file in library}
+    return files | {file.id: [file.id] for file in found}

@@ -18,11 +18,14 @@ from tests.integration.write_side.import_fixtures import (
     errors,
     imported,
     seen,
+    set_up,
     states,
     table_of,
     values,
 )
 from write_side import waiting
+from write_side.commands import PutMedia, RemoveMedia
+from write_side.dispatch import execute
 from write_side.domain.events import ImportRecorded
 from write_side.domain.identity import Actor, import_stream
 from write_side.domain.refusals import FileMismatch, ImportIdTaken, UnknownContentType
@@ -149,6 +152,27 @@ async def test_every_invalid_cell_is_named_and_nothing_is_imported(magazine: Rep
     with pytest.raises(RowsRefused, match="Nothing was imported: 3 of 4 rows have errors"):
         await imported(magazine, bad)
     assert await magazine.recorder.head() == head
+
+
+async def test_only_the_files_that_a_cell_names_are_loaded(magazine: Repository) -> None:
+    async def put(media_id: str, url: str, workspace: str = "acme") -> None:
+        about: dict[str, Any] = {"url": url, "name": "n", "content_type": "image/png"}
+        place: dict[str, Any] = {"workspace": workspace, "media_id": media_id}
+        await execute(PutMedia(actor=OPERATOR, **place, **about), magazine)
+
+    await set_up(magazine, "workspace: rival\nname: Rival\n")
+    for media_id, url in [("two", "u:2"), ("three", "u:3"), ("three", "u:2"), ("four", "u:4")]:
+        await put(media_id, url)
+    await put("theirs", "u:2", "rival")
+    await put("gone", "u:2")
+    await execute(RemoveMedia(actor=OPERATOR, workspace="acme", media_id="gone"), magazine)
+    for names, ids in [
+        (["two"], ["two"]),
+        (["u:2", "a\x00"], ["three", "two"]),
+        (["hero", "gone", "theirs", "u:4", "other"], ["four", "hero"]),
+        ([], []),
+    ]:
+        assert [file.id for file in await magazine.media_named("acme", names)] == ids
 
 
 async def test_text_that_cannot_be_stored_is_named_by_its_cell(magazine: Repository) -> None:

@@ -41,17 +41,21 @@ FILE = MediaAdded(
 
 class Library(Recorder):
     """Has the events of one media file and no entries. ``longest`` is the largest number of names
-    in one statement."""
+    in one statement, ``files`` the names of files."""
 
     def __init__(self) -> None:
         super().__init__(cast("Any", None), cast("Any", None))
         self.longest = 0
+        self.files: list[str] = []
 
     async def fetch(self, statement: str, *parameters: Any) -> list[asyncpg.Record]:
         self.longest = max(self.longest, *(len(each) for each in parameters if each))
         stored = EventMapper().to_stored_event(StreamEvent("media/acme/hero", 1, FILE))
         row = {"topic": stored.topic, "state": stored.state.decode(), "at": NOON}
-        return cast("list[asyncpg.Record]", [row] * MANY if "'media/%'" in statement else [])
+        if "'media/%'" not in statement:
+            return []
+        self.files += parameters[-1]
+        return cast("list[asyncpg.Record]", [row] * MANY)
 
 
 @asynccontextmanager
@@ -92,6 +96,7 @@ async def test_other_work_runs_while_many_names_are_looked_up(
     async with turns() as turn:
         found = await look_up(Repository(library, EventMapper()), request, named, {})
     assert library.longest < MANY
+    assert library.files == ([] if heading == "related" else [names])
     assert found.files == ({} if heading == "related" else {HERO: ["hero"], "hero": ["hero"]})
     assert len(turn) >= turns_taken
 
