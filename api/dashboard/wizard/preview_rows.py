@@ -89,9 +89,12 @@ class LineReader:
         reasons = _reasons([note for note in row.notes if note.column not in mapped])
         if row.repeats is not None:
             reasons += (f"repeats the slug of row {row.repeats:,}",)
-        own = [self._own_cell(row, cells, target, before) for target in self._attributes]
+        marks = _Marks(row)
+        own = [self._own_cell(marks, cells, target, before) for target in self._attributes]
         fields = [
-            self._cell(row, column, slug, name, one_line(cells[column]), self._field(before, slug))
+            self._cell(
+                marks, column, slug, name, one_line(cells[column]), self._field(before, slug)
+            )
             for (slug, column), name in zip(
                 self._fields.items(), self._names_of_fields, strict=True
             )
@@ -114,35 +117,45 @@ class LineReader:
         return one_line(texts if isinstance(texts, str) else ", ".join(texts))
 
     def _own_cell(
-        self, row: PreviewRow, cells: Sequence[str], target: str, entry: Entry | None
+        self, marks: _Marks, cells: Sequence[str], target: str, entry: Entry | None
     ) -> Cell:
         """The value after the import, or the cell's text if that is unknown or has notes."""
         column, name = self._own.get(target), target.lower()
         given = cells[column] if column is not None else ""
-        has_notes = given.strip() and any(note.column == column for note in row.notes)
-        text = given if has_notes else getattr(row, name) or given
+        has_notes = given.strip() and column in marks.notes
+        text = given if has_notes else getattr(marks.row, name) or given
         before = getattr(entry, name) if entry else None
-        return self._cell(row, column, target, target, one_line(text), before)
+        return self._cell(marks, column, target, target, one_line(text), before)
 
     def _cell(
         self,
-        row: PreviewRow,
+        marks: _Marks,
         column: int | None,
         target: str,
         name: str,
         text: str,
         before: str | None,
     ) -> Cell:
-        is_prose = target in self._prose and row.language in supported_locales()
-        language = row.language if is_prose else ""
-        notes = [note for note in row.notes if column is not None and note.column == column]
-        if notes:
+        is_prose = target in self._prose and marks.row.language in supported_locales()
+        language = marks.row.language if is_prose else ""
+        if column is not None and (notes := marks.notes.get(column)):
             failed = any(note.severity == "error" for note in notes)
             kind = "problem" if failed else "warning"
             return Cell(name, text, kind, _reasons(notes), language=language)
-        if target in row.changed:
+        if target in marks.changed:
             return Cell(name, text, "changed", before=before, language=language)
         return Cell(name, text, language=language)
+
+
+class _Marks:
+    """What a row says about its cells, by column and by target: a file may have 500 columns."""
+
+    def __init__(self, row: PreviewRow) -> None:
+        self.row = row
+        self.changed = frozenset(row.changed)
+        self.notes: dict[int | None, list[Note]] = {}
+        for note in row.notes:
+            self.notes.setdefault(note.column, []).append(note)
 
 
 def _reasons(notes: Sequence[Note]) -> tuple[str, ...]:
