@@ -44,10 +44,16 @@ async def show_webhook(request: DashboardRequest) -> web.StreamResponse:
 
 
 async def _show(
-    request: DashboardRequest, webhook: ListedWebhook, after: str = "", problem: str = ""
+    request: DashboardRequest,
+    webhook: ListedWebhook,
+    *,
+    after: str = "",
+    problem: str = "",
+    unsent: str = "",
 ) -> web.StreamResponse:
     """The endpoint and its last deliveries. As for entries, an invalid filter is ignored.
-    ``problem``: why the endpoint is not replayed from ``after``."""
+    ``problem``: why the endpoint is not replayed from ``after``. ``unsent``: why no test message
+    was sent."""
     given = request.query.get("status", "")
     outcome: DeliveryOutcome = next((value for value, _ in OUTCOMES if value == given), "")
     since = _time(request.query.get("since", ""))
@@ -56,7 +62,7 @@ async def _show(
     return await show(
         request,
         "webhook.html",
-        400 if problem else 200,
+        400 if problem or unsent else 200,
         webhook=webhook,
         deliveries=deliveries,
         outcomes=OUTCOMES,
@@ -67,6 +73,7 @@ async def _show(
         tested=next(tests, None) if "tested" in request.query else None,
         after=after,
         problem=problem,
+        unsent=unsent,
         may_edit=request.may(EDIT),
     )
 
@@ -74,7 +81,10 @@ async def _show(
 async def send_test(request: DashboardRequest, _form: Form) -> web.StreamResponse:
     webhook = await _webhook(request)
     async with request.request.app[TESTS].turn(request.scope.workspace):
-        await _operations(request).test(webhook.name, request.service.settings.webhook_networks)
+        try:
+            await _operations(request).test(webhook.name, request.service.settings.webhook_networks)
+        except InvalidDefinition as refusal:
+            return await _show(request, webhook, unsent=str(refusal))
     return redirect(request.link("webhooks", webhook.name, tested=1))
 
 
@@ -83,7 +93,7 @@ async def replay(request: DashboardRequest, form: Form) -> web.StreamResponse:
     try:
         await _operations(request).replay(webhook.name, after, request.service.read_model)
     except InvalidDefinition as refusal:
-        return await _show(request, webhook, after, str(refusal))
+        return await _show(request, webhook, after=after, problem=str(refusal))
     return redirect(request.link("webhooks", webhook.name, replayed=1))
 
 

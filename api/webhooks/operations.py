@@ -101,11 +101,15 @@ class WebhookOperations:
         )
 
     async def test(self, name: str, networks: Sequence[Network]) -> Outcome:
-        """Sends a message that announces no change, from this process, and records the outcome."""
+        """Sends a message that announces no change, from this process, and records the outcome.
+        Raises InvalidDefinition if the endpoint has no secret."""
         webhook = await self._find(name)
         secrets = await self._cursors.secrets(self._workspace, name)
         if not secrets:
-            raise InvalidDefinition(f"Webhook {name!r} has no secret to sign with: rotate it")
+            raise InvalidDefinition(
+                f"Webhook {name!r} has no secret to sign with; make one with contentlog webhook "
+                f"rotate {name} --workspace {self._workspace}"
+            )
         async with open_sender(networks) as sender:
             outcome = await sender.send(webhook.url, sample_message(), secrets)
         await self._cursors.open([webhook])

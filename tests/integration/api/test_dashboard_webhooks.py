@@ -102,6 +102,21 @@ async def test_a_test_message_is_sent_and_its_outcome_shown(
     assert "HTTP 500" in (await visitor.get(f"{PAGE}/search?status=failed")).text
 
 
+async def test_a_test_message_without_a_secret_is_refused_on_the_page_of_the_endpoint(
+    acme: Given, hook: HookServer, visitor: Browser, database_url: str
+) -> None:
+    await create_webhook(acme, hook)
+    async with connected(database_url) as connection:
+        await connection.execute("DELETE FROM write_side.webhook_secret")
+    refused = await visitor.post(f"{PAGE}/search/test", {})
+    assert refused.status == 400
+    assert "The test message was not sent" in refused.text
+    assert "contentlog webhook rotate search --workspace acme." in refused.text
+    assert "Last deliveries" in refused.text
+    assert "data-live=" not in refused.text
+    assert hook.received == []
+
+
 async def test_slow_endpoints_of_a_workspace_leave_others_room_for_test_messages(
     server: Server,
     acme: Given,
