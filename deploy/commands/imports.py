@@ -353,11 +353,13 @@ def _outcome(result: ImportResult, *, dry_run: bool) -> str:
         )
     counts = result.counts
     entries = "entry" if counts.new == 1 else "entries"
+    repeats = sum(row.state == "skipped" and row.repeats is not None for row in result.rows)
     texts = (
         (counts.new, f"{entries} {'would be imported' if dry_run else 'imported'}"),
         (counts.update, "would be updated" if dry_run else "updated"),
         (counts.unchanged, "unchanged"),
-        (counts.skipped, "skipped because their slug exists"),
+        (counts.skipped - repeats, "skipped because their slug exists"),
+        (repeats, "skipped because an earlier row has their slug"),
         (counts.error, "left out because of errors"),
     )
     summary = ", ".join(f"{n:,} {text}" for n, text in texts if n) or "the file has no rows"

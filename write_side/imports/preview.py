@@ -120,6 +120,10 @@ class Preview(Struct, frozen=True):
         """Rows with the slug of an earlier row, in any state."""
         return repeated(self.rows)
 
+    @property
+    def skipped_repeats(self) -> int:
+        return repeated(row for row in self.rows if row.state == "skipped")
+
     def is_refused(self, request: ImportRequest) -> bool:
         """Whether rows have errors, and either all rows were to be imported or none is ready."""
         counts = self.counts
@@ -177,6 +181,9 @@ def _reason(was: PreviewRow, now: PreviewRow) -> str:
     new_errors = [note for note in now.notes if note.severity == "error" and note not in was.notes]
     if new_errors:
         return "; ".join(map(str, new_errors))
+    if was.repeats != now.repeats:
+        reason = f"repeats the slug of row {now.repeats or was.repeats:,}"
+        return reason if now.repeats else f"no longer {reason}"
     match (was.state, now.state):
         case ("new", "skipped" | "update" | "unchanged"):
             return f"an entry with the slug '{now.slug}' has been created since"

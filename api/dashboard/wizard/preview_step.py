@@ -75,13 +75,12 @@ class EntryCounts(Struct, frozen=True):
 
 
 class Problem(Struct, frozen=True):
-    """``rows``: how many rows have it; ``first``: the number of the first one."""
+    """``rows``: the numbers of the rows that have it."""
 
     severity: str
     heading: str
     reason: str
-    rows: int
-    first: int
+    rows: list[int]
 
 
 async def preview(request: DashboardRequest, upload: Upload) -> web.StreamResponse:
@@ -184,6 +183,7 @@ async def _show(
     page_size = max(5, min(ROWS, CELLS // len(upload.table.headings)))
     paging = Paging(page_number(query.get("page", "")), len(matching), page_size)
     page = paging.of(matching)
+    problems = await asyncio.to_thread(_problems_of, kept.preview)
     reader = await _line_reader(request, upload, kept, content_type, page)
     return await show_step(
         request,
@@ -199,8 +199,8 @@ async def _show(
         paging=paging,
         headings=reader.headings,
         lines=[reader.line(index) async for index in in_slices(page)],
-        problems=await asyncio.to_thread(_problems_of, kept.preview),
-        max_problems=MAX_PROBLEMS,
+        problems=problems[:MAX_PROBLEMS],
+        other_problems=_other_problems(problems[MAX_PROBLEMS:]),
         omitted=_omitted_text(omitted) if omitted else "",
         entries=entries,
         button=_button_text(counts, entries),
@@ -280,6 +280,8 @@ def _obstacle(kept: StoredPreview) -> str:
             "All rows are skipped because entries with their slugs exist. To update those entries, "
             "go back to the columns and select “Update entries whose slug already exists”."
         )
+    if counts.skipped:
+        return "The rows that are not skipped change nothing."
     return "All entries already match the file."
 
 
@@ -289,8 +291,19 @@ def _problems_of(preview: Preview) -> list[Problem]:
     for row in preview.rows:
         for problem in dict.fromkeys((n.severity, n.heading, n.reason) for n in row.notes):
             found.setdefault(problem, []).append(row.number)
-    problems = [Problem(*problem, len(rows), rows[0]) for problem, rows in found.items()]
-    return sorted(problems, key=lambda one: (one.severity != "error", -one.rows, one.first))
+    problems = [Problem(*problem, rows) for problem, rows in found.items()]
+    return sorted(problems, key=lambda one: (one.severity != "error", -len(one.rows), one.rows[0]))
+
+
+def _other_problems(problems: Sequence[Problem]) -> str:
+    """``2 other errors in 3 rows, 1 other warning in 1,200 rows``"""
+    parts = []
+    for severity in ("error", "warning"):
+        others = [one.rows for one in problems if one.severity == severity]
+        if others:
+            rows = count(len(set().union(*others)), "row")
+            parts.append(f"{count(len(others), f'other {severity}')} in {rows}")
+    return ", ".join(parts)
 
 
 def _omitted_text(omitted: Omitted) -> str:

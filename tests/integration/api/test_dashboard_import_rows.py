@@ -67,6 +67,8 @@ async def test_repeats_get_a_suffix_or_a_slug_from_another_column(wizard: Wizard
     by_views = (await wizard.page(import_id, "preview")).text
     assert _STATE.findall(by_views) == ["new", "new", "skipped"]
     assert "2 rows are ready" in by_views
+    assert "1 row repeats the slug of an earlier row (1 skipped)" in by_views
+    assert "slug exists" not in by_views
     assert (await wizard.sent(import_id, "repeats", ("repeats", "suffix"))).status == 303
     shown = (await wizard.page(import_id, "preview")).text
     assert _STATE.findall(shown) == ["new", "new", "skipped"]
@@ -140,6 +142,36 @@ async def test_a_result_says_why_rows_were_left_out(wizard: Wizard) -> None:
     assert ">Error<" not in shown
     assert (await wizard.sent(import_id, "revert")).status == 303
     assert "<p>1 entry was deleted.</p>" in (await wizard.page(import_id)).text
+
+
+async def test_the_end_of_a_long_slug_does_not_hide_that_the_entry_was_deleted(
+    wizard: Wizard,
+) -> None:
+    import_id = await wizard.imported(csv(HEAD, f"New,{'n' * 500},,1"), *MAPPED)
+    assert (await wizard.sent(import_id, "revert")).status == 303
+    shown = (await wizard.page(import_id)).text
+    [clamped] = re.findall(r'<span class="[^"]*clamp"[^>]*>(.*?)</span>', shown)
+    assert clamped == "n" * 500
+    assert "(deleted by the revert)" in shown
+
+
+async def test_a_frequent_warning_is_counted_below_the_listed_errors(wizard: Wizard) -> None:
+    wrong = [f"{n},slug-{n % 9},,{n}" for n in range(18)]
+    rows = csv(HEAD, *wrong, *(f"Typo {n},,live,1" for n in range(20)))
+    import_id = await wizard.previewed(rows, *MAPPED)
+    assert (await wizard.sent(import_id, "repeats", ("repeats", "suffix"))).status == 303
+    shown = (await wizard.page(import_id, "preview")).text
+    assert shown.count('class="badge bad">Error</span> <span><strong>') == 6
+    assert "and 3 other errors in 3 rows, 1 other warning in 20 rows." in shown
+
+
+async def test_rows_that_change_nothing_or_are_skipped_are_told_apart(wizard: Wizard) -> None:
+    rows = csv(HEAD, "Old,old,,4", "Old,old,,5")
+    import_id = await wizard.previewed(rows, *MAPPED, update="yes")
+    assert (await wizard.sent(import_id, "repeats", ("repeats", "skip"))).status == 303
+    shown = (await wizard.page(import_id, "preview")).text
+    assert _STATE.findall(shown) == ["unchanged", "skipped"]
+    assert "The rows that are not skipped change nothing" in shown
 
 
 async def test_the_button_shows_that_there_is_nothing_to_import(wizard: Wizard) -> None:

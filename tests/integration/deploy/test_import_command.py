@@ -284,14 +284,14 @@ def test_rows_that_repeat_a_slug_wait_for_a_choice(typed: Typed) -> None:
     assert done(typed(*file, "--repeats", "suffix", "--import-id", "i-1")) == [
         "row 3 repeats the slug of row 2: new, as 'san-josé-2'",
         "row 4 repeats the slug of row 3: skipped",
-        "2 entries imported, 1 skipped because their slug exists; import id 'i-1'",
+        "2 entries imported, 1 skipped because an earlier row has their slug; import id 'i-1'",
     ]
 
 
 def test_identical_rows_need_no_choice(typed: Typed) -> None:
     Path("twice.csv").write_text("Title,Body,Views\nOne,x,1\nOne,x,1\n")
     assert done(typed("import", "twice.csv", *PLACE, "--import-id", "i-1"))[-1] == (
-        "1 entry imported, 1 skipped because their slug exists; import id 'i-1'"
+        "1 entry imported, 1 skipped because an earlier row has their slug; import id 'i-1'"
     )
 
 

@@ -30,6 +30,7 @@ from write_side.domain.events import EntryCreated, EntryUpdated, ImportRecorded
 from write_side.domain.identity import Actor, slug_hash
 from write_side.imports.check import DryRun, check
 from write_side.imports.importer import PreviewOutdated, run_import
+from write_side.imports.preview import differences
 from write_side.imports.report import LONGEST_NOTE, import_report
 from write_side.repository import Repository
 from write_side.store import appender
@@ -117,6 +118,25 @@ async def test_changes_since_the_preview_are_reported_and_not_imported(
     report = await run_import(magazine, table, request, OPERATOR, agreed)
     assert not isinstance(report, PreviewOutdated)
     assert (report.counts.new, report.counts.skipped) == (2, 1)
+
+
+async def test_a_row_whose_slug_another_row_takes_since_the_preview_names_that_row(
+    magazine: Repository,
+) -> None:
+    table = table_of("Title,Slug,Body,About\nOne,one,x,sea\nTwo,one,x,ada\n")
+    request = await request_for(magazine, table, ready_only=True, repeats="skip")
+    sea = (await entries(magazine, "sea", kind="topics"))["sea"]
+    await update(magazine, sea, slug="ocean")
+    without = await seen(magazine, table, ready_only=True, repeats="skip")
+    await update(magazine, sea, slug="sea")
+    changed = await run_import(magazine, table, request, OPERATOR, without)
+    assert isinstance(changed, PreviewOutdated)
+    assert [(one.number, one.before, one.after, one.why) for one in changed.differences] == [
+        (2, "error", "new", "no longer has errors"),
+        (3, "new", "skipped", "repeats the slug of row 2"),
+    ]
+    back = await seen(magazine, table, ready_only=True, repeats="skip")
+    assert differences(back, without)[1].why == "no longer repeats the slug of row 2"
 
 
 async def test_an_update_does_not_overwrite_later_changes_by_others(
