@@ -14,7 +14,6 @@ from api.dashboard.entry_changes import CHANGES, entry_changes, requested_compar
 from api.dashboard.entry_list import stage_of
 from api.dashboard.excerpts import CHARACTERS, ITEMS, Excerpt, Truncator, value_at
 from api.dashboard.page_handlers import show
-from api.dashboard.security import IMAGE_SOURCES
 from api.dashboard.table_pages import number
 from api.dashboard.values import (
     DisplayValue,
@@ -22,6 +21,7 @@ from api.dashboard.values import (
     display_value,
     reference_targets,
 )
+from api.http.dashboard_headers import IMAGE_SOURCES
 from api.rest import parameters
 from api.rest.point_in_time import entry_of_id
 from read_side.content_types import content_type

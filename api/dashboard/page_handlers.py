@@ -14,7 +14,7 @@ from multidict import MultiDict, MultiDictProxy
 from api.context import SERVICE
 from api.dashboard.dashboard_request import DashboardRequest, NoSession, check, link
 from api.dashboard.layout import layout_of
-from api.dashboard.security import ROOT, check_csrf_token, cookie_token, referring_page
+from api.dashboard.security import check_csrf_token, cookie_token, referring_page
 from api.dashboard.templates import render, until_compiled
 from api.errors import (
     RETRY_AFTER,
@@ -25,6 +25,7 @@ from api.errors import (
     RateLimitExceeded,
     status_of,
 )
+from api.http.dashboard_headers import ROOT
 from api.http.request_log import log_fault
 from api.rest.request_body import receive_body
 from write_side.domain.refusals import StaleDecision

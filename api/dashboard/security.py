@@ -1,5 +1,4 @@
-"""The session's cookie, and protection against other sites: security headers, CSRF checks and safe
-redirect targets.
+"""The session's cookie, and protection against other sites: CSRF checks and safe redirect targets.
 
 The cookie has a random token, which the event store maps to a key. The key's permissions are looked
 up on every request, so a session never allows more than its key does now.
@@ -21,41 +20,14 @@ from aiohttp import web
 from api.context import SERVICE
 from api.errors import ForgedRequest
 from api.http.client_address import is_https
+from api.http.dashboard_headers import ROOT
 from write_side.store.dashboard_sessions import LIFETIME, Sessions
 
-ROOT = "/dashboard"
 COOKIE = "contentlog_session"
 SESSIONS = web.AppKey("dashboard_sessions", Sessions)
 
-# No inline script, style or event handler, and nothing from other hosts except thumbnails, so
-# markup that an entry's text injects into a page has no effect.
-CONTENT_SECURITY_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
-    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-)
-_HEADERS = {
-    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Referrer-Policy": "same-origin",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-}
-IMAGE_SOURCES = web.RequestKey("image_sources", frozenset[str])
-"""The sources of a page's images of the media library; images of other sources are not loaded."""
 _NONCE = 16
 _PURPOSE = b"contentlog dashboard forms"
-
-
-def add_security_headers(request: web.Request, response: web.StreamResponse) -> None:
-    """Applies to every response below ROOT, including errors."""
-    path = request.rel_url.path_safe
-    if path == ROOT or path.startswith(f"{ROOT}/"):
-        response.headers.update(_HEADERS)
-        if sources := request.get(IMAGE_SOURCES):
-            allowed = " ".join(("img-src 'self'", *sorted(sources)))
-            policy = CONTENT_SECURITY_POLICY.replace("img-src 'self'", allowed)
-            response.headers["Content-Security-Policy"] = policy
 
 
 def new_csrf_token(session: str) -> str:

@@ -8,9 +8,9 @@ from aiohttp import web
 
 from api.auth.keys import secret_of
 from api.context import LIMIT_STATUS, SERVICE
-from api.dashboard.security import add_security_headers
 from api.http.client_address import is_https
 from api.http.cors import add_cors
+from api.http.dashboard_headers import add_security_headers
 from api.http.request_log import ROUTE, request_id
 from api.rate_limits.bucket import LimitStatus
 

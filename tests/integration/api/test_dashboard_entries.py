@@ -7,7 +7,7 @@ from html import unescape
 
 import pytest
 
-from api.dashboard.security import CONTENT_SECURITY_POLICY
+from api.http.dashboard_headers import CONTENT_SECURITY_POLICY
 from tests.integration.api.dashboard import Browser, signed_in
 from tests.integration.api.server import Server, serving
 from tests.integration.live_projector import connected
