@@ -31,7 +31,7 @@ COMMANDS = {
     "backup": "backup",
     "events": "events",
     "changes": "changes",
-    "apply": "apply",
+    "apply": "manifest",
     "manifest": "manifest",
     "key": "key",
     "webhook": "webhook",

@@ -14,6 +14,7 @@ from api.http import client_address
 from api.rate_limits.bucket import LimitStatus, shown
 from api.rate_limits.leases import Leases
 from api.settings import ApiSettings
+from write_side.dispatch import Reserve
 from write_side.imports.table import Table
 
 UNLIMITED = 1_000_000_000
@@ -92,9 +93,21 @@ class Limits:
     def charge_seconds(self, caller: Caller, seconds: float) -> None:
         self.charge_cost(caller.workspace, int(seconds * SECOND))
 
-    def projection(self, caller: Caller) -> ProjectionCost:
-        """The charge for one write."""
-        return ProjectionCost(self, caller)
+    def projection(self, caller: Caller) -> Reserve:
+        """Charges the cost of projecting a write before it is appended. Called for each attempt
+        with the bytes of rows, it charges only the additional cost. Raises CostLimitExceeded."""
+        taken = 0
+
+        async def reserve(size: int) -> None:
+            nonlocal taken
+            units = -(-size // PROJECTED_BYTES) - taken
+            if units > AT_ONCE:
+                await self.reserve_cost(caller, units)
+            else:
+                self.charge_cost(caller.workspace, units)
+            taken += max(units, 0)
+
+        return reserve
 
     def peek_key(self, caller: Caller) -> LimitStatus:
         """The key's bucket, without counting the request."""
@@ -132,25 +145,6 @@ class Limits:
 
     def _unlimited(self) -> LimitStatus:
         return LimitStatus(True, UNLIMITED, UNLIMITED, self._leases.reset())
-
-
-class ProjectionCost:
-    """Charges the cost of projecting a write before it is appended. Called for each attempt, it
-    charges only the additional cost."""
-
-    def __init__(self, limits: Limits, caller: Caller) -> None:
-        self._limits = limits
-        self._caller = caller
-        self._taken = 0
-
-    async def __call__(self, size: int) -> None:
-        """``size``: bytes of rows. Raises CostLimitExceeded."""
-        units = -(-size // PROJECTED_BYTES) - self._taken
-        if units > AT_ONCE:
-            await self._limits.reserve_cost(self._caller, units)
-        else:
-            self._limits.charge_cost(self._caller.workspace, units)
-        self._taken += max(units, 0)
 
 
 def _cost_bucket(workspace: str) -> str:

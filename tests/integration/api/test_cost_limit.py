@@ -14,7 +14,6 @@ from api.rate_limits.limits import (
     PROJECTED_BYTES,
     SECOND,
     Limits,
-    ProjectionCost,
     import_cost,
 )
 from tests.integration.api.dashboard import signed_in
@@ -237,7 +236,7 @@ async def test_imports_reverts_and_restores_are_charged_for_projection(
     await acme.update(one, fields=raws(body="short"))
     await server.caught_up()
 
-    async def refuse(_self: ProjectionCost, size: int) -> None:
+    async def refuse(size: int) -> None:
         assert size > 0
         raise CostLimitExceeded(7, LIMIT)
 
@@ -250,7 +249,7 @@ async def test_imports_reverts_and_restores_are_charged_for_projection(
         )
         digest = await wizard.digest(other)
         restored = {"version": "1", "expected": "3"}
-        monkeypatch.setattr(ProjectionCost, "__call__", refuse)
+        monkeypatch.setattr(Limits, "projection", lambda *_: refuse)
         for answer in (
             await wizard.run(other, digest),
             await wizard.sent(done, "revert"),
