@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from deploy.read_models import ReadModel, selected
 from deploy.settings import PREFIX, Settings, without_password
+from write_side.domain.refusals import ExplainedError
 from write_side.postgres.pooler import PoolerUrl
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ CHECK_TIMEOUT = 5.0  # seconds
 STOPPING = (signal.SIGINT, signal.SIGTERM)
 
 
-class DatabaseUnreachable(Exception):
+class DatabaseUnreachable(ExplainedError):
     """A database cannot be reached; the text is one line that names the setting."""
 
 

@@ -41,7 +41,7 @@ def explanation(error: Exception) -> str | None:
     import asyncpg
 
     from read_side.refusals import ReadModelUnavailable
-    from write_side.domain.refusals import Refused
+    from write_side.domain.refusals import ExplainedError, Refused
     from write_side.postgres.connection import MIGRATE, NOT_MIGRATED, is_transient
     from write_side.postgres.leader_watch import FAULTS
     from write_side.store.conflicts import StoreUnavailable
@@ -52,7 +52,7 @@ def explanation(error: Exception) -> str | None:
         if isinstance(error.__cause__, NOT_MIGRATED) and not is_transient(error.__cause__):
             return MIGRATE
         return f"the read model does not respond: {error.__cause__!r}"
-    if isinstance(error, _expected()):
+    if isinstance(error, ExplainedError):
         return str(error)
     if not is_transient(error) and isinstance(error, NOT_MIGRATED):
         return MIGRATE
@@ -68,52 +68,3 @@ def _in_lower_case(text: str) -> str:
     """The sentence as it continues a line. In the API and the dashboard it begins the message."""
     begins_with_word = text[1:2] == " " or text[1:2].islower()
     return text[:1].lower() + text[1:] if begins_with_word else text
-
-
-def _expected() -> tuple[type[Exception], ...]:
-    """Exceptions whose text is written for people."""
-    from deploy.backup.cluster import BackupError
-    from deploy.databases import DatabaseUnreachable
-    from deploy.embedded.errors import EmbeddedPostgresError
-    from deploy.settings import SettingsError
-    from projector.checkpoint import CheckpointConflict
-    from projector.log import Halted
-    from projector.projection import Inconsistent
-    from projector.rebuild.distributed import ReadLockTimeout
-    from projector.rebuild.operations import NoPreviousReadModel
-    from projector.rebuild.progress import OperationInProgress
-    from projector.rebuild.worker_pool import WorkerDied
-    from read_side.engine import EngineRefused
-    from read_side.schema import ShapeMismatch, WorkspacesMismatch
-    from write_side.domain.refusals import StaleDecision
-    from write_side.imports.table import FileRefused
-    from write_side.manifest.source import ManifestError
-    from write_side.postgres.pooler import UnexpectedPooler
-    from write_side.store.conflicts import StoreError
-    from write_side.store.mapper import UndecodableEvent, UnknownTopic
-    from write_side.store.migrations import MigrationError
-
-    return (
-        BackupError,
-        DatabaseUnreachable,
-        EmbeddedPostgresError,
-        SettingsError,
-        StaleDecision,
-        FileRefused,
-        ManifestError,
-        StoreError,
-        UndecodableEvent,
-        UnknownTopic,
-        MigrationError,
-        UnexpectedPooler,
-        ShapeMismatch,
-        WorkspacesMismatch,
-        EngineRefused,
-        OperationInProgress,
-        ReadLockTimeout,
-        CheckpointConflict,
-        Halted,
-        Inconsistent,
-        NoPreviousReadModel,
-        WorkerDied,
-    )

@@ -13,6 +13,7 @@ from msgspec import Meta, Struct
 
 from api.http.client_address import Network, networks
 from read_side.engine import Engine
+from write_side.domain.refusals import ExplainedError
 from write_side.postgres.pooler import PoolerUrl
 
 PREFIX = "CONTENTLOG_"
@@ -76,7 +77,7 @@ LogFormat = Annotated[
 ]
 
 
-class SettingsError(Exception):
+class SettingsError(ExplainedError):
     """A setting is not valid; the text is one line that names it and says what it takes."""
 
 

@@ -14,6 +14,7 @@ from projector.projection import RecordedEvent
 from read_side.engine import is_distributed
 from read_side.notices import Notice
 from read_side.schema import Workspaces, check_identity
+from write_side.domain.refusals import ExplainedError
 from write_side.postgres.connection import Connection
 from write_side.postgres.statements import statement
 
@@ -21,7 +22,7 @@ DURABLE = "SET LOCAL synchronous_commit = on"
 DURABLE_COMMITS = "SET synchronous_commit = on"
 
 
-class CheckpointConflict(Exception):
+class CheckpointConflict(ExplainedError):
     """Another process moved the checkpoint or began an epoch: this one must stop writing."""
 
     def __init__(self) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from projector.checkpoint import Checkpoint
 from projector.projection import RecordedEvent, Skipped
 from read_side.schema import Workspaces
+from write_side.domain.refusals import ExplainedError
 from write_side.postgres.connection import Connection
 from write_side.store import log_reader
 from write_side.store.log_reader import Range
@@ -17,7 +18,7 @@ BATCH = 2_000
 BATCH_BYTES = 16 * 1024 * 1024
 
 
-class Halted(Exception):
+class Halted(ExplainedError):
     """The projector must not continue, because it would have to skip or invent rows. An operator
     must decide."""
 

@@ -26,6 +26,7 @@ from write_side.domain.content_type import evolve as evolve_content_type
 from write_side.domain.entry import evolve
 from write_side.domain.entry_changes import actor_name
 from write_side.domain.identity import PRODUCTION, Actor
+from write_side.domain.refusals import ExplainedError
 from write_side.domain.webhook import evolve_webhook
 
 
@@ -45,7 +46,7 @@ class Skipped(e.Event, frozen=True, kw_only=True):
     actor: Actor = Actor("operator", "")
 
 
-class Inconsistent(Exception):
+class Inconsistent(ExplainedError):
     """The event does not match the rows of the read model: one of the two is damaged."""
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 from weakref import WeakKeyDictionary
 
+from write_side.domain.refusals import ExplainedError
+
 if TYPE_CHECKING:
     from write_side.postgres.connection import Connection
 
@@ -21,7 +23,7 @@ _HAS_EXTENSION = "SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'citus
 _known: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
 
 
-class EngineRefused(Exception):
+class EngineRefused(ExplainedError):
     """The database does not fit the engine that the settings name; the message says what to do."""
 
 

@@ -9,6 +9,7 @@ from typing import TypeAlias
 import asyncpg
 
 from read_side.engine import Engine, check_engine, check_extension, is_distributed
+from write_side.domain.refusals import ExplainedError
 from write_side.postgres.connection import Connection
 
 LIVE = "read_model"
@@ -40,7 +41,7 @@ _FORGET_ANNOUNCED = "DROP TABLE IF EXISTS projector.announced"
 _BEGIN = "INSERT INTO checkpoint (position, epoch, shape, workspaces) VALUES (0, $1, $2, $3)"
 
 
-class ShapeMismatch(Exception):
+class ShapeMismatch(ExplainedError):
     """This version cannot use the live read model; the message says what to do."""
 
     def __init__(self) -> None:
@@ -50,7 +51,7 @@ class ShapeMismatch(Exception):
         )
 
 
-class WorkspacesMismatch(Exception):
+class WorkspacesMismatch(ExplainedError):
     """The read model holds other workspaces than the settings say; the message says what to do."""
 
     def __init__(self, held: Workspaces, wanted: Workspaces) -> None:

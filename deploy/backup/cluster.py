@@ -14,6 +14,7 @@ from urllib.parse import urlencode
 from msgspec import Struct
 
 from deploy.embedded.programs import Account, by_name, current_account
+from write_side.domain.refusals import ExplainedError
 
 ADMINISTRATOR = "postgres"
 """The user who runs the programs for root, and the role that they connect as."""
@@ -24,7 +25,7 @@ PATIENCE = 24 * 3600
 POLL = 0.1
 
 
-class BackupError(Exception):
+class BackupError(ExplainedError):
     """A backup cannot be restored or checked; the text is one line that says what to do."""
 
 

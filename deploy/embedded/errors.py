@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from write_side.domain.refusals import ExplainedError
+
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _REFUSED = (
     *(errno.EACCES, errno.EPERM, errno.EROFS),
@@ -15,7 +17,7 @@ _FULL_TEXT = ("No space left on device", "Disk quota exceeded")
 _SEVERE = ("PANIC:", "FATAL:", "ERROR:", "error:")
 
 
-class EmbeddedPostgresError(Exception):
+class EmbeddedPostgresError(ExplainedError):
     """The embedded PostgreSQL cannot run; the text is one line that says what to do."""
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import asyncpg
 
 from projector.process import connect_model
+from write_side.domain.refusals import ExplainedError
 from write_side.postgres.connection import Connection
 
 LOCK_SECONDS = 0.2
@@ -36,7 +37,7 @@ _PAUSE = "UPDATE checkpoint SET epoch = epoch"
 _LOOK_EVERYWHERE = "SELECT count(*) FROM workspace"
 
 
-class ReadLockTimeout(Exception):
+class ReadLockTimeout(ExplainedError):
     """Reads of the live read model have not ended in time."""
 
     def __init__(self) -> None:

@@ -23,6 +23,7 @@ from read_side.schema import (
     WorkspacesMismatch,
     described,
 )
+from write_side.domain.refusals import ExplainedError
 from write_side.postgres.connection import Connection, connected
 from write_side.postgres.leader_watch import FAULTS
 from write_side.verification.claim_check import Difference, claim_differences
@@ -39,7 +40,7 @@ class ReadModelMismatch(Exception):
         self.found = found
 
 
-class NoPreviousReadModel(Exception):
+class NoPreviousReadModel(ExplainedError):
     """There is no previous read model, or none that this version can write."""
 
 

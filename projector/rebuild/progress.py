@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from read_side.engine import Engine, EngineMismatch
 from read_side.schema import ShapeMismatch, Workspaces, WorkspacesMismatch, create
+from write_side.domain.refusals import ExplainedError
 from write_side.postgres.connection import Connection, connect
 from write_side.postgres.leader_watch import FAULTS
 from write_side.postgres.session_lock import try_lock
@@ -33,7 +34,7 @@ _UPDATE = "UPDATE projector.work SET phase = $1, done = $2, total = $3, heartbea
 _END = "DELETE FROM projector.work"
 
 
-class OperationInProgress(Exception):
+class OperationInProgress(ExplainedError):
     """Another rebuild, rollback or verify is running on this database."""
 
     def __init__(self) -> None:

@@ -12,6 +12,7 @@ import msgspec
 from projector.log import Halted
 from projector.rebuild.replay import ReplayResult
 from projector.rebuild.worker import Failed, Job, Message, Read, encode
+from write_side.domain.refusals import ExplainedError
 from write_side.store.log_reader import Range
 
 LONGEST_LINE = 256 * 1024 * 1024
@@ -19,7 +20,7 @@ _message = msgspec.json.Decoder(Message).decode
 _COMMAND = (sys.executable, "-P", "-m", "projector.rebuild.worker")
 
 
-class WorkerDied(Exception):
+class WorkerDied(ExplainedError):
     """A worker process ended before its work was done."""
 
 

@@ -21,12 +21,18 @@ Refused
 
 A refusal appends nothing. ``StaleDecision`` is not a refusal: the log moved on while a command was
 being decided, and the command must be decided again.
+
+``ExplainedError`` is the base of expected errors of all packages that are not refusals.
 """
 
 from __future__ import annotations
 
 _LONGEST = 200
 """Characters of a slug or an id in a message."""
+
+
+class ExplainedError(Exception):
+    """An error whose text tells an operator in one line what is wrong; a command ends with it."""
 
 
 class Refused(Exception):
@@ -199,7 +205,7 @@ class CommandKeyReused(Refused):
         super().__init__("This idempotency key was used for a different request; choose a new one")
 
 
-class StaleDecision(Exception):
+class StaleDecision(ExplainedError):
     """The state that the command was decided on has changed; decide again on the new state."""
 
 

@@ -10,6 +10,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from write_side.domain.refusals import ExplainedError
+
 DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|"}
 EncodingSource = Literal["certain", "detected", "chosen"]
 """How the encoding is known: a byte order mark and valid UTF-8 are certain."""
@@ -21,7 +23,7 @@ Record = tuple[int, Sequence[str]]
 """A row's number and its cells, of any width."""
 
 
-class FileRefused(Exception):
+class FileRefused(ExplainedError):
     """The file as a whole cannot be imported; the text is one line that says why."""
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from msgspec import Struct
 
-from write_side.domain.refusals import Refused, shortened
+from write_side.domain.refusals import ExplainedError, Refused, shortened
 from write_side.domain.suggestion import nearest
 
 Path = tuple[str | int, ...]
@@ -49,7 +49,7 @@ class Problem(Struct, frozen=True, omit_defaults=True):
         return " ".join(f"{name}{place}: {path}{self.message}{meant}".split())
 
 
-class ManifestError(Exception):
+class ManifestError(ExplainedError):
     """The manifest cannot be applied. Its text is one line; ``details`` has a line per problem if
     there are several."""
 

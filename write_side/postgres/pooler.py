@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
+from write_side.domain.refusals import ExplainedError
+
 
 class PoolerUrl(str):
     """Leads to a pooler: each transaction may get another session, and a statement alone is a
@@ -16,7 +18,7 @@ class PoolerUrl(str):
     __slots__ = ()
 
 
-class UnexpectedPooler(Exception):
+class UnexpectedPooler(ExplainedError):
     """A pooler responds where PostgreSQL itself is needed; the text says what to set."""
 
     def __init__(self, url: str | None) -> None:

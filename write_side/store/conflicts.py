@@ -8,8 +8,10 @@ StoreError
 
 from __future__ import annotations
 
+from write_side.domain.refusals import ExplainedError
 
-class StoreError(Exception):
+
+class StoreError(ExplainedError):
     """The append returned no position."""
 
 

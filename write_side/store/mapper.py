@@ -18,6 +18,7 @@ from msgspec import Raw, Struct
 from msgspec.structs import force_setattr
 
 from write_side.domain.events import TOPICS, UNRECORDED, Event
+from write_side.domain.refusals import ExplainedError
 
 Upcast = Callable[[dict[str, Raw]], dict[str, Raw]]
 
@@ -26,7 +27,7 @@ UPCASTS: dict[str, tuple[str, Upcast]] = {}
 """Topic → the topic of the next version, and the function that converts the raw state to it."""
 
 
-class UnknownTopic(Exception):
+class UnknownTopic(ExplainedError):
     """An event of a topic that this version does not know. A reader halts at it and never skips
     it."""
 
@@ -37,7 +38,7 @@ class UnknownTopic(Exception):
         )
 
 
-class UndecodableEvent(Exception):
+class UndecodableEvent(ExplainedError):
     """An event whose state does not match its topic."""
 
     def __init__(self, topic: str, error: Exception) -> None:

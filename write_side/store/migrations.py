@@ -16,6 +16,7 @@ from importlib.resources.abc import Traversable
 import asyncpg
 from msgspec import Struct
 
+from write_side.domain.refusals import ExplainedError
 from write_side.postgres.connection import Connection, catalog_transaction
 
 FIRST_VERSION = 1
@@ -40,7 +41,7 @@ _VERSION = "SELECT version, digest FROM write_side.schema_version ORDER BY versi
 _RECORD = "INSERT INTO write_side.schema_version (version, digest) VALUES ($1, $2)"
 
 
-class MigrationError(Exception):
+class MigrationError(ExplainedError):
     """The event store's schema cannot be upgraded; the text says what to do."""
 
 
