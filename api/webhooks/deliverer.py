@@ -13,22 +13,22 @@ from typing import Any
 
 import structlog
 
-from api.webhooks.arrivals import Arrivals
 from api.webhooks.endpoint_task import DeliveryContext, EndpointTask
+from read_side.checkpoint import Arrived
 from read_side.pool import Pool
 from read_side.webhooks import WebhooksMark, webhooks, webhooks_mark
 from write_side.domain.webhook import Name, Webhook
-from write_side.waiting import cancel
+from write_side.waiting import cancel, wait_until_set
 
 POLL = 1.0
 _log = structlog.get_logger("api.webhooks")
 
 
 class Deliverer:
-    def __init__(self, shared: DeliveryContext, read_model: Pool, arrivals: Arrivals) -> None:
+    def __init__(self, shared: DeliveryContext, read_model: Pool) -> None:
         self._shared = shared
         self._read_model = read_model
-        self._arrivals = arrivals
+        self._changed = asyncio.Event()
         self._tasks: dict[Name, tuple[EndpointTask, asyncio.Task[None]]] = {}
         self._mark: WebhooksMark | None = None
 
@@ -47,13 +47,18 @@ class Deliverer:
                 task.cancel()
             await asyncio.gather(*running, return_exceptions=True)
 
-    async def step(self) -> None:
-        """Waits until something new can be read, or POLL seconds, and follows it. Raises
-        ReadModelUnavailable, and what a lost connection raises."""
-        scopes = await self._arrivals.next(POLL)
+    def on_change(self, changed: Arrived | None) -> None:
+        """Wakes the tasks of the environments that have changed; None: of all."""
         for one, _ in self._tasks.values():
-            if scopes is None or one.endpoint.scope in scopes:
+            if changed is None or one.endpoint.scope in changed:
                 one.wake()
+        self._changed.set()
+
+    async def step(self) -> None:
+        """Waits for a change, or POLL seconds, and follows the endpoints. Raises
+        ReadModelUnavailable."""
+        await wait_until_set(self._changed, POLL)
+        self._changed.clear()
         await self._update_endpoints()
 
     def restart(self, *notification: Any) -> None:

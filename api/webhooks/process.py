@@ -21,12 +21,12 @@ import structlog
 
 from api.rest.tokens import ChangeTokens
 from api.settings import WebhookSettings
-from api.webhooks.arrivals import open_arrivals
 from api.webhooks.deliverable_changes import FeedChanges
 from api.webhooks.deliverer import Deliverer
 from api.webhooks.endpoint_task import DeliveryContext, DeliveryLimits, Lease
 from api.webhooks.move_recorder import MoveRecorder
 from api.webhooks.sender import open_sender
+from read_side.checkpoint import CheckpointWatch
 from read_side.pool import open_pool
 from read_side.refusals import ReadModelUnavailable
 from write_side.commands import SwitchWebhookOff
@@ -132,7 +132,7 @@ async def open_deliverer(settings: WebhookSettings, lease: Lease) -> AsyncIterat
     async with (
         open_recorder(settings.pooled_event_store) as recorder,
         open_pool(settings.pooled_read_model) as read_model,
-        open_arrivals(settings.read_model_url) as arrivals,
+        CheckpointWatch(settings.read_model_url) as watch,
         open_sender(settings.networks) as sender,
     ):
         cursors = Cursors(recorder.fetch)
@@ -146,7 +146,8 @@ async def open_deliverer(settings: WebhookSettings, lease: Lease) -> AsyncIterat
             lease=lease,
             cause=recorder.traceparent,
         )
-        deliverer = Deliverer(shared, read_model, arrivals)
+        deliverer = Deliverer(shared, read_model)
+        watch.on_change = deliverer.on_change
         async with deliverer.running():
             yield deliverer
 
