@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import gc
 import os
-import signal
 import socket
 import time
 
@@ -53,13 +52,9 @@ class ProjectorSettings(Struct, frozen=True):
 
 
 async def run(settings: ProjectorSettings, state: ProcessState) -> None:
-    """Projects until SIGTERM or SIGINT. It may be stopped at any point without loss."""
+    """Projects until it is cancelled. It may be stopped at any point without loss."""
     collect_less()
-    working = asyncio.create_task(run_sessions(settings, state))
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, working.cancel)
-    with contextlib.suppress(asyncio.CancelledError):
-        await working
+    await run_sessions(settings, state)
 
 
 def collect_less() -> None:

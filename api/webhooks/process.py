@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import signal
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -54,17 +53,9 @@ _ALIVE = "SELECT 1"
 _log = structlog.get_logger("api.webhooks")
 
 
-async def run(settings: WebhookSettings, state: ProcessState) -> None:
-    """Delivers until SIGTERM or SIGINT. It may be killed at any point: nothing is lost."""
-    working = asyncio.create_task(run_sessions(settings, state))
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, working.cancel)
-    with contextlib.suppress(asyncio.CancelledError):
-        await working
-
-
 async def run_sessions(settings: WebhookSettings, state: ProcessState | None = None) -> None:
-    """One session after another; begins again after transient faults."""
+    """Delivers until it is cancelled, in one session after another; begins again after transient
+    faults. It may be killed at any point: nothing is lost."""
     state = state or ProcessState()
     while True:
         try:

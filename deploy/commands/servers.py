@@ -14,15 +14,16 @@ import gc
 import logging
 import os
 import socket
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
+from contextlib import suppress
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from msgspec.structs import replace
 
-from deploy.databases import Databases, databases
+from deploy.databases import STOPPING, Databases, databases
 from deploy.environment import load_settings
 from deploy.failures import Failed
 from deploy.heap import trimmed
@@ -216,7 +217,7 @@ def webhooks_command() -> None:
     delivered when it can be read in the read model.
     """
     from api.settings import WebhookSettings
-    from api.webhooks.process import run as deliver
+    from api.webhooks.process import run_sessions as deliver
 
     settings, traces = load_settings(os.environ), trace_settings(os.environ)
     configure_logs(settings)
@@ -242,7 +243,7 @@ def webhooks_command() -> None:
 async def _probed(
     settings: Settings,
     process: str,
-    work: Callable[[ProcessState], Awaitable[None]],
+    work: Callable[[ProcessState], Coroutine[Any, Any, None]],
     metrics: Iterable[Collector] = (),
 ) -> None:
     """Runs the work, and reports its state and ``metrics`` on the listener for operators."""
@@ -250,10 +251,19 @@ async def _probed(
 
     state = ProcessState()
     if settings.probe_port is None:
-        await work(state)
+        await _until_stopped(work(state))
         return
     # aiohttp takes 12 MiB, which a projector without a listener does not need.
     from api.operations.process_listener import process_listener
 
     async with process_listener(settings.admin_host, settings.probe_port, process, state, metrics):
-        await work(state)
+        await _until_stopped(work(state))
+
+
+async def _until_stopped(work: Coroutine[Any, Any, None]) -> None:
+    """Does the work until SIGTERM or SIGINT."""
+    working = asyncio.create_task(work)
+    for number in STOPPING:
+        asyncio.get_running_loop().add_signal_handler(number, working.cancel)
+    with suppress(asyncio.CancelledError):
+        await working
