@@ -58,7 +58,7 @@ from write_side.domain.workspace import (
 from write_side.entry_snapshots import latest_entries
 from write_side.postgres.statements import statement
 from write_side.store.append import Appended
-from write_side.store.mapper import EventMapper, RecordedEvent
+from write_side.store.mapper import EventMapper, EventRow
 from write_side.store.recorder import Recorder
 from write_side.store.streams import StreamSlice, slice_pages
 from write_side.waiting import chunks, in_slices
@@ -330,5 +330,5 @@ class Repository:
         stored = await self.recorder.select_events(stream)
         return [self._decoded(event) for event in stored]
 
-    def _decoded(self, event: RecordedEvent) -> Any:
+    def _decoded(self, event: EventRow) -> Any:
         return self.mapper.decode(event.topic, event.state, event.at)

@@ -61,7 +61,7 @@ class StreamEvent(Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class RecordedEvent(StoredEvent):
+class EventRow(StoredEvent):
     """A row of the log: the library's StoredEvent with its time."""
 
     at: datetime
@@ -92,7 +92,7 @@ class EventMapper(Mapper[str]):
 
     def to_domain_event(self, stored_event: StoredEvent) -> Any:
         """The StreamEvent of a row. Raises UnknownTopic or UndecodableEvent."""
-        at = stored_event.at if isinstance(stored_event, RecordedEvent) else UNRECORDED
+        at = stored_event.at if isinstance(stored_event, EventRow) else UNRECORDED
         event = self.decode(stored_event.topic, stored_event.state, at)
         return StreamEvent(str(stored_event.originator_id), stored_event.originator_version, event)
 

@@ -24,7 +24,7 @@ from write_side.store.append import Append, Appended
 from write_side.store.appender import Appender, Connect
 from write_side.store.conflicts import StoreUnavailable
 from write_side.store.log_reader import HEAD
-from write_side.store.mapper import RecordedEvent
+from write_side.store.mapper import EventRow
 
 Pool: TypeAlias = "asyncpg.Pool[asyncpg.Record]"
 
@@ -177,17 +177,17 @@ class Recorder:
         lte: int | None = None,
         desc: bool = False,
         limit: int | None = None,
-    ) -> list[RecordedEvent]:
+    ) -> list[EventRow]:
         """The events of a stream, by version."""
         statement = _STREAM_BACKWARDS if desc else _STREAM
         rows = await self.fetch(statement, stream, _or(gt, -1), _or(lte, _LARGEST), limit)
-        return [_recorded(row) for row in rows]
+        return [_event_row(row) for row in rows]
 
-    async def select_streams(self, streams: Iterable[str]) -> dict[str, list[RecordedEvent]]:
+    async def select_streams(self, streams: Iterable[str]) -> dict[str, list[EventRow]]:
         """The events of several streams at once, by stream."""
-        found: dict[str, list[RecordedEvent]] = {}
+        found: dict[str, list[EventRow]] = {}
         for row in await self.fetch(_STREAMS, list(streams)):
-            found.setdefault(row["originator_id"], []).append(_recorded(row))
+            found.setdefault(row["originator_id"], []).append(_event_row(row))
         return found
 
     async def log(self, after: int, limit: int) -> list[asyncpg.Record]:
@@ -259,8 +259,8 @@ class Recorder:
                 raise
 
 
-def _recorded(row: asyncpg.Record) -> RecordedEvent:
-    return RecordedEvent(
+def _event_row(row: asyncpg.Record) -> EventRow:
+    return EventRow(
         originator_id=row["originator_id"],
         originator_version=row["originator_version"],
         topic=row["topic"],
