@@ -45,9 +45,9 @@ from api.rest.tokens import ChangeTokens, Positions
 from api.settings import ApiSettings
 from read_side.change_tail import ChangeTail
 from read_side.checkpoint import CheckpointWatch
+from read_side.high_water_mark import HighWaterMark, open_high_water_mark
 from read_side.pool import open_pool
 from read_side.replicas import open_replicas
-from read_side.seen import Seen, open_seen
 from write_side.repository import Repository
 from write_side.store.access import token_key
 from write_side.store.mapper import EventMapper
@@ -73,18 +73,18 @@ async def open_service(settings: ApiSettings) -> AsyncIterator[Service]:
     async with open_recorder(settings.pooled_event_store) as recorder:
         # Fails if the database is not set up, before the watch reports that it has no read model.
         secret = await token_key(recorder.fetch)
-        with open_seen(settings.read_model_url) as seen:
-            async with _open_service(settings, recorder, secret, seen) as service:
+        with open_high_water_mark(settings.read_model_url) as mark:
+            async with _open_service(settings, recorder, secret, mark) as service:
                 yield service
 
 
 @asynccontextmanager
 async def _open_service(
-    settings: ApiSettings, recorder: Recorder, secret: bytes, seen: Seen
+    settings: ApiSettings, recorder: Recorder, secret: bytes, mark: HighWaterMark
 ) -> AsyncIterator[Service]:
     async with (
-        open_pool(settings.pooled_read_model, seen.raise_to) as read_model,
-        CheckpointWatch(settings.read_model_url, seen) as checkpoint,
+        open_pool(settings.pooled_read_model, mark.raise_to) as read_model,
+        CheckpointWatch(settings.read_model_url, mark) as checkpoint,
         open_replicas(
             settings.read_replica_urls, checkpoint.freshness, count_replica_read
         ) as replicas,

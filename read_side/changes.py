@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from read_side.pool import Pool, fetch
-from read_side.seen import position_of
+from read_side.stamp import position_of
 from write_side.domain.change_kinds import KINDS as KINDS
 from write_side.domain.change_kinds import Kind as Kind
 from write_side.domain.identity import Scope

@@ -14,9 +14,10 @@ from msgspec import Struct
 from read_side.changes import ChangeRecord
 from read_side.engine import is_distributed
 from read_side.freshness import Freshness
+from read_side.high_water_mark import HighWaterMark, open_high_water_mark
 from read_side.notices import CHANNEL, Notice, decode_notice
 from read_side.schema import Workspaces, workspaces_of
-from read_side.seen import Seen, open_seen, position_of, stamp_of
+from read_side.stamp import position_of, stamp_of
 from write_side import tracing
 from write_side.domain.identity import Scope
 from write_side.postgres.connection import Connection, connect
@@ -56,15 +57,15 @@ class LiveCheckpoint(Struct, frozen=True):
 class CheckpointWatch:
     """Follows the checkpoint through the projector's notices, and also reads it twice a second.
 
-    Raises ``seen`` to each checkpoint before anyone learns of it here. ``on_change`` gets the
+    Raises ``mark`` to each checkpoint before anyone learns of it here. ``on_change`` gets the
     scopes in which something changed, or None for all, and for each the new changes in its feed, or
     None if they must be read. What it is called for can be read. ``workspaces``: those that the
     read model holds, when the checkpoint was last read.
     """
 
-    def __init__(self, url: str, seen: Seen | None = None) -> None:
+    def __init__(self, url: str, mark: HighWaterMark | None = None) -> None:
         self._url = url
-        self._seen = seen or Seen()
+        self._mark = mark or HighWaterMark()
         self._waiting: dict[asyncio.Future[None], int] = {}
         self._wanted = asyncio.Event()
         self._watching: asyncio.Task[None] | None = None
@@ -72,7 +73,7 @@ class CheckpointWatch:
         """The epoch and the position up to which ``on_change`` was called."""
         self._ahead = -1
         self.on_change: Callable[[Arrived | None], None] = lambda _: None
-        self.freshness = Freshness(self._seen)
+        self.freshness = Freshness(self._mark)
         self.position = 0
         self.workspaces: Workspaces = None
         self._first_read = asyncio.Event()
@@ -142,15 +143,15 @@ class CheckpointWatch:
             connection.terminate()
 
     async def _poll(self, connection: Connection) -> None:
-        if not self._seen.is_in_place():
+        if not self._mark.is_in_place():
             self.freshness.reset()
         known, poll = self.position, self.freshness.begin_poll()
         live = await fetch_checkpoint(connection)
         self.workspaces = live.workspaces
         self._first_read.set()
-        if live.latest < poll.seen:
+        if live.latest < poll.mark:
             # By a crash, a failover to a standby that was behind, or a restore (ADR 38, 58).
-            before = position_of(poll.seen)
+            before = position_of(poll.mark)
             _log.warning("the read model was set back", position=live.position, before=before)
         self.freshness.end_poll(poll, live.stamp, live.latest)
         if live.position < known:
@@ -209,8 +210,8 @@ class CheckpointWatch:
 
 async def wait_until_visible(url: str, position: int, patience: float) -> bool:
     """Like ``CheckpointWatch.wait``, for the read model at a PostgreSQL URL."""
-    with open_seen(url) as seen:
-        async with CheckpointWatch(url, seen) as watch:
+    with open_high_water_mark(url) as mark:
+        async with CheckpointWatch(url, mark) as watch:
             return await watch.wait(position, patience)
 
 

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
+from read_side.high_water_mark import HighWaterMark
 from read_side.notices import Dependency, Notice
-from read_side.seen import Seen, epoch_of, stamp_of
+from read_side.stamp import epoch_of, stamp_of
 
 FRESH = 1.0
 """Seconds since the start of the last poll for which notices are taken to arrive."""
@@ -24,7 +25,7 @@ class Poll(Struct, frozen=True):
     """What was known when a poll began."""
 
     started: float
-    seen: int
+    mark: int
     applied: int
     resets: int
 
@@ -36,8 +37,8 @@ class Freshness:
     earlier count must not be kept.
     """
 
-    def __init__(self, seen: Seen, clock: Callable[[], float] = time.monotonic) -> None:
-        self._seen = seen
+    def __init__(self, mark: HighWaterMark, clock: Callable[[], float] = time.monotonic) -> None:
+        self._mark = mark
         self._clock = clock
         self._applied = NONE
         """All changes up to here are in ``_changed``, from ``_floor`` on."""
@@ -49,7 +50,7 @@ class Freshness:
 
     def is_current(self, stamp: int, dependencies: Iterable[Dependency]) -> bool:
         """Whether a response that was read at the stamp, and may be kept since, may be used."""
-        if self._applied < self._seen.stamp or self._clock() - self._agreed_at >= FRESH:
+        if self._applied < self._mark.stamp or self._clock() - self._agreed_at >= FRESH:
             return False
         changed = self._changed
         for one in dependencies:  # noqa: SIM110 - all() takes twice as long
@@ -66,7 +67,7 @@ class Freshness:
         """Whether what a replica returned, read at the stamp, may be used. ``latest``: of the
         replica, which may be ahead: then the primary may not show that state yet."""
         return (
-            self._seen.is_shared
+            self._mark.is_shared
             and self._floor <= stamp
             and latest <= self._applied
             and self.is_current(stamp, dependencies)
@@ -75,12 +76,12 @@ class Freshness:
     def may_keep(self, stamp: int, resets: int) -> bool:
         """Whether what was read at the stamp may be kept; ``resets``: before it was read."""
         is_known = resets == self.resets and epoch_of(stamp) == epoch_of(self._applied)
-        return is_known and self._seen.is_shared
+        return is_known and self._mark.is_shared
 
     def on_notice(self, notice: Notice) -> None:
         after = stamp_of(notice.epoch, notice.after)
         stamp = stamp_of(notice.epoch, notice.position)
-        self._seen.raise_to(stamp)
+        self._mark.raise_to(stamp)
         if epoch_of(stamp) == epoch_of(self._applied) and stamp <= self._floor:
             return  # A poll was faster, and nothing older is kept.
         if after != self._applied or notice.changed is None or len(self._changed) > MOST_CHANGES:
@@ -91,21 +92,21 @@ class Freshness:
 
     def begin_poll(self) -> Poll:
         """To be called before the checkpoint is read."""
-        return Poll(self._clock(), self._seen.stamp, self._applied, self.resets)
+        return Poll(self._clock(), self._mark.stamp, self._applied, self.resets)
 
     def end_poll(self, poll: Poll, stamp: int, latest: int = NONE) -> None:
         """To be called with the stamp that was read. ``latest``: if a read may have shown a later
         one already, the latest possible (ADR 59)."""
         latest = max(latest, stamp)
-        if latest < poll.seen:
+        if latest < poll.mark:
             # The database was set back: by a crash, or a restore.
-            self._seen.lower(poll.seen, stamp)
-        self._seen.raise_to(stamp)
+            self._mark.lower(poll.mark, stamp)
+        self._mark.raise_to(stamp)
         if poll.resets != self.resets:
             return  # A notice was faster: the next poll decides.
         is_other = epoch_of(stamp) != epoch_of(self._applied)
         is_missed = self._applied < self._ahead
-        if is_other or is_missed or latest < max(poll.seen, poll.applied):
+        if is_other or is_missed or latest < max(poll.mark, poll.applied):
             self.reset(stamp)
         self._ahead = stamp if stamp > self._applied else NONE
         self._agreed_at = poll.started

@@ -22,7 +22,7 @@ from read_side.freshness import NONE, Freshness
 from read_side.notices import Dependency
 from read_side.pool import Pool
 from read_side.refusals import ReadModelUnavailable
-from read_side.seen import position_of
+from read_side.stamp import position_of
 from write_side.postgres.connection import connect
 from write_side.waiting import wait_until_set
 

@@ -71,10 +71,10 @@ def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True, scope="session")
 def _numbers_of_the_machine_are_of_the_run(run_folder: Path) -> Iterator[None]:
-    """Keeps the machine-wide files of ``read_side.seen`` in the run's folder. Tests check for files
-    left among the temporary files."""
+    """Keeps the files of ``high_water_mark`` in the run's folder. Tests check for files left among
+    the temporary files."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("read_side.seen.gettempdir", lambda: str(run_folder))
+        patch.setattr("read_side.high_water_mark.gettempdir", lambda: str(run_folder))
         yield
 
 

@@ -17,7 +17,7 @@ from api.rest.tokens import POSITION
 from read_side.notices import Dependency
 from read_side.pool import Pool, learn
 from read_side.refusals import NotFound, TypeNotFound
-from read_side.seen import position_of
+from read_side.stamp import position_of
 from write_side import tracing
 
 CACHE = "contentlog.response_cache"

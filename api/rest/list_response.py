@@ -26,7 +26,7 @@ from read_side.notices import Dependency
 from read_side.pool import Pool
 from read_side.queries.pages import FoundPage, list_found
 from read_side.queries.request import EntryQuery
-from read_side.seen import position_of
+from read_side.stamp import position_of
 
 MAX_COMPRESSED = 16 * 1024 * 1024
 """Bytes; a larger list would occupy a processor for seconds."""

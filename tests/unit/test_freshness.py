@@ -10,6 +10,7 @@ import pytest
 
 from read_side.changes import ChangeRecord
 from read_side.freshness import FRESH, MOST_CHANGES, Freshness
+from read_side.high_water_mark import HighWaterMark
 from read_side.notices import (
     MOST_BYTES,
     MOST_FED,
@@ -19,7 +20,7 @@ from read_side.notices import (
     decode_notice,
     media_library,
 )
-from read_side.seen import Seen, epoch_of, position_of, stamp_of
+from read_side.stamp import epoch_of, position_of, stamp_of
 from write_side.domain.identity import Scope
 
 EPOCH = 7
@@ -40,13 +41,13 @@ def clock() -> Clock:
 @pytest.fixture
 def make(tmp_path: Path, clock: Clock) -> Callable[[], Freshness]:
     """Creates the state of another process on the same machine."""
-    return lambda: Freshness(Seen(tmp_path / "seen"), clock)
+    return lambda: Freshness(HighWaterMark(tmp_path / "mark"), clock)
 
 
 @pytest.fixture
-def seen(tmp_path: Path) -> Seen:
+def mark(tmp_path: Path) -> HighWaterMark:
     """The shared file, as any process sees it."""
-    return Seen(tmp_path / "seen")
+    return HighWaterMark(tmp_path / "mark")
 
 
 @pytest.fixture
@@ -88,20 +89,22 @@ def test_what_has_not_changed_may_be_used(freshness: Freshness) -> None:
 
 
 def test_nothing_is_used_that_is_older_than_what_another_process_has_shown(
-    freshness: Freshness, seen: Seen
+    freshness: Freshness, mark: HighWaterMark
 ) -> None:
-    seen.raise_to(stamp_of(EPOCH, 11))
+    mark.raise_to(stamp_of(EPOCH, 11))
     assert not is_current(freshness, 10, "b")
     freshness.on_notice(notice(10, 11, "a"))
     assert is_current(freshness, 10, "b")
 
 
-def test_who_learns_of_a_checkpoint_raises_the_number(freshness: Freshness, seen: Seen) -> None:
-    assert seen.stamp == stamp_of(EPOCH, 10)
+def test_who_learns_of_a_checkpoint_raises_the_number(
+    freshness: Freshness, mark: HighWaterMark
+) -> None:
+    assert mark.stamp == stamp_of(EPOCH, 10)
     freshness.on_notice(notice(10, 11))
-    assert seen.stamp == stamp_of(EPOCH, 11)
+    assert mark.stamp == stamp_of(EPOCH, 11)
     poll(freshness, 12)
-    assert seen.stamp == stamp_of(EPOCH, 12)
+    assert mark.stamp == stamp_of(EPOCH, 12)
 
 
 def test_nothing_is_used_without_a_poll_within_a_second(freshness: Freshness, clock: Clock) -> None:
@@ -170,7 +173,7 @@ def test_a_notice_that_comes_between_two_polls_is_not_missed(freshness: Freshnes
 
 
 def test_a_poll_that_a_notice_overtakes_takes_nothing_back(
-    freshness: Freshness, seen: Seen
+    freshness: Freshness, mark: HighWaterMark
 ) -> None:
     began = freshness.begin_poll()
     freshness.on_notice(notice(10, 11))
@@ -179,22 +182,22 @@ def test_a_poll_that_a_notice_overtakes_takes_nothing_back(
     began = freshness.begin_poll()
     freshness.on_notice(notice(11, 11, epoch=EPOCH + 2, everything=True))
     freshness.end_poll(began, stamp_of(EPOCH, 11))
-    assert seen.stamp == stamp_of(EPOCH + 2, 11)
+    assert mark.stamp == stamp_of(EPOCH + 2, 11)
     assert freshness.may_keep(stamp_of(EPOCH + 2, 11), freshness.resets)
 
 
 def test_a_database_that_was_set_back_lowers_the_number_once(
-    make: Callable[[], Freshness], freshness: Freshness, seen: Seen
+    make: Callable[[], Freshness], freshness: Freshness, mark: HighWaterMark
 ) -> None:
     other = make()
     poll(other, 10)
     slow, resets = other.begin_poll(), other.resets
     poll(freshness, 4)
-    assert seen.stamp == stamp_of(EPOCH, 4)
+    assert mark.stamp == stamp_of(EPOCH, 4)
     assert is_current(freshness, 4)
     freshness.on_notice(notice(4, 6))
     other.end_poll(slow, stamp_of(EPOCH, 5))
-    assert seen.stamp == stamp_of(EPOCH, 6), "it has risen since"
+    assert mark.stamp == stamp_of(EPOCH, 6), "it has risen since"
     assert other.resets == resets + 1
 
 
@@ -225,7 +228,7 @@ def test_what_is_remembered_of_changes_is_bounded(freshness: Freshness) -> None:
 
 
 def test_without_a_shared_file_nothing_is_kept(clock: Clock) -> None:
-    freshness = Freshness(Seen(), clock)
+    freshness = Freshness(HighWaterMark(), clock)
     poll(freshness, 10)
     assert not freshness.may_keep(stamp_of(EPOCH, 10), freshness.resets)
 
@@ -279,13 +282,13 @@ def test_a_notice_without_libraries_is_that_of_an_older_projector() -> None:
 
 def test_a_read_that_was_ahead_of_what_was_announced_is_no_database_that_was_set_back() -> None:
     """On Citus, a worker may show a commit before it is announced (ADR 59)."""
-    seen = Seen()
-    freshness = Freshness(seen)
+    mark = HighWaterMark()
+    freshness = Freshness(mark)
     poll(freshness, 5)
-    seen.raise_to(stamp_of(EPOCH, 6))
+    mark.raise_to(stamp_of(EPOCH, 6))
     resets = freshness.resets
     freshness.end_poll(freshness.begin_poll(), stamp_of(EPOCH, 5), stamp_of(EPOCH, 6))
-    assert seen.stamp == stamp_of(EPOCH, 6)
+    assert mark.stamp == stamp_of(EPOCH, 6)
     assert freshness.resets == resets
     assert not freshness.is_current(stamp_of(EPOCH, 5), ()), "until the notice arrives"
     freshness.on_notice(Notice(epoch=EPOCH, after=5, position=6, changed=()))
@@ -293,9 +296,9 @@ def test_a_read_that_was_ahead_of_what_was_announced_is_no_database_that_was_set
 
 
 def test_a_coordinator_that_was_set_back_is_noticed() -> None:
-    seen = Seen()
-    freshness = Freshness(seen)
+    mark = HighWaterMark()
+    freshness = Freshness(mark)
     poll(freshness, 5)
-    seen.raise_to(stamp_of(EPOCH, 8))
+    mark.raise_to(stamp_of(EPOCH, 8))
     freshness.end_poll(freshness.begin_poll(), stamp_of(EPOCH, 5), stamp_of(EPOCH, 7))
-    assert seen.stamp == stamp_of(EPOCH, 5)
+    assert mark.stamp == stamp_of(EPOCH, 5)

@@ -12,8 +12,9 @@ import pytest
 from msgspec import Struct
 
 from read_side.freshness import Freshness, Poll
+from read_side.high_water_mark import HighWaterMark
 from read_side.notices import Notice, TypeChange
-from read_side.seen import Seen, stamp_of
+from read_side.stamp import stamp_of
 
 ENTRIES = [f"entry {n}" for n in range(4)]
 STEPS = 1_500
@@ -83,9 +84,9 @@ class Request(Struct):
 class Reader:
     """An API process."""
 
-    def __init__(self, database: Database, seen: Seen, clock: Callable[[], float]) -> None:
-        self.database, self._seen = database, seen
-        self.freshness = Freshness(seen, clock)
+    def __init__(self, database: Database, mark: HighWaterMark, clock: Callable[[], float]) -> None:
+        self.database, self._mark = database, mark
+        self.freshness = Freshness(mark, clock)
         self.notices: list[Notice] = []
         self.poll: tuple[Poll, int] | None = None
         self.requests: list[Request] = []
@@ -157,7 +158,7 @@ class Reader:
                 return
             self.of_replica += 1
         else:
-            self._seen.raise_to(stamp)
+            self._mark.raise_to(stamp)
         self.requests.remove(request)
         if self.kept_since != self.freshness.resets:
             self.kept, self.kept_since = {}, self.freshness.resets
@@ -172,7 +173,9 @@ def simulate(seed: int, folder: Path) -> tuple[int, int]:
     a response is older than one sent before its request began."""
     chance, now = random.Random(seed), 0.0
     database, answered = Database(), dict.fromkeys(ENTRIES, 0)
-    database.readers = [Reader(database, Seen(folder / str(seed)), lambda: now) for _ in range(3)]
+    database.readers = [
+        Reader(database, HighWaterMark(folder / str(seed)), lambda: now) for _ in range(3)
+    ]
     for _ in range(STEPS):
         now += chance.expovariate(500)
         what = chance.random()
@@ -201,14 +204,14 @@ def test_no_request_is_answered_with_less_than_was_answered_before(tmp_path: Pat
     assert of_replica > 1_000, "reads of the replica are used"
 
 
-@pytest.mark.parametrize("broken", ["seen", "changed", "resets", "replica", "floor", "ahead"])
+@pytest.mark.parametrize("broken", ["mark", "changed", "resets", "replica", "floor", "ahead"])
 def test_the_law_needs_each_part_of_the_rule(
     broken: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If a part is missing, some order of events breaks the guarantee."""
     without: dict[str, tuple[str, Callable[..., bool]]] = {
-        "seen": ("is_current", is_unchanged),
-        "changed": ("is_current", lambda one, *_: one._applied >= one._seen.stamp),
+        "mark": ("is_current", is_unchanged),
+        "changed": ("is_current", lambda one, *_: one._applied >= one._mark.stamp),
         "resets": ("may_keep", lambda *_: True),
         "replica": ("may_use", lambda *_: True),
         "floor": (
@@ -228,5 +231,5 @@ def test_the_law_needs_each_part_of_the_rule(
 
 
 def is_unchanged(freshness: Freshness, stamp: int, dependencies: tuple[str, ...]) -> bool:
-    """Replaces ``is_current``, without the check of ``seen``."""
+    """Replaces ``is_current``, without the check of ``mark``."""
     return all(freshness._changed.get(one, -1) <= stamp for one in dependencies)

@@ -13,11 +13,12 @@ from msgspec import Struct
 
 from read_side import replicas as module
 from read_side.freshness import Freshness
+from read_side.high_water_mark import HighWaterMark
 from read_side.notices import Dependency, Notice, TypeChange
 from read_side.pool import Pool
 from read_side.refusals import EntryNotFound, ReadModelUnavailable
 from read_side.replicas import BACKOFF, LONGEST_BACKOFF, Outcome, Replica, Replicas, ReplicaStatus
-from read_side.seen import Seen, stamp_of
+from read_side.stamp import stamp_of
 
 
 class Reading(Struct):
@@ -29,7 +30,7 @@ class World:
     """An API process that knows all changes from 10 to 12. The last one changed entry "a"."""
 
     def __init__(self, folder: Path, *positions: int) -> None:
-        self.freshness = Freshness(Seen(folder / "seen"), lambda: 0.0)
+        self.freshness = Freshness(HighWaterMark(folder / "mark"), lambda: 0.0)
         self.freshness.end_poll(self.freshness.begin_poll(), stamp_of(1, 10))
         for position, entry in ((11, "b"), (12, "a")):
             change = TypeChange("acme", "production", "posts", (), (entry,))

@@ -19,7 +19,7 @@ from api.http.connections import open_runner
 from api.server import application, open_service, operator_application
 from api.settings import ApiSettings
 from read_side.freshness import NONE
-from read_side.seen import position_of
+from read_side.stamp import position_of
 from tests.engines import engine
 from tests.integration.live_projector import caught_up, projecting, until
 from tests.integration.projector.sample_log import Given

@@ -14,8 +14,9 @@ from prometheus_client import REGISTRY
 from api.auth.keys import Caller
 from api.rest.response_cache import LARGEST, OVERHEAD, KeptResponse, Ready, ResponseCache
 from read_side.freshness import Freshness
+from read_side.high_water_mark import HighWaterMark
 from read_side.notices import Notice
-from read_side.seen import Seen, stamp_of
+from read_side.stamp import stamp_of
 from tests.integration.api.server import ACME, Client, Server, serving
 from tests.integration.live_projector import connected, until
 from tests.integration.projector.sample_log import Given, raws
@@ -184,16 +185,16 @@ async def test_what_is_gone_was_seen_to_be_gone(server: Server, repository: Repo
     """A 404 also reveals the checkpoint, so no other process may show an older state."""
     given = Given(repository)
     entry_id = (await server.client().get("/v1/content/posts/two")).data["id"]
-    seen = server.service.checkpoint._seen
+    mark = server.service.checkpoint._mark
     await given.delete(entry_id)
     await server.caught_up()
     assert (await server.client().get("/v1/content/posts/two")).status == 404
-    at = seen.stamp
+    at = mark.stamp
     await given.entry("three")
     await server.caught_up()
     # The type does not exist, so no row has a stamp.
     assert (await server.client().get("/v1/content/nothing/two")).status == 404
-    assert seen.stamp > at
+    assert mark.stamp > at
 
 
 async def test_a_change_of_the_type_changes_its_singles_and_lists(
@@ -226,7 +227,7 @@ async def test_a_read_returns_a_position_that_only_grows(acme: Client) -> None:
 
 @pytest.fixture
 def freshness(tmp_path: Any) -> Freshness:
-    freshness = Freshness(Seen(tmp_path / "seen"))
+    freshness = Freshness(HighWaterMark(tmp_path / "mark"))
     freshness.end_poll(freshness.begin_poll(), stamp_of(1, 1))
     return freshness
 

@@ -36,7 +36,7 @@ from read_side import paging, past_versions
 from read_side.checkpoint import fetch_checkpoint
 from read_side.pool import open_pool
 from read_side.schema import PREVIOUS
-from read_side.seen import position_of
+from read_side.stamp import position_of
 from tests.databases import Databases
 from tests.integration.live_projector import (
     connected,

@@ -1,4 +1,4 @@
-"""The newest state of the read model that any process of this machine has shown to a client.
+"""The high-water mark: the latest stamp that any process of this machine has shown to a client.
 
 It is one number in a small file that all of them map into memory (ADR 38). A process that shows a
 newer state raises it first, so a response kept in memory by another is not used any more until that
@@ -22,33 +22,14 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import structlog
 
-POSITION_BITS = 39
-"""The bits of a stamp, out of 63, that hold the position: up to 549,755,813,887."""
-EPOCHS = 1 << (63 - POSITION_BITS)
-"""After this many, epochs begin again at 0, as if the database had been set back."""
 UNUSED = 7 * 24 * 3600.0
 """Seconds after which the file of a database that no process uses is removed."""
 _BYTES = 8
-_log = structlog.get_logger("read_side.seen")
+_log = structlog.get_logger("read_side.high_water_mark")
 
 
-def stamp_of(epoch: int, position: int) -> int:
-    """The checkpoint in one number, as ``stamp.sql`` makes it: of two checkpoints of a
-    database, that of the later epoch is the later one, and within an epoch that of the higher
-    position."""
-    return epoch % EPOCHS << POSITION_BITS | position
-
-
-def epoch_of(stamp: int) -> int:
-    return stamp >> POSITION_BITS
-
-
-def position_of(stamp: int) -> int:
-    return stamp & ((1 << POSITION_BITS) - 1)
-
-
-class Seen:
-    """The number: shared where ``path`` is given, otherwise this object's own.
+class HighWaterMark:
+    """Shared where ``path`` is given, otherwise this object's own number.
 
     Reading takes no lock: the number is eight aligned bytes, which processors read and write at
     once. Raises OSError.
@@ -134,20 +115,20 @@ class Seen:
 
 
 @contextmanager
-def open_seen(url: str) -> Iterator[Seen]:
+def open_high_water_mark(url: str) -> Iterator[HighWaterMark]:
     """The number of the read model at a PostgreSQL URL. Where the file cannot be had, it is not
     shared."""
     try:
         folder = _folder()
         _remove_unused(folder)
-        seen = Seen(folder / _name(url))
+        mark = HighWaterMark(folder / _name(url))
     except OSError as error:
         _log.warning("responses are not kept in memory: no shared file", fault=repr(error))
-        seen = Seen()
+        mark = HighWaterMark()
     try:
-        yield seen
+        yield mark
     finally:
-        seen.close()
+        mark.close()
 
 
 def _folder() -> Path:

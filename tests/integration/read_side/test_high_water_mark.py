@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from read_side import seen as module
-from read_side.seen import Seen, open_seen
+from read_side import high_water_mark as module
+from read_side.high_water_mark import HighWaterMark, open_high_water_mark
 
 RAISE = """
 import sys
 from pathlib import Path
-from read_side.seen import Seen
-seen = Seen(Path(sys.argv[1]))
+from read_side.high_water_mark import HighWaterMark
+mark = HighWaterMark(Path(sys.argv[1]))
 for stamp in range(int(sys.argv[2]), 40_000, 4):
-    seen.raise_to(stamp)
+    mark.raise_to(stamp)
 """
 URL = "postgresql://contentlog:secret@localhost:5432/content"
 
@@ -31,22 +31,22 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_processes_that_raise_it_at_once_never_lower_it(tmp_path: Path) -> None:
-    path = tmp_path / "seen"
-    seen = Seen(path)
+    path = tmp_path / "mark"
+    mark = HighWaterMark(path)
     raising = [
         subprocess.Popen([sys.executable, "-c", RAISE, path, str(n)], cwd=Path.cwd())
         for n in range(4)
     ]
     last = 0
     while any(process.poll() is None for process in raising):
-        last, before = seen.stamp, last
+        last, before = mark.stamp, last
         assert last >= before
     assert {process.wait() for process in raising} == {0}
-    assert seen.stamp == 39_999
+    assert mark.stamp == 39_999
 
 
 def test_it_is_lowered_only_from_what_was_known(tmp_path: Path) -> None:
-    one, other = Seen(tmp_path / "seen"), Seen(tmp_path / "seen")
+    one, other = HighWaterMark(tmp_path / "mark"), HighWaterMark(tmp_path / "mark")
     one.raise_to(9)
     other.lower(8, 3)
     assert one.stamp == 9
@@ -55,14 +55,17 @@ def test_it_is_lowered_only_from_what_was_known(tmp_path: Path) -> None:
 
 
 def test_all_with_a_url_share_it_whatever_the_password(folder: Path) -> None:
-    with open_seen(URL) as one, open_seen(URL.replace("secret", "other")) as other:
+    with (
+        open_high_water_mark(URL) as one,
+        open_high_water_mark(URL.replace("secret", "other")) as other,
+    ):
         one.raise_to(5)
         assert other.stamp == 5
-    with open_seen(URL) as later, open_seen(f"{URL}_2") as another:
+    with open_high_water_mark(URL) as later, open_high_water_mark(f"{URL}_2") as another:
         assert (later.stamp, another.stamp) == (5, 0)
     with (
-        open_seen("postgresql:///a?password=x&user=y") as one,
-        open_seen("postgresql:///a?user=y") as other,
+        open_high_water_mark("postgresql:///a?password=x&user=y") as one,
+        open_high_water_mark("postgresql:///a?user=y") as other,
     ):
         one.raise_to(7)
         assert other.stamp == 7
@@ -70,12 +73,12 @@ def test_all_with_a_url_share_it_whatever_the_password(folder: Path) -> None:
 
 
 def test_a_file_that_was_removed_is_made_again(folder: Path) -> None:
-    with open_seen(URL) as one:
+    with open_high_water_mark(URL) as one:
         one.raise_to(5)
         assert one.is_in_place()
         [file] = folder.iterdir()
         file.unlink()
-        with open_seen(URL) as other:
+        with open_high_water_mark(URL) as other:
             other.raise_to(3)
             assert not one.is_in_place()
             assert other.stamp == 5
@@ -94,21 +97,21 @@ def test_without_a_folder_of_its_own_it_is_not_shared(
     else:
         folder.mkdir()
         folder.chmod(0o755)
-    with open_seen(URL) as seen:
-        assert not seen.is_shared
-        seen.raise_to(5)
-        assert seen.stamp == 5
-        assert seen.is_in_place()
+    with open_high_water_mark(URL) as mark:
+        assert not mark.is_shared
+        mark.raise_to(5)
+        assert mark.stamp == 5
+        assert mark.is_in_place()
     [line] = capsys.readouterr().out.splitlines()
     assert "responses are not kept in memory" in line
     assert "secret" not in line
 
 
 def test_files_that_no_process_uses_are_removed(folder: Path) -> None:
-    with open_seen(URL):
+    with open_high_water_mark(URL):
         pass
     [file] = folder.iterdir()
     long_ago = time.time() - module.UNUSED - 60
     os.utime(file, (long_ago, long_ago))
-    with open_seen(f"{URL}_2"):
+    with open_high_water_mark(f"{URL}_2"):
         assert len(list(folder.iterdir())) == 1
