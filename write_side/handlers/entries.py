@@ -47,7 +47,9 @@ async def create_entry(command: CreateEntry, repository: Repository) -> Decision
     """Refuses in the order of behaviour.md: unknown type, fields and references; then, inside the
     append, slug and plan."""
     content_type = await repository.content_type(command.scope, command.content_type_slug)
-    created, found = await in_thread_if_large(parts(command), created_entry, command, content_type)
+    created, found = await in_thread_if_large(
+        parts(command), checked_creation, command, content_type
+    )
     await check_targets(command.scope, found, repository)
     claims = [claim_of(command.scope, created)]
     return Decision(
@@ -66,7 +68,7 @@ def parts(command: CreateEntry | UpdateEntry) -> int:
     return b"".join(command.fields.values()).count(b",")
 
 
-def created_entry(
+def checked_creation(
     command: CreateEntry, content_type: ContentType
 ) -> tuple[EntryCreated, list[Target]]:
     """The event of a create, with everything checked except the targets of its references, and
@@ -121,7 +123,7 @@ async def update_entry(command: UpdateEntry, repository: Repository) -> Decision
     check_version(command.expected_version, entry)
     content_type = await repository.content_type_by_id(entry.content_type_id)
     updated, found = await in_thread_if_large(
-        parts(command), updated_entry, command, entry, content_type
+        parts(command), checked_update, command, entry, content_type
     )
     await check_targets(command.scope, found, repository)
     if not changes(entry, updated):
@@ -140,7 +142,7 @@ async def update_entry(command: UpdateEntry, repository: Repository) -> Decision
     )
 
 
-def updated_entry(
+def checked_update(
     command: UpdateEntry, entry: Entry, content_type: ContentType
 ) -> tuple[EntryUpdated, list[Target]]:
     """The event of an update, with everything checked except the targets of new references, and

@@ -17,11 +17,11 @@ from write_side.domain.text import check_text
 from write_side.domain.values import Target
 from write_side.handlers.checks import check_targets, check_version
 from write_side.handlers.entries import (
+    checked_creation,
+    checked_update,
     claim_of,
-    created_entry,
     creation_refusal,
     parts,
-    updated_entry,
 )
 from write_side.repository import Repository
 from write_side.store.append import ENTRIES, Appended, Use
@@ -43,14 +43,14 @@ class _Decisions(Struct):
     def decide(self, row: CreateEntry | UpdateEntry, content_type: ContentType) -> None:
         """Raises VersionConflict if an entry has changed since the import was checked."""
         if isinstance(row, CreateEntry):
-            created, found = created_entry(row, content_type)
+            created, found = checked_creation(row, content_type)
             self.created.append(created)
             self.targets.extend(found)
             self.take(created)
             return
         entry = _of_type(self.entries.get(row.entry_id), content_type)
         check_version(row.expected_version, entry)
-        updated, found = updated_entry(row, entry, content_type)
+        updated, found = checked_update(row, entry, content_type)
         if changes(entry, updated):
             self.targets.extend(found)
             self.take(updated)
