@@ -23,7 +23,7 @@ from write_side.domain.identity import new_id
 from write_side.domain.refusals import Refused, UnknownImport
 from write_side.imports import jobs
 from write_side.imports.check import check
-from write_side.imports.columns import mapped
+from write_side.imports.columns import map_columns
 from write_side.imports.file_reader import read_file
 from write_side.imports.importer import (
     PreviewOutdated,
@@ -187,7 +187,7 @@ class ImportWorker:
         await jobs.advance_job(repository, job.id, self._id, "checking", rows)
         content_type = await repository.fresh_content_type(request.scope, request.content_type_slug)
         request = await asyncio.to_thread(
-            mapped, request, options.maps, options.key, table, content_type.value_fields
+            map_columns, request, options.maps, options.key, table, content_type.value_fields
         )
         if options.is_dry_run:
             preview = (await check(repository, table, request)).preview

@@ -378,8 +378,8 @@ def _mapped(
     fields: Sequence[Field],
 ) -> ImportRequest:
     """The request with the target of each column, from --map or by its heading. Raises
-    MappingRefused as ``mapped`` does."""
-    from write_side.imports.columns import mapped
+    MappingRefused as ``map_columns`` does."""
+    from write_side.imports.columns import map_columns
 
     given = []
     for each in maps:
@@ -387,7 +387,7 @@ def _mapped(
         if not equals:
             raise click.UsageError(f"--map takes COLUMN=TARGET, not {each!r}")
         given.append((column, target))
-    return mapped(request, given, key, table, fields)
+    return map_columns(request, given, key, table, fields)
 
 
 def _check_revert_options(context: click.Context) -> None:

@@ -27,7 +27,7 @@ from write_side.domain.identity import (
     entry_stream,
 )
 from write_side.domain.workspace import secret_hash
-from write_side.imports.columns import matched
+from write_side.imports.columns import match_headings
 from write_side.imports.csv_reader import csv_table
 from write_side.imports.importer import run_import
 from write_side.imports.report import revert_import
@@ -138,7 +138,7 @@ async def _import(name: str, content_type: str, import_id: str, repository: Repo
     """Slugs that exist are updated; there are none on the first imports."""
     table = csv_table((FILES / name).read_bytes(), name)
     fields = (await repository.content_type(SCOPE, content_type)).value_fields
-    targets = matched(table.headings, fields, {})
+    targets = match_headings(table.headings, fields, {})
     request = ImportRequest(SCOPE, content_type, import_id, targets, update=True)
     await run_import(repository, table, request, ACTOR)
 

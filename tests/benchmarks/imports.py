@@ -28,7 +28,7 @@ from write_side.commands import CreateEntry
 from write_side.dispatch import execute
 from write_side.domain.identity import Actor, Scope, new_id
 from write_side.imports.check import check
-from write_side.imports.columns import matched
+from write_side.imports.columns import match_headings
 from write_side.imports.importer import PreviewOutdated, run_import
 from write_side.imports.report import revert_import
 from write_side.imports.request import ImportRequest
@@ -159,7 +159,7 @@ async def _imported(
 ) -> ImportRequest:
     """Imports as the wizard does: each step loads what the previous one has stored."""
     fields = (await repository.content_type(SCOPE, "posts")).value_fields
-    targets = matched(upload.table.headings, fields, {})
+    targets = match_headings(upload.table.headings, fields, {})
     request = ImportRequest(SCOPE, "posts", upload.id, targets)
     began = time.perf_counter()
     kept = await find_upload(repository, SCOPE, upload.id)

@@ -14,7 +14,7 @@ from write_side.domain.definition import Field, Option
 from write_side.domain.entry import Entry
 from write_side.domain.events import ContentTypeCreated
 from write_side.domain.identity import Actor, Scope, new_id
-from write_side.imports.columns import columns_of, matched
+from write_side.imports.columns import columns_of, match_headings
 from write_side.imports.csv_reader import csv_table
 from write_side.imports.dry_run import EntryQuota, ImportContext, dry_run
 from write_side.imports.preview import PreviewRow
@@ -114,7 +114,7 @@ async def seen(
     """Previews the import of a file whose columns are matched by heading."""
     table = csv_table(text.encode(), "posts.csv") if isinstance(text, str) else text
     content_type = posts(fields)
-    targets = matched(table.headings, fields, {})
+    targets = match_headings(table.headings, fields, {})
     request = ImportRequest(SCOPE, "posts", "i-1", targets, **options)
     columns = columns_of(table.headings, targets, fields)
     rows = list(parsed_rows(table, columns, request))

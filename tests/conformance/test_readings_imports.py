@@ -6,7 +6,7 @@ import pytest
 
 from tests.conformance.sheets import ADA, FIELDS, SCOPE, entry, seen, workbook
 from write_side.domain.definition import Field
-from write_side.imports.columns import columns_of, proposed
+from write_side.imports.columns import columns_of, propose_targets
 from write_side.imports.csv_reader import csv_table
 from write_side.imports.preview import Preview, repeated, repeats_text
 from write_side.imports.request import ImportRequest
@@ -36,13 +36,13 @@ def test_imports_5_columns_are_mapped_by_position() -> None:
 
 
 def test_imports_6_headings_that_match_are_proposed() -> None:
-    found = proposed(("views", "TITLE", "Colour", "title"), FIELDS)
+    found = propose_targets(("views", "TITLE", "Colour", "title"), FIELDS)
     assert found.targets == ("views", "Title", "", "title")
 
 
 def test_imports_7_columns_that_an_entry_cannot_set_are_not_imported_by_default() -> None:
     headings = ("ID", "Content type", "Created", "Updated", "Published")
-    assert set(proposed(headings, FIELDS).targets) == {""}
+    assert set(propose_targets(headings, FIELDS).targets) == {""}
 
 
 async def test_imports_8_slugs_repeats_references_and_the_plans_limit_are_simulated() -> None:

@@ -38,7 +38,7 @@ from write_side.domain.events import Translation
 from write_side.domain.identity import Actor, Scope
 from write_side.domain.locales import supported_locales
 from write_side.imports.check import check
-from write_side.imports.columns import propose
+from write_side.imports.columns import load_proposal
 from write_side.imports.importer import PreviewOutdated, run_import
 from write_side.imports.preview import Counts
 from write_side.imports.request import ImportRequest
@@ -262,7 +262,7 @@ async def imported(repository: Repository, type_slug: str, rows: list[Entry]) ->
     upload = await keep_upload(
         repository, WORLD, f"{type_slug}.csv", document.getvalue().encode("utf-8-sig")
     )
-    proposal = await propose(repository, WORLD, type_slug, upload.table.headings)
+    proposal = await load_proposal(repository, WORLD, type_slug, upload.table.headings)
     request = ImportRequest(WORLD, type_slug, upload.id, proposal.targets)
     shown = (await check(repository, upload.table, request)).preview
     assert shown.counts == Counts(new=len(rows))

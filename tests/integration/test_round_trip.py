@@ -42,7 +42,7 @@ from write_side import commands as c
 from write_side.domain.cells import is_listable
 from write_side.domain.definition import Field, Option
 from write_side.domain.identity import Scope, is_id, new_id
-from write_side.imports.columns import propose
+from write_side.imports.columns import load_proposal
 from write_side.imports.importer import PreviewOutdated, RowsRefused, run_import
 from write_side.imports.preview import Counts
 from write_side.imports.report import Report
@@ -263,7 +263,7 @@ class Magazine:
         return table_in(io.BytesIO(document), Task(f"e.{kind}", Choice(), LIMITS))
 
     async def imported(self, table: Table, scope: Scope, *, update: bool = False) -> Report:
-        proposal = await propose(self.repository, scope, "posts", table.headings)
+        proposal = await load_proposal(self.repository, scope, "posts", table.headings)
         # Rows without a language would create German entries.
         language = self.language or "de-DE"
         request = ImportRequest(

@@ -111,7 +111,7 @@ def columns_of(
     )
 
 
-def matched(
+def match_headings(
     headings: Sequence[str],
     fields: Sequence[Field],
     given: Mapping[int, str],
@@ -120,7 +120,7 @@ def matched(
     """The targets without interactive choices: those ``given``, by index, then those that match the
     headings. Raises MappingRefused if a heading matches no free target or has a namesake, or if a
     column of the ``rows`` has cells but no heading."""
-    proposal = _proposed(headings, fields, given)
+    proposal = _assign_targets(headings, fields, given)
     lost = [
         repr(one_line(heading))
         for heading, source in zip(headings, proposal.sources, strict=True)
@@ -197,7 +197,7 @@ def _named(columns: Mapping[int, int]) -> str:
     return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-def proposed(
+def propose_targets(
     headings: Sequence[str], fields: Sequence[Field], saved: Sequence[MappedColumn] = ()
 ) -> Proposal:
     """The target saved for a heading, then the one that the heading matches. In our own exports
@@ -208,24 +208,24 @@ def proposed(
     entry's own, as in an export. Language comes after the fields, as in an export.
     """
     offered = {target.target for target in column_targets(fields)}
-    return _proposed(
-        headings, fields, {} if _is_export(headings) else _kept(headings, saved, offered)
-    )
+    known = {} if _is_export(headings) else _saved_targets(headings, saved, offered)
+    return _assign_targets(headings, fields, known)
 
 
-def _proposed(
-    headings: Sequence[str], fields: Sequence[Field], kept: Mapping[int, str]
+def _assign_targets(
+    headings: Sequence[str], fields: Sequence[Field], known: Mapping[int, str]
 ) -> Proposal:
-    taken = set(kept.values())
+    """The ``known`` targets, by index, then those that match the other headings."""
+    taken = set(known.values())
     free = [slot for slot in _slots(fields) if slot.target == NOTHING or slot.target not in taken]
     targets: list[str] = []
     sources: list[Source] = []
     for index, heading in enumerate(headings):
-        slot = None if index in kept else _fitting(heading, free)
+        slot = None if index in known else _matching_slot(heading, free)
         if slot is not None:
             free.remove(slot)
-        targets.append(kept.get(index, slot.target if slot else NOTHING))
-        sources.append("saved" if index in kept else "heading" if slot else "")
+        targets.append(known.get(index, slot.target if slot else NOTHING))
+        sources.append("saved" if index in known else "heading" if slot else "")
     return Proposal(tuple(targets), tuple(sources))
 
 
@@ -247,14 +247,14 @@ def _slots(fields: Iterable[Field]) -> list[_Slot]:
     ]
 
 
-def _fitting(heading: str, free: Sequence[_Slot]) -> _Slot | None:
+def _matching_slot(heading: str, free: Sequence[_Slot]) -> _Slot | None:
     sought = folded(heading)
     by_name = (slot for slot in free if slot.name == sought)
     by_slug = (slot for slot in free if slot.slug == sought)
     return next(by_name, None) or next(by_slug, None)
 
 
-def _kept(
+def _saved_targets(
     headings: Iterable[str], saved: Iterable[MappedColumn], offered: set[str]
 ) -> dict[int, str]:
     """Index of a column → the target saved for its heading; repeated headings keep their order."""
@@ -273,7 +273,7 @@ def folded(heading: str) -> str:
     return _GAPS.sub(" ", heading.casefold()).strip()
 
 
-def mapped(
+def map_columns(
     request: ImportRequest,
     maps: Iterable[tuple[str, str]],
     key: str | None,
@@ -296,7 +296,8 @@ def mapped(
             raise MappingRefused([f"unknown target {unknown!r}; expected one of: {known}"])
         given[_column(column, headings)] = names[found[0] % len(offered)] if found else NOTHING
     key_column = None if key is None else _column(key, headings)
-    return replace(request, targets=matched(headings, fields, given, table.rows), key=key_column)
+    targets = match_headings(headings, fields, given, table.rows)
+    return replace(request, targets=targets, key=key_column)
 
 
 def _column(name: str, headings: Sequence[str]) -> int:
@@ -322,13 +323,13 @@ def _find(name: str, names: Sequence[str]) -> list[int]:
     return []
 
 
-async def propose(
+async def load_proposal(
     repository: Repository, scope: Scope, content_type_slug: str, headings: Sequence[str]
 ) -> Proposal:
     """Raises UnknownContentType."""
     content_type = await repository.fresh_content_type(scope, content_type_slug)
     _, saved = await repository.import_mapping(content_type.id)
-    return proposed(headings, content_type.value_fields, saved.columns if saved else ())
+    return propose_targets(headings, content_type.value_fields, saved.columns if saved else ())
 
 
 async def save_mapping(

@@ -36,8 +36,8 @@ from write_side.imports.columns import (
     MappingRefused,
     column_targets,
     headings_row,
+    load_proposal,
     namesakes,
-    propose,
     save_mapping,
 )
 from write_side.imports.preview import one_line
@@ -161,7 +161,7 @@ async def _proposed(
 ) -> ColumnMapping:
     """Raises UnknownContentType."""
     headings = upload.table.headings
-    proposal = await propose(request.repository, request.scope, type_slug, headings)
+    proposal = await load_proposal(request.repository, request.scope, type_slug, headings)
     language = language if language in supported_locales() else BASE_LANGUAGE
     proposed = ImportRequest(request.scope, type_slug, upload.id, proposal.targets, language)
     return ColumnMapping(proposed, proposal.sources)

@@ -11,7 +11,7 @@ from write_side.domain.entry import Entry
 from write_side.domain.events import EntryCreated
 from write_side.domain.identity import Actor, Scope
 from write_side.imports.check import check
-from write_side.imports.columns import matched
+from write_side.imports.columns import match_headings
 from write_side.imports.csv_reader import csv_table
 from write_side.imports.importer import PreviewOutdated, run_import
 from write_side.imports.preview import Preview
@@ -93,7 +93,7 @@ async def request_for(
 ) -> ImportRequest:
     """An import whose columns are mapped by their headings."""
     fields = (await repository.fresh_content_type(scope, kind)).value_fields
-    targets = matched(table.headings, fields, {})
+    targets = match_headings(table.headings, fields, {})
     return ImportRequest(scope, kind, import_id, targets, **options)
 
 

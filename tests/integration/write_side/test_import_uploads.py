@@ -22,7 +22,7 @@ from write_side.domain.identity import Scope, import_mapping_stream, new_id
 from write_side.domain.refusals import UnknownContentType, UnknownUpload
 from write_side.imports import uploads
 from write_side.imports.check import check
-from write_side.imports.columns import MappingRefused, propose, save_mapping
+from write_side.imports.columns import MappingRefused, load_proposal, save_mapping
 from write_side.imports.request import ImportRequest
 from write_side.imports.table import Choice, FileRefused
 from write_side.imports.uploads import (
@@ -165,13 +165,15 @@ def mapping(targets: tuple[str, ...] = TARGETS, scope: Scope = SCOPE) -> ImportR
 
 
 async def test_a_mapping_that_was_saved_is_proposed_again(magazine: Repository) -> None:
-    before = await propose(magazine, SCOPE, "posts", HEADINGS)
+    before = await load_proposal(magazine, SCOPE, "posts", HEADINGS)
     assert before.targets == ("", "", "", "cover")
     await save_mapping(magazine, mapping(), HEADINGS, OPERATOR)
     head = await magazine.recorder.head()
     await save_mapping(magazine, mapping(), HEADINGS, OPERATOR)
     assert await magazine.recorder.head() == head
-    found = await propose(magazine, SCOPE, "posts", ("VUES", "titre", "Texte", "Cover", "Author"))
+    found = await load_proposal(
+        magazine, SCOPE, "posts", ("VUES", "titre", "Texte", "Cover", "Author")
+    )
     assert found.targets == ("views", "Title", "body", "", "author")
     assert found.sources == ("saved", "saved", "saved", "saved", "heading")
     posts = await magazine.content_type(SCOPE, "posts")
@@ -187,7 +189,7 @@ async def test_the_last_mapping_is_used_and_a_removed_field_is_no_target(
     await save_mapping(magazine, mapping(), HEADINGS, OPERATOR)
     other = ("Title", "body", "", "cover")
     await save_mapping(magazine, mapping(other), HEADINGS, OPERATOR)
-    assert (await propose(magazine, SCOPE, "posts", HEADINGS)).targets == other
+    assert (await load_proposal(magazine, SCOPE, "posts", HEADINGS)).targets == other
     with pytest.raises(MappingRefused):
         await save_mapping(magazine, mapping(("", "", "", "")), HEADINGS, OPERATOR)
     with pytest.raises(UnknownContentType):
@@ -199,5 +201,5 @@ async def test_a_mapping_belongs_to_one_type_in_one_scope(magazine: Repository) 
     rival = import_fixtures.MANIFEST.replace("workspace: acme", "workspace: rival")
     await set_up(magazine, rival)
     for scope in (OTHERS[0], OTHERS[1]):
-        assert (await propose(magazine, scope, "posts", HEADINGS)).targets[:3] == ("", "", "")
-    assert (await propose(magazine, SCOPE, "topics", HEADINGS)).targets == ("", "", "", "")
+        assert (await load_proposal(magazine, scope, "posts", HEADINGS)).targets[:3] == ("", "", "")
+    assert (await load_proposal(magazine, SCOPE, "topics", HEADINGS)).targets == ("", "", "", "")

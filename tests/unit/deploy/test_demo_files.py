@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 from deploy.demo.magazine import FILES, IMPORTS, KEY, MANIFEST, TYPES, translations
 from write_side.domain.definition import Field
 from write_side.domain.identity import BASE_LANGUAGE, Scope, derived_id
-from write_side.imports.columns import Column, columns_of, matched
+from write_side.imports.columns import Column, columns_of, match_headings
 from write_side.imports.csv_reader import csv_table
 from write_side.imports.request import ImportRequest
 from write_side.imports.rows import parsed_rows
@@ -32,7 +32,7 @@ def test_there_are_forty_entries_in_every_status() -> None:
 
 def _columns(kind: str) -> tuple[Column, ...]:
     headings, fields = table(kind).headings, _values(kind)
-    return columns_of(headings, matched(headings, fields, {}), fields)
+    return columns_of(headings, match_headings(headings, fields, {}), fields)
 
 
 def _values(kind: str) -> list[Field]:

@@ -13,9 +13,9 @@ from write_side.imports.columns import (
     column_targets,
     columns_of,
     headings_row,
-    mapped,
-    matched,
-    proposed,
+    map_columns,
+    match_headings,
+    propose_targets,
 )
 from write_side.imports.csv_reader import csv_table
 from write_side.imports.request import ImportRequest
@@ -33,7 +33,7 @@ REQUIRED = (Field("body", "Text", "text", required=True), *FIELDS[2:4])
 
 
 def targets(*headings: str) -> list[str]:
-    return list(proposed(headings, FIELDS).targets)
+    return list(propose_targets(headings, FIELDS).targets)
 
 
 def test_headings_are_compared_by_name_then_slug_without_regard_to_case() -> None:
@@ -48,7 +48,7 @@ def test_spaces_underscores_and_hyphens_are_alike(heading: str) -> None:
 
 def test_an_exported_file_is_mapped_automatically() -> None:
     own = ["", "Title", "Slug", "Status", "", "", "", ""]
-    found = proposed((*EXPORT, *(field.name for field in FIELDS)), FIELDS)
+    found = propose_targets((*EXPORT, *(field.name for field in FIELDS)), FIELDS)
     assert list(found.targets) == [*own, *(field.slug for field in FIELDS)]
     assert set(found.sources) == {"heading"}
 
@@ -58,17 +58,17 @@ def test_language_comes_after_the_fields() -> None:
     assert targets("Title", "language") == ["Title", "Language"]
     for field in (Field("tongue", "Language", "text"), Field("language", "Tongue", "text")):
         exported = (*EXPORT, field.name, "Language")
-        assert proposed(exported[:-1], [field]).targets[8:] == (field.slug,)
-        assert proposed(exported, [field]).targets[8:] == (field.slug, "Language")
-        assert proposed(("LANGUAGE",), [field]).targets == (field.slug,)
+        assert propose_targets(exported[:-1], [field]).targets[8:] == (field.slug,)
+        assert propose_targets(exported, [field]).targets[8:] == (field.slug, "Language")
+        assert propose_targets(("LANGUAGE",), [field]).targets == (field.slug,)
     assert targets("") == [""]
 
 
 def test_a_saved_mapping_is_not_used_for_an_exported_file() -> None:
     saved = (MappedColumn("Status", "second"), MappedColumn("Title", "title"))
     headings = (*EXPORT, *(field.name for field in FIELDS))
-    assert proposed(headings, FIELDS, saved) == proposed(headings, FIELDS)
-    assert proposed(headings[1:], FIELDS, saved).sources[0] == "saved"
+    assert propose_targets(headings, FIELDS, saved) == propose_targets(headings, FIELDS)
+    assert propose_targets(headings[1:], FIELDS, saved).sources[0] == "saved"
 
 
 def test_a_heading_that_repeats_is_the_entrys_own_and_then_the_fields() -> None:
@@ -76,7 +76,7 @@ def test_a_heading_that_repeats_is_the_entrys_own_and_then_the_fields() -> None:
 
 
 def test_a_heading_without_a_match_gets_no_proposal() -> None:
-    found = proposed(("Colour", "", "Views", "views"), FIELDS)
+    found = propose_targets(("Colour", "", "Views", "views"), FIELDS)
     assert found.targets == ("", "", "views", "")
     assert found.sources == ("", "", "heading", "")
 
@@ -91,7 +91,9 @@ SAVED = (
 
 
 def test_a_saved_target_takes_precedence_over_the_heading() -> None:
-    found = proposed(("Name", "TEXT", "price", "Views", "name", "Gone", "Body"), FIELDS, SAVED)
+    found = propose_targets(
+        ("Name", "TEXT", "price", "Views", "name", "Gone", "Body"), FIELDS, SAVED
+    )
     assert found.targets == ("Title", "", "views", "", "second", "", "body")
     assert found.sources == ("saved", "saved", "saved", "", "saved", "", "heading")
 
@@ -135,14 +137,14 @@ def test_targets_include_which_are_required() -> None:
 
 
 def test_without_interaction_each_heading_must_match() -> None:
-    assert matched(("Colour", "Title", ""), FIELDS, {0: "views"}) == ("views", "Title", "")
-    assert matched(("Colour", "Title"), FIELDS, {0: ""}) == ("", "Title")
+    assert match_headings(("Colour", "Title", ""), FIELDS, {0: "views"}) == ("views", "Title", "")
+    assert match_headings(("Colour", "Title"), FIELDS, {0: ""}) == ("", "Title")
     with pytest.raises(
         MappingRefused, match=r"matches the heading 'Colour'; targets are: .* Views, "
     ):
-        matched(("Colour", "Title"), FIELDS, {})
+        match_headings(("Colour", "Title"), FIELDS, {})
     with pytest.raises(MappingRefused, match="matches the headings 'Colour', 'Views'"):
-        matched(("Colour", "Price", "Views"), FIELDS, {1: "views"})
+        match_headings(("Colour", "Price", "Views"), FIELDS, {1: "views"})
 
 
 def test_without_interaction_a_column_with_cells_needs_a_heading() -> None:
@@ -150,15 +152,17 @@ def test_without_interaction_a_column_with_cells_needs_a_heading() -> None:
     rows = (Row(2, ("A", "b", "", " ")), Row(3, ("B", "c", "d", "")))
     expected = r": cells without a heading are in column 2 \(B: 2 cells\), column 3 \(C: 1 cell\)"
     with pytest.raises(MappingRefused, match=expected):
-        matched(headings, FIELDS, {}, rows)
+        match_headings(headings, FIELDS, {}, rows)
     with pytest.raises(
         MappingRefused, match=r"the heading 'Colour'.*; .* in column 2 \(B: 2 cells\)"
     ):
-        mapped(REQUEST, [("3", "")], None, Table("", ("Colour", *headings[1:]), rows), FIELDS)
-    chosen = mapped(REQUEST, [("2", "body"), ("3", "")], None, Table("", headings, rows), FIELDS)
+        map_columns(REQUEST, [("3", "")], None, Table("", ("Colour", *headings[1:]), rows), FIELDS)
+    chosen = map_columns(
+        REQUEST, [("2", "body"), ("3", "")], None, Table("", headings, rows), FIELDS
+    )
     assert chosen.targets == ("Title", "body", "", "")
     with pytest.raises(MappingRefused, match=r"column 6 \(F: 1 cell\) and 3 more"):
-        matched(("Title", *[""] * 8), FIELDS, {}, [Row(2, ("x",) * 9)])
+        match_headings(("Title", *[""] * 8), FIELDS, {}, [Row(2, ("x",) * 9)])
 
 
 def test_a_row_of_texts_is_not_taken_for_the_headings() -> None:
@@ -171,11 +175,11 @@ def test_a_column_that_exports_have_fills_no_field_silently() -> None:
     for heading, slug in (("Created", "created"), ("id", "code")):
         expected = f"'{heading}' is the name of a field, but also of a column that exports have"
         with pytest.raises(MappingRefused, match=expected):
-            matched(("Title", heading), fields, {})
+            match_headings(("Title", heading), fields, {})
         for target in (slug, ""):
-            assert matched(("Title", heading), fields, {1: target}) == ("Title", target)
-        assert matched(("Title", heading, heading), fields, {}) == ("Title", "", slug)
-    assert matched(EXPORT, fields, {})[0] == ""
+            assert match_headings(("Title", heading), fields, {1: target}) == ("Title", target)
+        assert match_headings(("Title", heading, heading), fields, {}) == ("Title", "", slug)
+    assert match_headings(EXPORT, fields, {})[0] == ""
 
 
 @pytest.mark.parametrize(
@@ -190,7 +194,7 @@ def test_a_column_that_exports_have_fills_no_field_silently() -> None:
 def test_a_title_above_the_headings_is_to_be_deleted(document: bytes) -> None:
     """Excel pads every row of a CSV file to the same width."""
     with pytest.raises((FileRefused, MappingRefused), match=r"delete (the )?rows above"):
-        mapped(REQUEST, [], None, csv_table(document, "a.csv"), FIELDS)
+        map_columns(REQUEST, [], None, csv_table(document, "a.csv"), FIELDS)
 
 
 def test_a_long_heading_is_shortened_in_columns_and_refusals() -> None:
@@ -199,12 +203,12 @@ def test_a_long_heading_is_shortened_in_columns_and_refusals() -> None:
     title, views = columns_of(("Title", long), ("Title", "views"), (FIELDS[2],))
     assert (title.heading, len(views.heading)) == ("Title", 60)
     for refuse in (
-        lambda: matched(("Title", long), FIELDS, {}),
-        lambda: mapped(
+        lambda: match_headings(("Title", long), FIELDS, {}),
+        lambda: map_columns(
             REQUEST, [("Colour", "views")], None, Table("", ("Title", long), ()), FIELDS
         ),
-        lambda: mapped(REQUEST, [(long, "views")], None, Table("", ("Title",), ()), FIELDS),
-        lambda: mapped(REQUEST, [("Title", long)], None, Table("", ("Title",), ()), FIELDS),
+        lambda: map_columns(REQUEST, [(long, "views")], None, Table("", ("Title",), ()), FIELDS),
+        lambda: map_columns(REQUEST, [("Title", long)], None, Table("", ("Title",), ()), FIELDS),
     ):
         with pytest.raises(MappingRefused) as refused:
             refuse()
@@ -213,8 +217,10 @@ def test_a_long_heading_is_shortened_in_columns_and_refusals() -> None:
 
 def test_a_number_of_thousands_of_digits_is_not_a_column() -> None:
     with pytest.raises(MappingRefused, match="the file has no column '1111"):
-        mapped(REQUEST, [("1" * 5_000, "views")], None, Table("", ("Title",), ()), FIELDS)
+        map_columns(REQUEST, [("1" * 5_000, "views")], None, Table("", ("Title",), ()), FIELDS)
     assert (
-        mapped(REQUEST, [("2", "views")], None, Table("", ("Title", "x"), ()), FIELDS).targets[1]
+        map_columns(REQUEST, [("2", "views")], None, Table("", ("Title", "x"), ()), FIELDS).targets[
+            1
+        ]
         == "views"
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.conformance.sheets import FIELDS, SCOPE, seen
 from write_side.domain.identity import MAX_SLUG
-from write_side.imports.columns import columns_of, matched
+from write_side.imports.columns import columns_of, match_headings
 from write_side.imports.csv_reader import csv_table
 from write_side.imports.preview import repeated
 from write_side.imports.repeats import suffixed, with_suffix
@@ -21,7 +21,7 @@ async def slugs(text: str, *in_store: str) -> list[str]:
         return asked & set(in_store)
 
     table = csv_table(text.encode(), "x.csv")
-    targets = matched(table.headings, FIELDS, {})
+    targets = match_headings(table.headings, FIELDS, {})
     request = ImportRequest(SCOPE, "posts", "i-1", targets)
     rows = parsed_rows(table, columns_of(table.headings, targets, FIELDS), request)
     return [row.slug for row in await suffixed(list(rows), existing)]
