@@ -58,7 +58,7 @@ def table(*cases: Case) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in cases])
 
 
-def ask(method: str, target: str, **more: Any) -> Request:
+def with_method(method: str, target: str, **more: Any) -> Request:
     return Request(method, target, **more)
 
 
@@ -74,6 +74,8 @@ def post(body: Any, target: str = "/v1/content", key: str | None = DESK, **more:
     return Request("POST", target, key, headers, sent, **more)
 
 
-def create(title: str, *, of: str = "posts", key: str | None = DESK, **properties: Any) -> Request:
+def create(
+    title: str, *, type_slug: str = "posts", key: str | None = DESK, **properties: Any
+) -> Request:
     """Creates an entry; ``properties`` are added to the body."""
-    return post({"contentTypeSlug": of, "title": title, **properties}, key=key)
+    return post({"contentTypeSlug": type_slug, "title": title, **properties}, key=key)

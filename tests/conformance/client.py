@@ -10,7 +10,7 @@ from tests.contract import Contract
 from tests.integration.api.server import Answer
 
 
-class Asker:
+class CheckedClient:
     """Sends the requests of all rows and returns the responses."""
 
     def __init__(self, session: aiohttp.ClientSession, contract: Contract) -> None:
@@ -18,9 +18,9 @@ class Asker:
         self._contract = contract
 
     async def check(self, case: Case) -> None:
-        case.check(await self.ask(case.request))
+        case.check(await self.send(case.request))
 
-    async def ask(self, request: Request) -> Answer:
+    async def send(self, request: Request) -> Answer:
         key = {"Authorization": f"Bearer {request.key}"} if request.key else {}
         async with self._session.request(
             request.method,

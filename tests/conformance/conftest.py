@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from tests.conformance.client import Asker
-from tests.conformance.isolated_workspace import NewAddress, OpenWorkplace, Workplace
+from tests.conformance.client import CheckedClient
+from tests.conformance.isolated_workspace import IsolatedWorkspace, NewAddress, OpenWorkspace
 from tests.conformance.magazine import write_magazine
 from tests.contract import Contract
 from tests.databases import Databases
@@ -46,24 +46,26 @@ def contract() -> Contract:
 
 
 @pytest.fixture(scope="package")
-def asker(live: Server, contract: Contract) -> Asker:
-    return Asker(live.session, contract)
+def client(live: Server, contract: Contract) -> CheckedClient:
+    return CheckedClient(live.session, contract)
 
 
 @pytest.fixture
-def open_workplace(live: Server, asker: Asker) -> OpenWorkplace:
+def open_workspace(live: Server, client: CheckedClient) -> OpenWorkspace:
     """Creates an isolated workspace with a plan, a key and the magazine's content types."""
 
-    async def opened(permissions: tuple[str, ...] = BOTH, **plan: Any) -> Workplace:
-        workplace = Workplace(live, asker, f"w{next(_numbers)}")
-        await workplace.open(permissions, **plan)
-        return workplace
+    async def opened_workspace(
+        permissions: tuple[str, ...] = BOTH, **plan: Any
+    ) -> IsolatedWorkspace:
+        workspace = IsolatedWorkspace(live, client, f"w{next(_numbers)}")
+        await workspace.open(permissions, **plan)
+        return workspace
 
-    return opened
+    return opened_workspace
 
 
 @pytest_asyncio.fixture(scope="package", loop_scope="package")
-async def strict(live: Server, contract: Contract) -> AsyncIterator[Asker]:
+async def limited_client(live: Server, contract: Contract) -> AsyncIterator[CheckedClient]:
     """A second service on the same log: 600 requests a minute for a key, 3 for an address, and
     bodies of up to 2 kB.
 
@@ -73,7 +75,7 @@ async def strict(live: Server, contract: Contract) -> AsyncIterator[Asker]:
     async with serving(
         live.url, live.repository, projector=False, trusted_proxies="127.0.0.1", **limits
     ) as server:
-        yield Asker(server.session, contract)
+        yield CheckedClient(server.session, contract)
 
 
 @pytest.fixture

@@ -25,8 +25,8 @@ AUTHOR = Field("author", "Author", "reference", to=("authors",))
 AUTHORS = (Field("bio", "Bio", "text"),)
 
 
-class Item(Struct, frozen=True):
-    """An entry. ``french`` is the title of its translation. ``says_tide``: its original text
+class ExpectedEntry(Struct, frozen=True):
+    """An entry. ``french`` is the title of its translation. ``contains_tide``: its original text
     contains "tide"."""
 
     id: str
@@ -38,26 +38,28 @@ class Item(Struct, frozen=True):
     environment: str = "production"
     author: str | None = None
     french: str | None = None
-    says_tide: bool = False
+    contains_tide: bool = False
 
 
-class World(Struct, frozen=True):
-    """The entries at a moment. ``items`` are newest first; ``fields`` are the slugs by content
+class ContentSnapshot(Struct, frozen=True):
+    """The entries at a moment. ``entries`` are newest first; ``fields`` are the slugs by content
     type."""
 
-    items: tuple[Item, ...]
+    entries: tuple[ExpectedEntry, ...]
     fields: dict[str, tuple[str, ...]]
 
-    def one(self, item_id: str) -> Item:
-        return next(one for one in self.items if one.id == item_id)
+    def entry(self, entry_id: str) -> ExpectedEntry:
+        return next(one for one in self.entries if one.id == entry_id)
 
 
-def _post(number: int, title: str, **more: Any) -> Item:
-    return Item(ENTRY_ID.format(f"b{number}"), title, more.pop("slug", title.lower()), **more)
+def _post(number: int, title: str, **more: Any) -> ExpectedEntry:
+    return ExpectedEntry(
+        ENTRY_ID.format(f"b{number}"), title, more.pop("slug", title.lower()), **more
+    )
 
 
-def _author(item_id: str, title: str, status: str) -> Item:
-    return Item(item_id, title, title.lower(), status, type_slug="authors")
+def _author(entry_id: str, title: str, status: str) -> ExpectedEntry:
+    return ExpectedEntry(entry_id, title, title.lower(), status, type_slug="authors")
 
 
 REHEARSAL = _post(0, "Rehearsal", slug="harbour", environment="staging")
@@ -66,8 +68,8 @@ _THEN = (
     _post(5, "Harbour", language=FRENCH, author=CAT),
     _post(4, "Plain", author=BOB),
     _post(3, "Gone", status="archived", author=BOB),
-    _post(2, "Harbour", author=ADA, french="Le port", says_tide=True),
-    _post(1, "Hidden", status="draft", author=ADA, says_tide=True),
+    _post(2, "Harbour", author=ADA, french="Le port", contains_tide=True),
+    _post(1, "Hidden", status="draft", author=ADA, contains_tide=True),
     _author(CAT, "Cat", "published"),
     _author(BOB, "Bob", "draft"),
     _author(ADA, "Ada", "published"),
@@ -75,7 +77,7 @@ _THEN = (
 )
 _hotel, _french, _, _gone, _harbour, _hidden, _cat, _bob, _ada, _ = _THEN
 _NOW = (
-    _post(7, "Tide table", slug="table", author=ADA, says_tide=True),
+    _post(7, "Tide table", slug="table", author=ADA, contains_tide=True),
     _hotel,
     replace(_french, status="draft"),
     replace(_gone, status="published"),
@@ -86,11 +88,11 @@ _NOW = (
     replace(_ada, title="Ada L."),
     REHEARSAL,
 )
-THEN = World(_THEN, {"posts": ("body", "author"), "authors": ("bio",)})
-NOW = World(_NOW, {"posts": ("lead", "author", "body"), "authors": ()})
+THEN = ContentSnapshot(_THEN, {"posts": ("body", "author"), "authors": ("bio",)})
+NOW = ContentSnapshot(_NOW, {"posts": ("lead", "author", "body"), "authors": ()})
 
 
-class Times(Struct, frozen=True):
+class AsOfTimes(Struct, frozen=True):
     """Values of ``asOf``: a moment when the entries were as in THEN, and one when they are as in
     NOW."""
 
@@ -98,7 +100,7 @@ class Times(Struct, frozen=True):
     now: str
 
 
-async def write_gazette(server: Server) -> Times:
+async def write_gazette(server: Server) -> AsOfTimes:
     """Writes the entries of both moments. Between the two, entries are created, changed, published,
     unpublished and deleted, and content types are revised."""
     given = await workspace(server, "gazette", GAZETTE, staging=True)
@@ -122,12 +124,12 @@ async def write_gazette(server: Server) -> Times:
     await given.revised(Field("layout", "Layout", "section"), slug="authors")
     await _create(given, _NOW[0])
     await server.caught_up()
-    return Times(then, await _time(server))
+    return AsOfTimes(then, await _time(server))
 
 
-async def _create(given: Given, one: Item) -> None:
+async def _create(given: Given, one: ExpectedEntry) -> None:
     french = {FRENCH: Translation(one.french, raws(body="La mer."))} if one.french else {}
-    fields = {"body": "The tide is out." if one.says_tide else "Sand."}
+    fields = {"body": "The tide is out." if one.contains_tide else "Sand."}
     if one.author is not None:
         fields["author"] = one.author
     await given.entry(

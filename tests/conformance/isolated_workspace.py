@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from tests.conformance import cases
 from tests.conformance.cases import Request
-from tests.conformance.client import Asker
+from tests.conformance.client import CheckedClient
 from tests.conformance.magazine import types
 from tests.integration.api.server import Answer, Server
 from tests.integration.live_projector import SECONDS, until
@@ -17,13 +17,13 @@ from tests.integration.projector.sample_log import Given
 from write_side.domain.identity import Scope
 
 
-class Workplace:
+class IsolatedWorkspace:
     """The workspace of a single row. ``given`` executes commands that REST lacks: publish, archive,
     revise, delete."""
 
-    def __init__(self, live: Server, asker: Asker, slug: str) -> None:
+    def __init__(self, live: Server, client: CheckedClient, slug: str) -> None:
         self._live = live
-        self._asker = asker
+        self._client = client
         self.slug = slug
         self.key = f"secret-of-{slug}"
         self.given = Given(live.repository, Scope(slug, "production"))
@@ -32,31 +32,31 @@ class Workplace:
         await self.given.workspace(**plan)
         await self._live.key(self.key, self.slug, permissions)
         await types(self.given)
-        await self.settle()
+        await self.wait_until_projected()
 
     async def open_staging(self) -> None:
         """Creates the staging environment with the magazine's content types. The plan must include
         staging."""
         staging = await self.given.staging()
         await types(staging, media=())
-        await self.settle()
+        await self.wait_until_projected()
 
-    async def ask(self, request: Request) -> Answer:
+    async def send(self, request: Request) -> Answer:
         """Sends the request with this workspace's key instead of its own."""
-        return await self._asker.ask(replace(request, key=self.key))
+        return await self._client.send(replace(request, key=self.key))
 
     async def get(self, target: str, **more: Any) -> Answer:
-        return await self.ask(cases.get(target, **more))
+        return await self.send(cases.get(target, **more))
 
     async def create(self, title: str, **properties: Any) -> Answer:
-        return await self.ask(cases.create(title, **properties))
+        return await self.send(cases.create(title, **properties))
 
     async def read(self, target: str) -> Any:
         """Waits until everything written so far can be read, then returns the data."""
-        await self.settle()
+        await self.wait_until_projected()
         return (await self.get(target)).data
 
-    async def settle(self) -> None:
+    async def wait_until_projected(self) -> None:
         """Waits until the read model has everything in the log."""
         service = self._live.service
         head = await service.repository.recorder.head()
@@ -65,16 +65,18 @@ class Workplace:
     async def until(self, target: str, status: int) -> None:
         """Waits until a change of the plan or the key has reached the server."""
 
-        async def has_come() -> bool:
+        async def has_status() -> bool:
             return (await self.get(target)).status == status
 
-        await until(has_come)
+        await until(has_status)
 
 
-class OpenWorkplace(Protocol):
+class OpenWorkspace(Protocol):
     """The keyword arguments are those of the plan."""
 
-    async def __call__(self, permissions: tuple[str, ...] = ..., **plan: Any) -> Workplace: ...
+    async def __call__(
+        self, permissions: tuple[str, ...] = ..., **plan: Any
+    ) -> IsolatedWorkspace: ...
 
 
 NewAddress: TypeAlias = Callable[[], dict[str, str]]

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.cases import Case, Expectation, Request, ask, create, post, table
-from tests.conformance.client import Asker
+from tests.conformance.cases import Case, Expectation, Request, create, post, table, with_method
+from tests.conformance.client import CheckedClient
 from tests.conformance.expectations import carries_all_headers, open_to_any_origin
-from tests.conformance.isolated_workspace import OpenWorkplace, Workplace
+from tests.conformance.isolated_workspace import IsolatedWorkspace, OpenWorkspace
 from tests.conformance.magazine import FULL, KEY, NO_STAGING, NOT_SET_UP, VIEWER
 from tests.integration.api.server import Answer
 
@@ -81,12 +81,12 @@ def errors(status: int, *words: str) -> Expectation:
         errors(400, "Unsupported locale 'x'"),
     ),
     Case("7.10 no key on /graphql", graphql("{ __typename }", key=None), 401, carries_all_headers),
-    Case("1.3 there is no PUT of an entry", ask("PUT", "/v1/content/posts/harbour"), 405),
-    Case("1.3 nor a PATCH", ask("PATCH", "/v1/content/posts/harbour"), 405),
-    Case("1.3 nor a DELETE", ask("DELETE", "/v1/content/posts/harbour"), 405),
+    Case("1.3 there is no PUT of an entry", with_method("PUT", "/v1/content/posts/harbour"), 405),
+    Case("1.3 nor a PATCH", with_method("PATCH", "/v1/content/posts/harbour"), 405),
+    Case("1.3 nor a DELETE", with_method("DELETE", "/v1/content/posts/harbour"), 405),
 )
-async def test_errors(case: Case, asker: Asker) -> None:
-    await asker.check(case)
+async def test_errors(case: Case, client: CheckedClient) -> None:
+    await client.check(case)
 
 
 REFUSED: dict[str, tuple[str, str]] = {
@@ -99,11 +99,13 @@ REFUSED: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize("what", REFUSED)
-async def test_7_23_a_refused_mutation_has_the_message_of_rest(what: str, asker: Asker) -> None:
+async def test_7_23_a_refused_mutation_has_the_message_of_rest(
+    what: str, client: CheckedClient
+) -> None:
     key, query = REFUSED[what]
     new = {"contentTypeSlug": "posts", "title": "New"}
-    rest = await asker.ask(post(new, f"/v1/content{query}", key=key))
-    answer = await asker.ask(graphql(f"mutation {{ {NEW} }}", key, f"/graphql{query}"))
+    rest = await client.send(post(new, f"/v1/content{query}", key=key))
+    answer = await client.send(graphql(f"mutation {{ {NEW} }}", key, f"/graphql{query}"))
     assert rest.status in (400, 402, 403, 404)
     assert answer.status == 200
     assert answer.body["data"]["createContentEntry"] == {
@@ -113,37 +115,37 @@ async def test_7_23_a_refused_mutation_has_the_message_of_rest(what: str, asker:
     }
 
 
-async def mutated(place: Workplace, mutation: str, **variables: Any) -> Any:
-    answer = await place.ask(graphql(mutation, **variables))
+async def mutated(workspace: IsolatedWorkspace, mutation: str, **variables: Any) -> Any:
+    answer = await workspace.send(graphql(mutation, **variables))
     [payload] = answer.body["data"].values()
     assert payload["success"], payload
     return payload
 
 
 async def test_1_1_updating_publishing_and_deleting_are_done_over_graphql(
-    open_workplace: OpenWorkplace,
+    open_workspace: OpenWorkspace,
 ) -> None:
-    place = await open_workplace()
-    entry = (await place.ask(create("Harbour", fields={"body": "B"}))).data
+    workspace = await open_workspace()
+    entry = (await workspace.send(create("Harbour", fields={"body": "B"}))).data
     update = """mutation ($id: ID!, $input: UpdateContentEntryInput!) {
       updateContentEntry(id: $id, input: $input) { success message }
     }"""
-    await mutated(place, update, id=entry["id"], input={"title": "Port", "status": "published"})
-    [listed] = (await place.get("/v1/content/posts")).data
+    await mutated(workspace, update, id=entry["id"], input={"title": "Port", "status": "published"})
+    [listed] = (await workspace.get("/v1/content/posts")).data
     assert (listed["id"], listed["title"], listed["slug"]) == (entry["id"], "Port", "harbour")
     delete = "mutation ($id: ID!) { deleteContentEntry(id: $id) { success message } }"
-    await mutated(place, delete, id=entry["id"])
-    assert (await place.get("/v1/content/posts/harbour")).status == 404
+    await mutated(workspace, delete, id=entry["id"])
+    assert (await workspace.get("/v1/content/posts/harbour")).status == 404
 
 
 async def test_1_2_an_entry_that_is_published_at_once_is_created_over_graphql(
-    open_workplace: OpenWorkplace,
+    open_workspace: OpenWorkspace,
 ) -> None:
-    place = await open_workplace()
+    workspace = await open_workspace()
     document = """mutation ($input: CreateContentEntryInput!) {
       createContentEntry(input: $input) { success message entry { publishedAt } }
     }"""
     new = {"contentTypeSlug": "posts", "title": "A", "status": "published", "fields": {"body": "B"}}
-    entry = (await mutated(place, document, input=new))["entry"]
-    [listed] = (await place.get("/v1/content/posts")).data
+    entry = (await mutated(workspace, document, input=new))["entry"]
+    [listed] = (await workspace.get("/v1/content/posts")).data
     assert listed["publishedAt"] == entry["publishedAt"]

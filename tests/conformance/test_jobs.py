@@ -9,8 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 from api.imports import multipart_form
-from tests.conformance.cases import Case, Request, ask, get, post, table
-from tests.conformance.client import Asker
+from tests.conformance.cases import Case, Request, get, post, table, with_method
+from tests.conformance.client import CheckedClient
 from tests.conformance.expectations import (
     carries_all_headers,
     envelope,
@@ -19,7 +19,7 @@ from tests.conformance.expectations import (
     says,
     without_cors,
 )
-from tests.conformance.isolated_workspace import OpenWorkplace, Workplace
+from tests.conformance.isolated_workspace import IsolatedWorkspace, OpenWorkspace
 from tests.conformance.magazine import DESK, KEY, NOT_SET_UP, VIEWER
 from tests.integration.api.server import BOTH, Answer
 from write_side.imports.table import Limits
@@ -63,39 +63,39 @@ NO_TEXT = replace(NO_TEXT, body=(NO_TEXT.body or b"").replace(b"map[x]", b"map[\
 """The name of a part is not UTF-8."""
 
 
-async def accepted(place: Workplace, document: bytes = ROWS, **more: Any) -> str:
+async def accepted(workspace: IsolatedWorkspace, document: bytes = ROWS, **more: Any) -> str:
     """Uploads a file and returns the location of its import."""
-    answer = await place.ask(upload(document, **more))
+    answer = await workspace.send(upload(document, **more))
     assert answer.status == 202, answer.text
     return str(answer.headers["Location"])
 
 
-async def ended(place: Workplace, path: str) -> Any:
+async def ended(workspace: IsolatedWorkspace, path: str) -> Any:
     """Waits until the import has ended and returns it."""
     async with asyncio.timeout(60):
         while True:
-            answer = await place.get(path)
+            answer = await workspace.get(path)
             assert answer.status == 200, answer.text
             if answer.data["state"] not in ("checking", "importing"):
                 return answer.data
             await asyncio.sleep(0.02)
 
 
-async def done(place: Workplace, document: bytes = ROWS, **more: Any) -> Any:
-    return await ended(place, await accepted(place, document, **more))
+async def done(workspace: IsolatedWorkspace, document: bytes = ROWS, **more: Any) -> Any:
+    return await ended(workspace, await accepted(workspace, document, **more))
 
 
-async def reverted(place: Workplace, path: str) -> Answer:
-    return await place.ask(ask("POST", f"{path}/revert"))
+async def reverted(workspace: IsolatedWorkspace, path: str) -> Answer:
+    return await workspace.send(with_method("POST", f"{path}/revert"))
 
 
-async def slugs(place: Workplace) -> list[str]:
-    return sorted(entry["slug"] for entry in await place.read("/v1/content?limit=100"))
+async def slugs(workspace: IsolatedWorkspace) -> list[str]:
+    return sorted(entry["slug"] for entry in await workspace.read("/v1/content?limit=100"))
 
 
 @table(
     Case("jobs.7 a JSON body is 415", post({"contentType": "posts"}, PATH), 415, says("file")),
-    Case("jobs.7 a form without parts is 415", ask("POST", PATH, key=DESK), 415),
+    Case("jobs.7 a form without parts is 415", with_method("POST", PATH, key=DESK), 415),
     Case("jobs.7 another extension is 415", upload(name="posts.txt"), 415, says("posts.txt")),
     Case("jobs.7 a file that is not a table is 415", upload(b"%PDF-1.7"), 415, says("PDF")),
     Case("jobs.7 a workbook named .csv is 415", upload(b"PK\3\4"), 415, says(".xlsx")),
@@ -114,11 +114,11 @@ async def slugs(place: Workplace) -> list[str]:
     Case("jobs.9 an unknown encoding is 400", upload(encoding="ebcdic"), 400, says("ebcdic")),
     Case("jobs.9 a name that is not text is 400", NO_TEXT, 400, says("form", "send", "UTF-8")),
     Case("jobs.10 a NUL as an import id is 404", get(f"{PATH}/%00", key=DESK), 404),
-    Case("jobs.10 so is its revert", ask("POST", f"{PATH}/%00/revert", key=DESK), 404),
+    Case("jobs.10 so is its revert", with_method("POST", f"{PATH}/%00/revert", key=DESK), 404),
     Case("jobs.10 an unknown type is 404", upload(contentType="none"), 404),
     Case("jobs.10 an unknown import is 404", get(UNKNOWN, key=DESK), 404, without_cors),
     Case("jobs.10 an invalid id is 404", get(f"{PATH}/none", key=DESK), 404),
-    Case("jobs.10 its revert is 404", ask("POST", f"{UNKNOWN}/revert", key=DESK), 404),
+    Case("jobs.10 its revert is 404", with_method("POST", f"{UNKNOWN}/revert", key=DESK), 404),
     Case("jobs.11 no key is 401", upload(key=None), 401, carries_all_headers),
     Case("jobs.11 without content.edit it is 403", upload(key=VIEWER), 403, says("content.edit")),
     Case("jobs.11 reading needs it too", get(UNKNOWN, key=VIEWER), 403, says("content.edit")),
@@ -129,17 +129,17 @@ async def slugs(place: Workplace) -> list[str]:
         404,
     ),
     Case("jobs.12 a page of another origin is refused", upload(None), 400, without_cors),
-    Case("jobs.12 there is no preflight", ask("OPTIONS", PATH), 405, without_cors),
+    Case("jobs.12 there is no preflight", with_method("OPTIONS", PATH), 405, without_cors),
     Case("jobs.12 there is no list", get(PATH, key=KEY), 405, header("Allow", "POST")),
 )
-async def test_jobs(case: Case, asker: Asker) -> None:
-    await asker.check(case)
+async def test_jobs(case: Case, client: CheckedClient) -> None:
+    await client.check(case)
 
 
 async def test_jobs_1_a_file_is_accepted_with_202_and_its_location(
-    open_workplace: OpenWorkplace,
+    open_workspace: OpenWorkspace,
 ) -> None:
-    answer = await (await open_workplace()).ask(upload())
+    answer = await (await open_workspace()).send(upload())
     envelope("success", "data")(answer)
     import_id = answer.body["data"]["id"]
     assert (answer.status, answer.body["data"]["state"]) == (202, "checking")
@@ -147,51 +147,51 @@ async def test_jobs_1_a_file_is_accepted_with_202_and_its_location(
 
 
 async def test_jobs_1_the_location_names_an_environment_of_a_header(
-    open_workplace: OpenWorkplace,
+    open_workspace: OpenWorkspace,
 ) -> None:
-    place = await open_workplace(staging=True)
-    await place.open_staging()
-    path = await accepted(place, headers={"X-Environment": "staging"})
+    workspace = await open_workspace(staging=True)
+    await workspace.open_staging()
+    path = await accepted(workspace, headers={"X-Environment": "staging"})
     assert path.endswith("?environment=staging")
-    assert (await ended(place, path))["state"] == "imported"
-    assert await slugs(place) == []
+    assert (await ended(workspace, path))["state"] == "imported"
+    assert await slugs(workspace) == []
 
 
 async def test_jobs_2_the_location_has_state_progress_and_report(
-    open_workplace: OpenWorkplace,
+    open_workspace: OpenWorkspace,
 ) -> None:
-    place = await open_workplace()
-    one = await done(place)
+    workspace = await open_workspace()
+    one = await done(workspace)
     assert list(one) == ["id", "state", "progress", "message", "report"]
     assert (one["state"], one["progress"]) == ("imported", {"rows": 2, "done": 2})
     assert one["report"]["counts"]["new"] == 2
-    assert await slugs(place) == ["one", "two"]
+    assert await slugs(workspace) == ["one", "two"]
 
 
 async def test_jobs_3_a_refused_import_has_a_reason_and_imports_nothing(
-    open_workplace: OpenWorkplace,
+    open_workspace: OpenWorkspace,
 ) -> None:
-    place = await open_workplace()
-    one = await done(place, BAD)
+    workspace = await open_workspace()
+    one = await done(workspace, BAD)
     assert (one["state"], one["report"]["imported"]) == ("refused", False)
     assert one["report"]["rows"][0]["cells"][0]["column"] == "Views"
-    none = await done(place, BAD.replace(b",2", b",two"), readyOnly="true")
+    none = await done(workspace, BAD.replace(b",2", b",two"), readyOnly="true")
     assert none["state"] == "refused"
     assert none["message"] == "Nothing was imported: 2 of 2 rows have errors"
-    twice = await done(place, b"Title,Body\nA,x\nA,y\n")
+    twice = await done(workspace, b"Title,Body\nA,x\nA,y\n")
     assert twice["state"] == "refused"
     assert "choose with repeats or key" in twice["message"]
-    assert await slugs(place) == []
+    assert await slugs(workspace) == []
 
 
-async def test_jobs_4_options_are_those_of_the_command(open_workplace: OpenWorkplace) -> None:
-    place = await open_workplace()
-    ready = await done(place, BAD, readyOnly="true", status="published")
+async def test_jobs_4_options_are_those_of_the_command(open_workspace: OpenWorkspace) -> None:
+    workspace = await open_workspace()
+    ready = await done(workspace, BAD, readyOnly="true", status="published")
     assert (ready["state"], ready["report"]["counts"]["error"]) == ("imported", 1)
-    dry = await done(place, dryRun="true", update="true")
+    dry = await done(workspace, dryRun="true", update="true")
     assert (dry["state"], dry["report"]["imported"]) == ("checked", False)
     await done(
-        place,
+        workspace,
         b"Name;Text;N\nA;x;1,5\nA;y;2\n",
         map_Name="Title",
         map_Text="body",
@@ -200,118 +200,118 @@ async def test_jobs_4_options_are_those_of_the_command(open_workplace: OpenWorkp
         decimalComma="true",
         repeats="suffix",
     )
-    assert await slugs(place) == ["a", "a-2", "two"]
+    assert await slugs(workspace) == ["a", "a-2", "two"]
 
 
 async def test_jobs_5_a_revert_is_202_and_so_is_its_repetition(
-    open_workplace: OpenWorkplace,
+    open_workspace: OpenWorkspace,
 ) -> None:
-    place = await open_workplace()
-    path = await accepted(place)
-    await ended(place, path)
-    first = await reverted(place, path)
+    workspace = await open_workspace()
+    path = await accepted(workspace)
+    await ended(workspace, path)
+    first = await reverted(workspace, path)
     assert (first.status, first.body["data"]["state"]) == (202, "reverted")
     assert len(first.body["data"]["report"]["reverted"]["deleted"]) == 2
-    assert (await reverted(place, path)).text == first.text
-    assert (await place.get(path)).body == first.body
-    assert await slugs(place) == []
+    assert (await reverted(workspace, path)).text == first.text
+    assert (await workspace.get(path)).body == first.body
+    assert await slugs(workspace) == []
 
 
-async def test_jobs_5_a_revert_of_an_unchanged_import_is_409(open_workplace: OpenWorkplace) -> None:
-    place = await open_workplace()
-    for path in (await accepted(place, BAD), await accepted(place, dryRun="true")):
-        await ended(place, path)
-        says("nothing to revert")(await reverted(place, path))
-        assert (await reverted(place, path)).status == 409
+async def test_jobs_5_a_revert_of_an_unchanged_import_is_409(open_workspace: OpenWorkspace) -> None:
+    workspace = await open_workspace()
+    for path in (await accepted(workspace, BAD), await accepted(workspace, dryRun="true")):
+        await ended(workspace, path)
+        says("nothing to revert")(await reverted(workspace, path))
+        assert (await reverted(workspace, path)).status == 409
 
 
-async def test_jobs_6_an_idempotency_key_is_one_import(open_workplace: OpenWorkplace) -> None:
-    place = await open_workplace()
+async def test_jobs_6_an_idempotency_key_is_one_import(open_workspace: OpenWorkspace) -> None:
+    workspace = await open_workspace()
     once = {"Idempotency-Key": "once"}
-    first = await place.ask(upload(headers=once))
-    await ended(place, first.headers["Location"])
-    again = await place.ask(upload(headers=once))
+    first = await workspace.send(upload(headers=once))
+    await ended(workspace, first.headers["Location"])
+    again = await workspace.send(upload(headers=once))
     assert (again.status, again.text) == (202, first.text)
     assert again.headers["Location"] == first.headers["Location"]
     for other in (upload(BAD, headers=once), upload(headers=once, update="true")):
-        answer = await place.ask(other)
+        answer = await workspace.send(other)
         envelope("error")(answer)
         assert answer.status == 422
-    assert await slugs(place) == ["one", "two"]
+    assert await slugs(workspace) == ["one", "two"]
 
 
 async def test_jobs_8_a_file_over_the_limit_is_413(
-    open_workplace: OpenWorkplace, monkeypatch: pytest.MonkeyPatch
+    open_workspace: OpenWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = await open_workplace()
+    workspace = await open_workspace()
     monkeypatch.setattr(multipart_form, "LIMITS", Limits(upload_bytes=100_000))
-    answer = await place.ask(upload(b"Title\n" + b"x" * 100_000))
+    answer = await workspace.send(upload(b"Title\n" + b"x" * 100_000))
     envelope("error")(answer)
     assert (answer.status, "posts.csv" in answer.body["error"]) == (413, True)
 
 
 async def test_jobs_10_jobs_of_another_workspace_do_not_exist(
-    open_workplace: OpenWorkplace,
+    open_workspace: OpenWorkspace,
 ) -> None:
-    place, rival = await open_workplace(), await open_workplace()
+    workspace, rival = await open_workspace(), await open_workspace()
     for document in (ROWS, BAD):
-        path = await accepted(place, document)
-        await ended(place, path)
+        path = await accepted(workspace, document)
+        await ended(workspace, path)
         unknown = path.rpartition("/")[2]
         for answer in (await rival.get(path), await reverted(rival, path)):
             assert answer.status == 404
             error(f"There is no import '{unknown}'")(answer)
-    assert await slugs(place) == ["one", "two"]
+    assert await slugs(workspace) == ["one", "two"]
 
 
 async def test_jobs_13_only_keys_with_service_view_see_positions_of_the_log(
-    open_workplace: OpenWorkplace,
+    open_workspace: OpenWorkspace,
 ) -> None:
-    place = await open_workplace()
-    path = await accepted(place)
-    await ended(place, path)
-    answer = await reverted(place, path)
+    workspace = await open_workspace()
+    path = await accepted(workspace)
+    await ended(workspace, path)
+    answer = await reverted(workspace, path)
     report = answer.body["data"]["report"]
     assert (report["position"], report["reverted"]["position"]) == (None, None)
     assert not answer.headers["X-Content-Position"].isdigit()
-    operated = await open_workplace((*BOTH, "service.view"))
+    operated = await open_workspace((*BOTH, "service.view"))
     report = (await done(operated))["report"]
     assert report["position"] > 0
 
 
 async def test_imports_1_a_file_of_too_many_rows_is_refused_as_a_whole(
-    open_workplace: OpenWorkplace,
+    open_workspace: OpenWorkspace,
 ) -> None:
-    place = await open_workplace()
-    one = await done(place, b"Title,Body\n" + b"a,b\n" * 2001)
+    workspace = await open_workspace()
+    one = await done(workspace, b"Title,Body\n" + b"a,b\n" * 2001)
     assert (one["state"], one["report"]) == ("refused", None)
     assert one["message"] == "posts.csv has 2,001 rows; an import takes 2,000"
 
 
-async def test_imports_2_one_import_is_one_unit(open_workplace: OpenWorkplace) -> None:
+async def test_imports_2_one_import_is_one_unit(open_workspace: OpenWorkspace) -> None:
     """The rows refer to each other in a cycle: all ready rows are imported under one id, or
     none."""
-    place = await open_workplace()
+    workspace = await open_workspace()
     cycle = b"Title,Body,Related\nA,x,b\nB,x,a\n"
-    assert (await done(place, cycle + b"C,x,gone\n"))["state"] == "refused"
-    assert await slugs(place) == []
-    path = await accepted(place, cycle)
-    assert (await ended(place, path))["report"]["counts"]["new"] == 2
-    await reverted(place, path)
-    assert await slugs(place) == []
+    assert (await done(workspace, cycle + b"C,x,gone\n"))["state"] == "refused"
+    assert await slugs(workspace) == []
+    path = await accepted(workspace, cycle)
+    assert (await ended(workspace, path))["report"]["counts"]["new"] == 2
+    await reverted(workspace, path)
+    assert await slugs(workspace) == []
 
 
 async def test_imports_3_and_38_the_same_import_id_has_no_effect_the_second_time(
-    open_workplace: OpenWorkplace,
+    open_workspace: OpenWorkspace,
 ) -> None:
     """Over HTTP the idempotency key identifies the import. The same file without the key is a new
     import; another file with the key is refused."""
-    place = await open_workplace()
+    workspace = await open_workspace()
     once = {"Idempotency-Key": "spring"}
-    first = await accepted(place, headers=once)
-    assert await accepted(place, headers=once) == first
-    await ended(place, first)
-    anew = await done(place)
+    first = await accepted(workspace, headers=once)
+    assert await accepted(workspace, headers=once) == first
+    await ended(workspace, first)
+    anew = await done(workspace)
     assert (anew["state"], anew["report"]["counts"]["skipped"]) == ("imported", 2)
-    other = await place.ask(upload(b"Title,Body\nThree,x\n", headers=once))
-    assert (other.status, await slugs(place)) == (422, ["one", "two"])
+    other = await workspace.send(upload(b"Title,Body\nThree,x\n", headers=once))
+    assert (other.status, await slugs(workspace)) == (422, ["one", "two"])

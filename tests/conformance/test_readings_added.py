@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.conformance.cases import Case, Expectation, get, table
-from tests.conformance.client import Asker
+from tests.conformance.client import CheckedClient
 from tests.conformance.expectations import (
     count,
     error,
@@ -97,5 +97,5 @@ TRANSLATED = (
         locales(*TRANSLATED),
     ),
 )
-async def test_added(case: Case, asker: Asker) -> None:
-    await asker.check(case)
+async def test_added(case: Case, client: CheckedClient) -> None:
+    await client.check(case)

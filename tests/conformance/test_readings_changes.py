@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.cases import Case, Expectation, ask, get, table
-from tests.conformance.client import Asker
+from tests.conformance.cases import Case, Expectation, get, table, with_method
+from tests.conformance.client import CheckedClient
 from tests.conformance.expectations import count, error, header, limits_shown, open_to_any_origin
 from tests.conformance.magazine import EDITOR, HARBOUR, NOTES, REHEARSAL, WEB_PAGE
 from tests.integration.api.server import Answer
@@ -154,8 +154,8 @@ def last_entry(**expected: Any) -> Expectation:
         limits_shown,
         header("Cache-Control", "private, no-cache"),
     ),
-    Case("changes.7 HEAD", ask("HEAD", "/v1/changes?limit=1"), 200),
-    Case("changes.7 no writes", ask("POST", "/v1/changes"), 405),
+    Case("changes.7 HEAD", with_method("HEAD", "/v1/changes?limit=1"), 200),
+    Case("changes.7 no writes", with_method("POST", "/v1/changes"), 405),
 )
-async def test_changes(case: Case, asker: Asker) -> None:
-    await asker.check(case)
+async def test_changes(case: Case, client: CheckedClient) -> None:
+    await client.check(case)

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.conformance.cases import Case, Request, ask, create, get, post, table
-from tests.conformance.client import Asker
+from tests.conformance.cases import Case, Request, create, get, post, table, with_method
+from tests.conformance.client import CheckedClient
 from tests.conformance.expectations import error, header, limits_shown, no_header, says
-from tests.conformance.isolated_workspace import NewAddress, OpenWorkplace
+from tests.conformance.isolated_workspace import NewAddress, OpenWorkspace
 from tests.conformance.magazine import DESK, KEY, NO_STAGING, NOT_SET_UP, VIEWER
-from tests.conformance.windows import limit, remaining, statuses, within_a_window
+from tests.conformance.windows import in_one_window, limit, remaining, statuses
 from tests.integration.api.server import Answer
 
 pytestmark = pytest.mark.asyncio(loop_scope="package")
@@ -44,7 +44,7 @@ def at_the_route() -> Iterator[Case]:
     for (method, path), allowed in METHODS.items():
         yield Case(
             f"checks.1 {method} {path} is 405",
-            ask(method, path, key=None),
+            with_method(method, path, key=None),
             405,
             error("Method not allowed"),
             header("Allow", allowed),
@@ -60,14 +60,14 @@ def wrong_everywhere(key: str | None) -> Request:
     *at_the_route(),
     Case(
         "checks.2 a preflight is 204 without a key",
-        ask("OPTIONS", "/v1/content/posts?environment=x&locale=x", key=None),
+        with_method("OPTIONS", "/v1/content/posts?environment=x&locale=x", key=None),
         204,
         limits_shown,
         no_header("Content-Type"),
     ),
     Case(
         "checks.2 with a bad key too",
-        ask("OPTIONS", "/v1/content/posts/harbour", key="nobody's"),
+        with_method("OPTIONS", "/v1/content/posts/harbour", key="nobody's"),
         204,
         limits_shown,
     ),
@@ -161,14 +161,14 @@ def wrong_everywhere(key: str | None) -> Request:
     ),
     Case(
         "checks.9 fields come before what is named",
-        create("A", of="nothing", fields=[]),
+        create("A", type_slug="nothing", fields=[]),
         400,
         says("fields must be an object"),
     ),
     Case("checks.9 fields that are null", create("A", fields=None), 400, says("fields")),
     Case(
         "checks.10 an unknown type comes before its values",
-        create("A", of="nothing", fields={"views": "x"}),
+        create("A", type_slug="nothing", fields={"views": "x"}),
         404,
         error("Content type not found"),
     ),
@@ -186,90 +186,92 @@ def wrong_everywhere(key: str | None) -> Request:
     ),
     Case("checks.10 the slug", create("Taken"), 409, says("'taken'")),
 )
-async def test_the_order(case: Case, asker: Asker) -> None:
-    await asker.check(case)
+async def test_the_order(case: Case, client: CheckedClient) -> None:
+    await client.check(case)
 
 
-async def test_checks_10_the_slug_comes_before_the_plan(open_workplace: OpenWorkplace) -> None:
-    place = await open_workplace(entries=1)
-    await place.create("Taken")
-    values = await place.create("Taken", fields={"views": "x"})
-    answers = [values, await place.create("Taken"), await place.create("Another")]
+async def test_checks_10_the_slug_comes_before_the_plan(open_workspace: OpenWorkspace) -> None:
+    workspace = await open_workspace(entries=1)
+    await workspace.create("Taken")
+    values = await workspace.create("Taken", fields={"views": "x"})
+    answers = [values, await workspace.create("Taken"), await workspace.create("Another")]
     assert statuses(answers) == [400, 409, 402]
 
 
-async def test_checks_2_a_preflight_is_not_counted(strict: Asker, address: NewAddress) -> None:
+async def test_checks_2_a_preflight_is_not_counted(
+    limited_client: CheckedClient, address: NewAddress
+) -> None:
     async def between_two() -> list[Answer]:
         headers = address()
         first = get("/v1/content/posts", key=None, headers=headers)
-        preflight = ask("OPTIONS", "/v1/content/posts", key=None, headers=headers)
-        return [await strict.ask(request) for request in (first, *[preflight] * 5, first)]
+        preflight = with_method("OPTIONS", "/v1/content/posts", key=None, headers=headers)
+        return [await limited_client.send(request) for request in (first, *[preflight] * 5, first)]
 
-    answers = await within_a_window(between_two)
+    answers = await in_one_window(between_two)
     assert statuses(answers) == [401, *[204] * 5, 401]
     assert [remaining(answer) for answer in answers] == [2, *[2] * 5, 1]
 
 
 async def test_checks_1_and_2_come_before_the_limit_of_the_address(
-    strict: Asker, address: NewAddress
+    limited_client: CheckedClient, address: NewAddress
 ) -> None:
     async def over_it() -> list[Answer]:
         headers = address()
         counted = get("/v1/content", key=None, headers=headers)
         others = [
             get("/v1/nothing", key=None, headers=headers),
-            ask("DELETE", "/v1/content", key=None, headers=headers),
-            ask("OPTIONS", "/v1/content/posts", key=None, headers=headers),
+            with_method("DELETE", "/v1/content", key=None, headers=headers),
+            with_method("OPTIONS", "/v1/content/posts", key=None, headers=headers),
         ]
-        return [await strict.ask(request) for request in (*[counted] * 4, *others)]
+        return [await limited_client.send(request) for request in (*[counted] * 4, *others)]
 
-    answers = await within_a_window(over_it)
+    answers = await in_one_window(over_it)
     assert statuses(answers) == [401, 401, 401, 429, 404, 405, 204]
     assert [remaining(answer) for answer in answers[4:]] == [0, 0, 0]
 
 
 async def test_checks_3_the_address_comes_before_the_key(
-    strict: Asker, address: NewAddress, open_workplace: OpenWorkplace
+    limited_client: CheckedClient, address: NewAddress, open_workspace: OpenWorkspace
 ) -> None:
     """A flood of invalid keys exhausts the address's limit and leaves every key's limit
     untouched."""
 
     async def flood() -> list[Answer]:
-        place, headers = await open_workplace(requests_per_minute=2), address()
+        workspace, headers = await open_workspace(requests_per_minute=2), address()
         bad = get("/v1/content", key="nobody's", headers=headers)
-        good = get("/v1/content", key=place.key, headers=headers)
-        elsewhere = get("/v1/content", key=place.key, headers=address())
-        return [await strict.ask(request) for request in (*[bad] * 4, good, elsewhere)]
+        good = get("/v1/content", key=workspace.key, headers=headers)
+        elsewhere = get("/v1/content", key=workspace.key, headers=address())
+        return [await limited_client.send(request) for request in (*[bad] * 4, good, elsewhere)]
 
-    answers = await within_a_window(flood)
+    answers = await in_one_window(flood)
     assert statuses(answers) == [401, 401, 401, 429, 429, 200]
     assert (limit(answers[4]), remaining(answers[4])) == (3, 0)
     assert (limit(answers[5]), remaining(answers[5])) == (2, 1)
 
 
 async def test_checks_5_the_limit_of_the_key_comes_before_the_permission(
-    open_workplace: OpenWorkplace,
+    open_workspace: OpenWorkspace,
 ) -> None:
     async def twice() -> list[Answer]:
-        place = await open_workplace(("content.view",), requests_per_minute=1)
-        return [await place.create("A"), await place.create("A")]
+        workspace = await open_workspace(("content.view",), requests_per_minute=1)
+        return [await workspace.create("A"), await workspace.create("A")]
 
-    assert statuses(await within_a_window(twice)) == [403, 429]
+    assert statuses(await in_one_window(twice)) == [403, 429]
 
 
 async def test_checks_11_one_of_parallel_creates_of_a_slug_succeeds(
-    open_workplace: OpenWorkplace,
+    open_workspace: OpenWorkspace,
 ) -> None:
-    place = await open_workplace()
-    answers = await asyncio.gather(*(place.create("Same") for _ in range(20)))
+    workspace = await open_workspace()
+    answers = await asyncio.gather(*(workspace.create("Same") for _ in range(20)))
     assert sorted(statuses(answers)) == [200, *[409] * 19]
-    assert len(await place.read("/v1/content")) == 1
+    assert len(await workspace.read("/v1/content")) == 1
 
 
 async def test_checks_11_parallel_creates_never_pass_the_limit(
-    open_workplace: OpenWorkplace,
+    open_workspace: OpenWorkspace,
 ) -> None:
-    place = await open_workplace(entries=3)
-    answers = await asyncio.gather(*(place.create(f"Entry {n}") for n in range(20)))
+    workspace = await open_workspace(entries=3)
+    answers = await asyncio.gather(*(workspace.create(f"Entry {n}") for n in range(20)))
     assert sorted(statuses(answers)) == [*[200] * 3, *[402] * 17]
-    assert len(await place.read("/v1/content")) == 3
+    assert len(await workspace.read("/v1/content")) == 3

@@ -11,16 +11,16 @@ import pytest
 import pytest_asyncio
 
 from tests.conformance.cases import get
-from tests.conformance.client import Asker
+from tests.conformance.client import CheckedClient
 from tests.conformance.gazette import (
     FRENCH,
     GAZETTE,
     GAZETTE_READER,
     NOW,
     THEN,
-    Item,
-    Times,
-    World,
+    AsOfTimes,
+    ContentSnapshot,
+    ExpectedEntry,
     write_gazette,
 )
 from tests.conformance.test_graphql import graphql
@@ -123,38 +123,38 @@ def cases_of(names: Iterable[str], fast: int = 1) -> list[Any]:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="package")
-async def times(live: Server) -> Times:
+async def times(live: Server) -> AsOfTimes:
     return await write_gazette(live)
 
 
-class Asked:
+class ExpectedResult:
     """The entries that a set of parameters requests with one of the keys."""
 
     def __init__(self, names: frozenset[str], key: str, default_status: str | None) -> None:
         self.names = names
         self.secret = KEYS[key]
         self.is_reader = key == "reader"
-        self.world: World = THEN if "past" in names else NOW
+        self.snapshot: ContentSnapshot = THEN if "past" in names else NOW
         self.locale = FRENCH if "locale" in names else "en-US"
         self.environment = "staging" if "environment" in names else "production"
         self.status = "draft" if "status" in names else default_status
         if self.is_reader and self.status is None:
             self.status = "published"
 
-    def title(self, one: Item) -> str:
+    def title(self, one: ExpectedEntry) -> str:
         return one.french if self.locale == FRENCH and one.french else one.title
 
-    def whole(self, type_slug: str | None, language: str | None) -> list[Item]:
+    def all_entries(self, type_slug: str | None, language: str | None) -> list[ExpectedEntry]:
         """Returns the complete list, in order."""
         found = [
             one
-            for one in self.world.items
+            for one in self.snapshot.entries
             if type_slug in (None, one.type_slug)
             if self.status in (None, one.status)
             if language in (None, one.language)
             if one.environment == self.environment
             if "filter" not in self.names or one.title.startswith("H")
-            if "q" not in self.names or (one.says_tide and self.title(one) == one.title)
+            if "q" not in self.names or (one.contains_tide and self.title(one) == one.title)
         ]
         if "order" in self.names:
             found.sort(key=lambda one: one.id)
@@ -162,163 +162,197 @@ class Asked:
             found.sort(key=lambda one: one.type_slug)
         return sorted(found, key=lambda one: one.title) if "sort" in self.names else found
 
-    def included(self, page: Iterable[Item]) -> dict[str, str]:
+    def included(self, page: Iterable[ExpectedEntry]) -> dict[str, str]:
         """Returns the titles, by id, of the authors that the key may read."""
-        authors = [self.world.one(one.author) for one in page if one.author]
+        authors = [self.snapshot.entry(one.author) for one in page if one.author]
         return {
             one.id: self.title(one)
             for one in authors
             if one.status == "published" or not self.is_reader
         }
 
-    def fields(self, one: Item) -> tuple[str, ...]:
+    def fields(self, one: ExpectedEntry) -> tuple[str, ...]:
         # In staging, no content type was revised.
-        world = THEN if one.environment == "staging" else self.world
-        return world.fields[one.type_slug]
+        snapshot = THEN if one.environment == "staging" else self.snapshot
+        return snapshot.fields[one.type_slug]
 
 
-async def ask(asker: Asker, path: str, asked: Asked, parameters: list[str], times: Times) -> Answer:
+async def send(
+    client: CheckedClient,
+    path: str,
+    expected_result: ExpectedResult,
+    parameters: list[str],
+    times: AsOfTimes,
+) -> Answer:
     """Sends the request. A success has an ETag; a repeat with If-None-Match returns 304."""
     query = "&".join(parameters).format(then=times.then, now=times.now)
     target = f"{path}?{query}"
-    answer = await asker.ask(get(target, key=asked.secret))
+    answer = await client.send(get(target, key=expected_result.secret))
     if answer.status == 200:
         same = {"If-None-Match": answer.headers["ETag"]}
-        assert (await asker.ask(get(target, key=asked.secret, headers=same))).status == 304
+        assert (
+            await client.send(get(target, key=expected_result.secret, headers=same))
+        ).status == 304
     return answer
 
 
 @pytest.mark.parametrize(("names", "key"), cases_of(PARAMETERS["/v1/content/posts"], fast=2))
 async def test_filters_17_each_parameter_of_the_list_of_a_type_combines(
-    names: frozenset[str], key: str, asker: Asker, times: Times
+    names: frozenset[str], key: str, client: CheckedClient, times: AsOfTimes
 ) -> None:
-    asked = Asked(names, key, "published")
+    expected_result = ExpectedResult(names, key, "published")
     path = "/v1/content/posts"
-    answer = await ask(asker, path, asked, [PARAMETERS[path][name] for name in names], times)
-    if asked.is_reader and "status" in names:
+    answer = await send(
+        client, path, expected_result, [PARAMETERS[path][name] for name in names], times
+    )
+    if expected_result.is_reader and "status" in names:
         assert answer.status == 403, answer.text
     else:
         language = FRENCH if "language" in names else "en-US"
-        check_list(asked, answer, asked.whole("posts", language), default_limit=10)
+        check_list(
+            expected_result,
+            answer,
+            expected_result.all_entries("posts", language),
+            default_limit=10,
+        )
 
 
 @pytest.mark.parametrize(("names", "key"), cases_of(PARAMETERS["/v1/content"]))
 async def test_filters_17_each_parameter_of_the_list_across_types_combines(
-    names: frozenset[str], key: str, asker: Asker, times: Times
+    names: frozenset[str], key: str, client: CheckedClient, times: AsOfTimes
 ) -> None:
     """This list ignores the default status and language."""
-    asked = Asked(names - {"status"}, key, None)
+    expected_result = ExpectedResult(names - {"status"}, key, None)
     path = "/v1/content"
-    answer = await ask(asker, path, asked, [PARAMETERS[path][name] for name in names], times)
-    whole = asked.whole("posts" if "type" in names else None, None)
-    check_list(asked, answer, whole, default_limit=50)
+    answer = await send(
+        client, path, expected_result, [PARAMETERS[path][name] for name in names], times
+    )
+    all_entries = expected_result.all_entries("posts" if "type" in names else None, None)
+    check_list(expected_result, answer, all_entries, default_limit=50)
 
 
-def check_list(asked: Asked, answer: Answer, whole: list[Item], default_limit: int) -> None:
-    names = asked.names
+def check_list(
+    expected_result: ExpectedResult,
+    answer: Answer,
+    all_entries: list[ExpectedEntry],
+    default_limit: int,
+) -> None:
+    names = expected_result.names
     if any(names >= one for one in REFUSED):
         assert answer.status == 400, answer.text
         return
     limit, offset = 1 if "limit" in names else default_limit, 1 if "offset" in names else 0
-    page = whole[offset:][:limit]
+    page = all_entries[offset:][:limit]
     assert answer.status == 200, answer.text
     body = answer.body
-    check_entries(asked, body["data"], page)
-    check_pagination(asked, body["pagination"], whole, limit, offset)
+    check_entries(expected_result, body["data"], page)
+    check_pagination(expected_result, body["pagination"], all_entries, limit, offset)
     assert ("includes" in body) == ("include" in names)
     if "include" in names:
         found = {key: one["title"] for key, one in body["includes"]["entries"].items()}
-        assert found == asked.included(page)
+        assert found == expected_result.included(page)
 
 
-def check_entries(asked: Asked, data: list[Any], page: list[Item]) -> None:
+def check_entries(
+    expected_result: ExpectedResult, data: list[Any], page: list[ExpectedEntry]
+) -> None:
     assert [(one["id"], one["title"], one["slug"]) for one in data] == [
-        (one.id, asked.title(one), one.slug) for one in page
+        (one.id, expected_result.title(one), one.slug) for one in page
     ]
-    if "select" in asked.names:
+    if "select" in expected_result.names:
         assert all(tuple(one) == ("id", "title", "slug") for one in data)
     else:
         assert [one["status"] for one in data] == [one.status for one in page]
-        assert [tuple(one["fields"]) for one in data] == [asked.fields(one) for one in page]
+        assert [tuple(one["fields"]) for one in data] == [
+            expected_result.fields(one) for one in page
+        ]
 
 
 def check_pagination(
-    asked: Asked, pagination: dict[str, Any], whole: list[Item], limit: int, offset: int
+    expected_result: ExpectedResult,
+    pagination: dict[str, Any],
+    all_entries: list[ExpectedEntry],
+    limit: int,
+    offset: int,
 ) -> None:
     shown = dict(pagination)
     following = shown.pop("next", None)
-    assert bool(following) == ("cursor" in asked.names and len(whole) > limit)
-    total = None if "total" in asked.names else len(whole)
+    assert bool(following) == ("cursor" in expected_result.names and len(all_entries) > limit)
+    total = None if "total" in expected_result.names else len(all_entries)
     expected: dict[str, Any] = {"limit": limit, "total": total}
-    assert shown == (expected if "cursor" in asked.names else {**expected, "offset": offset})
+    assert shown == (
+        expected if "cursor" in expected_result.names else {**expected, "offset": offset}
+    )
 
 
 @pytest.mark.parametrize(
     ("names", "key"), cases_of(PARAMETERS["/v1/content/posts/harbour"], fast=2)
 )
 async def test_filters_17_each_parameter_of_an_entry_combines(
-    names: frozenset[str], key: str, asker: Asker, times: Times
+    names: frozenset[str], key: str, client: CheckedClient, times: AsOfTimes
 ) -> None:
-    asked = Asked(names, key, None)
+    expected_result = ExpectedResult(names, key, None)
     path = "/v1/content/posts/harbour"
-    answer = await ask(asker, path, asked, [PARAMETERS[path][name] for name in names], times)
-    one = harbour(asked)
+    answer = await send(
+        client, path, expected_result, [PARAMETERS[path][name] for name in names], times
+    )
+    one = harbour(expected_result)
     if one is None:
         assert answer.status == 404, answer.text
         return
     assert answer.status == 200, answer.text
     data = answer.data
-    assert (data["id"], data["title"]) == (one.id, asked.title(one))
+    assert (data["id"], data["title"]) == (one.id, expected_result.title(one))
     if "select" in names:
         assert list(data) == ["id", "title", "fields"]
         assert data["fields"] == {"author": one.author}
     else:
         assert (data["slug"], data["status"]) == (one.slug, one.status)
-        assert tuple(data["fields"]) == asked.fields(one)
+        assert tuple(data["fields"]) == expected_result.fields(one)
     assert ("includes" in answer.body) == ("include" in names)
     if "include" in names:
         found = {key: each["title"] for key, each in answer.body["includes"]["entries"].items()}
-        assert found == asked.included([one])
+        assert found == expected_result.included([one])
 
 
-def harbour(asked: Asked) -> Item | None:
-    language = FRENCH if "language" in asked.names else "en-US"
-    found = [one for one in asked.whole("posts", language) if one.slug == "harbour"]
+def harbour(expected_result: ExpectedResult) -> ExpectedEntry | None:
+    language = FRENCH if "language" in expected_result.names else "en-US"
+    found = [one for one in expected_result.all_entries("posts", language) if one.slug == "harbour"]
     return found[0] if found else None
 
 
 @pytest.mark.parametrize(("names", "key"), cases_of(["locale", "asOf", "past", "language"]))
 async def test_filters_17_each_argument_of_an_entry_combines(
-    names: frozenset[str], key: str, asker: Asker, times: Times
+    names: frozenset[str], key: str, client: CheckedClient, times: AsOfTimes
 ) -> None:
-    asked = Asked(names, key, None)
-    answer = await asker.ask(graphql(ONE, asked.secret, **arguments(names, times)))
-    check_one(asked, answer.body["data"]["contentEntry"], harbour(asked))
+    expected_result = ExpectedResult(names, key, None)
+    answer = await client.send(graphql(ONE, expected_result.secret, **arguments(names, times)))
+    check_one(expected_result, answer.body["data"]["contentEntry"], harbour(expected_result))
 
 
 @pytest.mark.parametrize("key", KEYS)
 @pytest.mark.parametrize("names", [frozenset(), frozenset({"locale"})], ids=["alone", "locale"])
 async def test_filters_17_an_entry_by_its_id(
-    names: frozenset[str], key: str, asker: Asker, times: Times
+    names: frozenset[str], key: str, client: CheckedClient, times: AsOfTimes
 ) -> None:
-    asked = Asked(names, key, None)
-    for one in (*NOW.items, *THEN.items):
+    expected_result = ExpectedResult(names, key, None)
+    for one in (*NOW.entries, *THEN.entries):
         given = {**arguments(names, times), "id": one.id}
-        answer = await asker.ask(graphql(BY_ID, asked.secret, **given))
-        now = [each for each in asked.whole(None, None) if each.id == one.id]
-        check_one(asked, answer.body["data"]["contentEntryById"], now[0] if now else None)
+        answer = await client.send(graphql(BY_ID, expected_result.secret, **given))
+        now = [each for each in expected_result.all_entries(None, None) if each.id == one.id]
+        check_one(expected_result, answer.body["data"]["contentEntryById"], now[0] if now else None)
 
 
-def check_one(asked: Asked, found: Any, one: Item | None) -> None:
+def check_one(expected_result: ExpectedResult, found: Any, one: ExpectedEntry | None) -> None:
     """Checks an entry that GraphQL returned."""
     if one is None:
         assert found is None
         return
-    assert (found["title"], found["status"]) == (asked.title(one), one.status)
-    assert tuple(found["fields"]) == asked.fields(one)
+    assert (found["title"], found["status"]) == (expected_result.title(one), one.status)
+    assert tuple(found["fields"]) == expected_result.fields(one)
 
 
-def arguments(names: frozenset[str], times: Times) -> dict[str, Any]:
+def arguments(names: frozenset[str], times: AsOfTimes) -> dict[str, Any]:
     given: dict[str, Any] = {}
     for name in names:
         given |= ARGUMENTS[name]
@@ -329,13 +363,13 @@ def arguments(names: frozenset[str], times: Times) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("names", "key"), cases_of(ARGUMENTS))
 async def test_filters_17_each_argument_of_a_list_combines(
-    names: frozenset[str], key: str, asker: Asker, times: Times
+    names: frozenset[str], key: str, client: CheckedClient, times: AsOfTimes
 ) -> None:
     """GraphQL returns the same entries as an equivalent REST request."""
-    asked = Asked(names, key, None)
-    answer = await asker.ask(graphql(DOCUMENT, asked.secret, **arguments(names, times)))
+    expected_result = ExpectedResult(names, key, None)
+    answer = await client.send(graphql(DOCUMENT, expected_result.secret, **arguments(names, times)))
     refused = 400 if any(names >= one for one in REFUSED) else None
-    if asked.is_reader and "status" in names:
+    if expected_result.is_reader and "status" in names:
         refused = 403
     if refused is not None:
         [error] = answer.body["errors"]
@@ -343,16 +377,16 @@ async def test_filters_17_each_argument_of_a_list_combines(
         return
     found = answer.body["data"]["contentEntries"]
     type_slug = "posts" if "type" in names else None
-    whole = asked.whole(type_slug, FRENCH if "language" in names else None)
+    all_entries = expected_result.all_entries(type_slug, FRENCH if "language" in names else None)
     limit, offset = 1 if "limit" in names else 10, 1 if "offset" in names else 0
-    check_entries(asked, found["data"], whole[offset:][:limit])
+    check_entries(expected_result, found["data"], all_entries[offset:][:limit])
     pagination = found["pagination"]
     if "cursor" in names:
         assert pagination.pop("offset") == 0
-    check_pagination(asked, pagination, whole, limit, offset)
+    check_pagination(expected_result, pagination, all_entries, limit, offset)
     parameters = [REST_OF_ARGUMENTS[name] for name in names]
     parameters += [] if "limit" in names else ["limit=10"]
-    rest = await ask(asker, "/v1/content", asked, parameters, times)
+    rest = await send(client, "/v1/content", expected_result, parameters, times)
     assert rest.status == 200, rest.text
     names_of_one = found["data"][0] if found["data"] else ()
     assert [{name: one[name] for name in names_of_one} for one in rest.body["data"]] == found[

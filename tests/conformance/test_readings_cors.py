@@ -7,16 +7,16 @@ from itertools import product
 
 import pytest
 
-from tests.conformance.cases import Case, ask, create, get, post, table
-from tests.conformance.client import Asker
+from tests.conformance.cases import Case, create, get, post, table, with_method
+from tests.conformance.client import CheckedClient
 from tests.conformance.expectations import (
     error,
     open_to_any_origin,
     without_cors,
 )
-from tests.conformance.isolated_workspace import NewAddress, OpenWorkplace
+from tests.conformance.isolated_workspace import NewAddress, OpenWorkspace
 from tests.conformance.magazine import EDITOR, NO_STAGING
-from tests.conformance.windows import statuses, within_a_window
+from tests.conformance.windows import in_one_window, statuses
 from tests.integration.api.server import Answer, Server
 
 pytestmark = pytest.mark.asyncio(loop_scope="package")
@@ -56,12 +56,12 @@ def on_every_status() -> Iterator[Case]:
     for path in OPEN:
         asked = {
             200: get(path),
-            204: ask("OPTIONS", path, key=None),
+            204: with_method("OPTIONS", path, key=None),
             400: get(f"{path}?locale=x"),
             401: get(path, key="nobody's"),
             402: get(f"{path}?environment=staging", key=NO_STAGING),
             403: get(path, key=EDITOR),
-            405: ask("DELETE", path),
+            405: with_method("DELETE", path),
         }
         for status, request in asked.items():
             yield Case(f"cors.1 {status} on {path}", request, status, open_to_any_origin)
@@ -87,7 +87,7 @@ def never_across_types() -> Iterator[Case]:
         who = "nobody" if key is None else "somebody"
         yield Case(
             f"cors.3 none on {method} by {who}",
-            ask(method, "/v1/content", key=key, headers=ORIGIN),
+            with_method(method, "/v1/content", key=key, headers=ORIGIN),
             405,
             without_cors,
         )
@@ -99,9 +99,9 @@ def on_graphql() -> Iterator[Case]:
         "an answer": (post({"query": "{ __typename }"}, "/graphql"), 200),
         "an error": (post({"query": "{ nothing }"}, "/graphql"), 200),
         "a body that is no JSON": (post(b"{", "/graphql"), 200),
-        "a preflight": (ask("OPTIONS", "/graphql", key=None), 204),
+        "a preflight": (with_method("OPTIONS", "/graphql", key=None), 204),
         "a bad key": (post({"query": "{ __typename }"}, "/graphql", key="nobody's"), 401),
-        "a wrong method": (ask("DELETE", "/graphql"), 405),
+        "a wrong method": (with_method("DELETE", "/graphql"), 405),
     }
     for what, (request, status) in asked.items():
         yield Case(f"cors.1 {what} on /graphql", request, status, open_to_any_origin)
@@ -114,8 +114,8 @@ def on_graphql() -> Iterator[Case]:
     *never_across_types(),
     *(Case(f"cors.4 {path} is 404", get(path), 404, error("Not found")) for path in SLASHES),
 )
-async def test_cors(case: Case, asker: Asker) -> None:
-    await asker.check(case)
+async def test_cors(case: Case, client: CheckedClient) -> None:
+    await client.check(case)
 
 
 def fails(*_: object, **__: object) -> None:
@@ -123,7 +123,7 @@ def fails(*_: object, **__: object) -> None:
 
 
 async def test_cors_1_a_500_can_be_read_by_any_origin(
-    asker: Asker, live: Server, monkeypatch: pytest.MonkeyPatch
+    client: CheckedClient, live: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     live.forget()
     monkeypatch.setattr("api.rest.content.paging.list_of_type", fails)
@@ -131,59 +131,59 @@ async def test_cors_1_a_500_can_be_read_by_any_origin(
     monkeypatch.setattr("api.rest.lookups.content_types.content_types", fails)
     monkeypatch.setattr("api.rest.lookups.content_types.content_type", fails)
     for path in OPEN:
-        answer = await asker.ask(get(path))
+        answer = await client.send(get(path))
         assert answer.status == 500
         exposes(answer)
 
 
-async def test_cors_1_a_429_can_be_read_by_any_origin(open_workplace: OpenWorkplace) -> None:
+async def test_cors_1_a_429_can_be_read_by_any_origin(open_workspace: OpenWorkspace) -> None:
     async def once_too_often() -> list[Answer]:
-        place = await open_workplace(requests_per_minute=1)
-        return [await place.get(path) for path in OPEN]
+        workspace = await open_workspace(requests_per_minute=1)
+        return [await workspace.get(path) for path in OPEN]
 
-    answers = await within_a_window(once_too_often)
+    answers = await in_one_window(once_too_often)
     assert statuses(answers)[1:] == [429, 429, 429]
     for answer in answers:
         exposes(answer)
 
 
 async def test_cors_1_a_429_of_an_address_can_be_read_by_any_origin(
-    strict: Asker, address: NewAddress
+    limited_client: CheckedClient, address: NewAddress
 ) -> None:
     async def once_too_often() -> list[Answer]:
         headers = address()
-        return [await strict.ask(get(path, key=None, headers=headers)) for path in OPEN]
+        return [await limited_client.send(get(path, key=None, headers=headers)) for path in OPEN]
 
-    answers = await within_a_window(once_too_often)
+    answers = await in_one_window(once_too_often)
     assert statuses(answers) == [401, 401, 401, 429]
     for answer in answers:
         exposes(answer)
 
 
-async def test_cors_1_a_304_can_be_read_by_any_origin(asker: Asker) -> None:
+async def test_cors_1_a_304_can_be_read_by_any_origin(client: CheckedClient) -> None:
     for path in OPEN:
-        tag = (await asker.ask(get(path))).headers["ETag"]
-        answer = await asker.ask(get(path, headers={"If-None-Match": tag}))
+        tag = (await client.send(get(path))).headers["ETag"]
+        answer = await client.send(get(path, headers={"If-None-Match": tag}))
         assert answer.status == 304
         exposes(answer)
 
 
 async def test_cors_3_none_on_a_500(
-    asker: Asker, live: Server, monkeypatch: pytest.MonkeyPatch
+    client: CheckedClient, live: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     live.forget()
     monkeypatch.setattr("api.rest.content.paging.list_across_types", fails)
-    answer = await asker.ask(get("/v1/content", headers=ORIGIN))
+    answer = await client.send(get("/v1/content", headers=ORIGIN))
     assert answer.status == 500
     without_cors(answer)
 
 
-async def test_cors_3_none_on_a_429(open_workplace: OpenWorkplace) -> None:
+async def test_cors_3_none_on_a_429(open_workspace: OpenWorkspace) -> None:
     async def once_too_often() -> list[Answer]:
-        place = await open_workplace(requests_per_minute=1)
-        return [await place.get("/v1/content", headers=ORIGIN) for _ in range(2)]
+        workspace = await open_workspace(requests_per_minute=1)
+        return [await workspace.get("/v1/content", headers=ORIGIN) for _ in range(2)]
 
-    answers = await within_a_window(once_too_often)
+    answers = await in_one_window(once_too_often)
     assert statuses(answers) == [200, 429]
     for answer in answers:
         without_cors(answer)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.conformance.cases import Case, create, get, table
-from tests.conformance.client import Asker
+from tests.conformance.client import CheckedClient
 from tests.conformance.expectations import (
     TIME,
     UUID7,
@@ -22,7 +22,7 @@ from tests.conformance.expectations import (
     slugs,
     values_of,
 )
-from tests.conformance.isolated_workspace import OpenWorkplace, Workplace
+from tests.conformance.isolated_workspace import IsolatedWorkspace, OpenWorkspace
 from tests.conformance.magazine import FAQ, NOTES, NOTHING, POSTS, SAVED
 from tests.integration.api.server import Answer
 from tests.integration.projector.sample_log import STAGES, raws
@@ -197,8 +197,8 @@ def written_in(answer: Answer, language: str) -> None:
         for code in NO_LOCALES
     ),
 )
-async def test_entries(case: Case, asker: Asker) -> None:
-    await asker.check(case)
+async def test_entries(case: Case, client: CheckedClient) -> None:
+    await client.check(case)
 
 
 @pytest.mark.parametrize("limit", [7, 100])
@@ -212,148 +212,148 @@ async def test_entries(case: Case, asker: Asker) -> None:
     ],
 )
 async def test_entries_4_pages_never_repeat_or_skip_an_entry(
-    limit: int, target: str, asker: Asker
+    limit: int, target: str, client: CheckedClient
 ) -> None:
     targets = [f"{target}limit={limit}&offset={n}" for n in range(0, NOTES, limit)]
-    pages = [(await asker.ask(get(page))).data for page in targets]
+    pages = [(await client.send(get(page))).data for page in targets]
     seen = [shown["slug"] for page in pages for shown in page]
     assert seen == [f"note-{number}" for number in range(NOTES - 1, -1, -1)]
 
 
 async def test_entries_6_a_changed_type_is_visible_at_once_in_all_its_entries(
-    open_workplace: OpenWorkplace,
+    open_workspace: OpenWorkspace,
 ) -> None:
-    place = await open_workplace()
-    await place.create("Old", fields={"lead": "L", "views": 1})
+    workspace = await open_workspace()
+    await workspace.create("Old", fields={"lead": "L", "views": 1})
     extra = Field("extra", "Extra", "repeater", fields=(Field("q", "Q", "text"),))
-    await place.given.revised(extra, Field("views", "Views", "number"))
-    await place.create("New", fields={"views": 2, "lead": "gone"})
+    await workspace.given.revised(extra, Field("views", "Views", "number"))
+    await workspace.create("New", fields={"views": 2, "lead": "gone"})
     for target in ("/v1/content/posts?status=draft", "/v1/content"):
-        new, old = await place.read(target)
+        new, old = await workspace.read(target)
         assert list(new["fields"].items()) == [("extra", []), ("views", 2)]
         assert list(old["fields"].items()) == [("extra", []), ("views", 1)]
-    await place.given.revised(Field("lead", "Lead", "text"))
-    assert (await place.read("/v1/content/posts/old"))["fields"] == {"lead": "L"}
+    await workspace.given.revised(Field("lead", "Lead", "text"))
+    assert (await workspace.read("/v1/content/posts/old"))["fields"] == {"lead": "L"}
 
 
 async def test_entries_6_a_renamed_type_shows_in_old_entries(
-    open_workplace: OpenWorkplace,
+    open_workspace: OpenWorkspace,
 ) -> None:
-    place = await open_workplace()
-    await place.create("Old", of="authors")
-    await place.given.revised(Field("bio", "Bio", "text"), slug="authors")  # renamed to «Posts»
-    assert (await place.read("/v1/content/authors/old"))["contentType"]["name"] == "Posts"
+    workspace = await open_workspace()
+    await workspace.create("Old", type_slug="authors")
+    await workspace.given.revised(Field("bio", "Bio", "text"), slug="authors")  # renamed to «Posts»
+    assert (await workspace.read("/v1/content/authors/old"))["contentType"]["name"] == "Posts"
 
 
-async def drafted(place: Workplace) -> str:
+async def drafted(workspace: IsolatedWorkspace) -> str:
     """Creates an entry that can be published and returns its id."""
-    created = await place.create("One", fields={"body": "B"})
+    created = await workspace.create("One", fields={"body": "B"})
     return str(created.data["id"])
 
 
-async def one(place: Workplace) -> dict[str, Any]:
-    return dict(await place.read("/v1/content/posts/one"))
+async def one(workspace: IsolatedWorkspace) -> dict[str, Any]:
+    return dict(await workspace.read("/v1/content/posts/one"))
 
 
 async def test_entries_7_new_entries_start_in_the_first_stage(
-    open_workplace: OpenWorkplace,
+    open_workspace: OpenWorkspace,
 ) -> None:
-    place = await open_workplace()
-    await drafted(place)
-    assert (await one(place))["stage"] == WRITING
+    workspace = await open_workspace()
+    await drafted(workspace)
+    assert (await one(workspace))["stage"] == WRITING
 
 
 async def test_entries_7_entries_keep_their_stage_when_another_is_inserted_before_it(
-    open_workplace: OpenWorkplace,
+    open_workspace: OpenWorkspace,
 ) -> None:
-    place = await open_workplace()
-    await drafted(place)
-    await place.given.revised(*POSTS, stages=(Stage("idea", "Idea"), *STAGES))
-    assert (await one(place))["stage"] == WRITING
+    workspace = await open_workspace()
+    await drafted(workspace)
+    await workspace.given.revised(*POSTS, stages=(Stage("idea", "Idea"), *STAGES))
+    assert (await one(workspace))["stage"] == WRITING
 
 
 async def test_entries_8_the_stage_is_restored_after_the_archive(
-    open_workplace: OpenWorkplace,
+    open_workspace: OpenWorkspace,
 ) -> None:
-    place = await open_workplace()
-    entry_id = await drafted(place)
-    await place.given.update(entry_id, stage_id="review")
-    assert (await one(place))["stage"] == REVIEW
-    await place.given.update(entry_id, status="archived")
-    assert (await one(place))["stage"] is None
-    await place.given.update(entry_id, status="draft")
-    assert (await one(place))["stage"] == REVIEW
+    workspace = await open_workspace()
+    entry_id = await drafted(workspace)
+    await workspace.given.update(entry_id, stage_id="review")
+    assert (await one(workspace))["stage"] == REVIEW
+    await workspace.given.update(entry_id, status="archived")
+    assert (await one(workspace))["stage"] is None
+    await workspace.given.update(entry_id, status="draft")
+    assert (await one(workspace))["stage"] == REVIEW
 
 
-async def test_entries_9_language_never_changes(asker: Asker) -> None:
-    answer = await asker.ask(get("/v1/content/posts/harbour?language=fr-FR&locale=fr-FR"))
+async def test_entries_9_language_never_changes(client: CheckedClient) -> None:
+    answer = await client.send(get("/v1/content/posts/harbour?language=fr-FR&locale=fr-FR"))
     assert (answer.data["language"], answer.data["locale"]) == ("fr-FR", "fr-FR")
     assert answer.data["fields"]["body"] == "La mer."
 
 
-async def test_entries_15_a_new_locale_needs_no_set_up(open_workplace: OpenWorkplace) -> None:
-    place = await open_workplace()
-    entry_id = await drafted(place)
-    await place.given.translate(entry_id, "cy-GB", title="Un", fields=raws(body="Môr"))
-    shown = await place.read("/v1/content/posts/one?locale=cy-GB")
+async def test_entries_15_a_new_locale_needs_no_set_up(open_workspace: OpenWorkspace) -> None:
+    workspace = await open_workspace()
+    entry_id = await drafted(workspace)
+    await workspace.given.translate(entry_id, "cy-GB", title="Un", fields=raws(body="Môr"))
+    shown = await workspace.read("/v1/content/posts/one?locale=cy-GB")
     assert (shown["title"], shown["fields"]["body"], shown["locale"]) == ("Un", "Môr", "cy-GB")
 
 
 async def test_entries_11_a_removed_translation_falls_back(
-    open_workplace: OpenWorkplace,
+    open_workspace: OpenWorkspace,
 ) -> None:
-    place = await open_workplace()
-    entry_id = await drafted(place)
-    await place.given.translate(entry_id, "fr-FR", title="Un", fields=raws(body="La mer"))
-    await place.given.translate(entry_id, "fr-FR", title="", fields=raws(body=None))
-    shown = await place.read("/v1/content/posts/one?locale=fr-FR")
+    workspace = await open_workspace()
+    entry_id = await drafted(workspace)
+    await workspace.given.translate(entry_id, "fr-FR", title="Un", fields=raws(body="La mer"))
+    await workspace.given.translate(entry_id, "fr-FR", title="", fields=raws(body=None))
+    shown = await workspace.read("/v1/content/posts/one?locale=fr-FR")
     assert (shown["title"], shown["fields"]["body"]) == ("One", "B")
 
 
-async def test_entries_16_publishing_sets_published_at(open_workplace: OpenWorkplace) -> None:
-    place = await open_workplace()
-    entry_id = await drafted(place)
-    assert (await one(place))["publishedAt"] is None
-    await place.given.update(entry_id, status="published")
-    shown = await one(place)
+async def test_entries_16_publishing_sets_published_at(open_workspace: OpenWorkspace) -> None:
+    workspace = await open_workspace()
+    entry_id = await drafted(workspace)
+    assert (await one(workspace))["publishedAt"] is None
+    await workspace.given.update(entry_id, status="published")
+    shown = await one(workspace)
     assert TIME.fullmatch(shown["publishedAt"])
     assert shown["publishedAt"] == shown["updatedAt"]
-    await place.given.update(entry_id, title="Changed while published")
-    assert (await one(place))["publishedAt"] == shown["publishedAt"]
+    await workspace.given.update(entry_id, title="Changed while published")
+    assert (await one(workspace))["publishedAt"] == shown["publishedAt"]
 
 
 async def test_entries_16_publishing_from_the_archive_sets_it_the_first_time(
-    open_workplace: OpenWorkplace,
+    open_workspace: OpenWorkspace,
 ) -> None:
-    place = await open_workplace()
-    entry_id = await drafted(place)
-    await place.given.update(entry_id, status="archived")
-    assert (await one(place))["publishedAt"] is None
-    await place.given.update(entry_id, status="published")
-    shown = await one(place)
+    workspace = await open_workspace()
+    entry_id = await drafted(workspace)
+    await workspace.given.update(entry_id, status="archived")
+    assert (await one(workspace))["publishedAt"] is None
+    await workspace.given.update(entry_id, status="published")
+    shown = await one(workspace)
     assert shown["publishedAt"] == shown["updatedAt"]
 
 
 async def test_entries_17_republishing_a_draft_sets_it_again(
-    open_workplace: OpenWorkplace,
+    open_workspace: OpenWorkspace,
 ) -> None:
-    place = await open_workplace()
-    entry_id = await drafted(place)
-    await place.given.update(entry_id, status="published")
-    first = (await one(place))["publishedAt"]
-    await place.given.update(entry_id, status="draft")
-    assert (await one(place))["publishedAt"] == first
-    await place.given.update(entry_id, status="published")
-    shown = await one(place)
+    workspace = await open_workspace()
+    entry_id = await drafted(workspace)
+    await workspace.given.update(entry_id, status="published")
+    first = (await one(workspace))["publishedAt"]
+    await workspace.given.update(entry_id, status="draft")
+    assert (await one(workspace))["publishedAt"] == first
+    await workspace.given.update(entry_id, status="published")
+    shown = await one(workspace)
     assert shown["publishedAt"] == shown["updatedAt"] > first
 
 
-async def test_entries_18_archiving_keeps_it(open_workplace: OpenWorkplace) -> None:
-    place = await open_workplace()
-    entry_id = await drafted(place)
-    await place.given.update(entry_id, status="published")
-    first = (await one(place))["publishedAt"]
-    await place.given.update(entry_id, status="archived")
-    assert (await one(place))["publishedAt"] == first
-    await place.given.update(entry_id, status="published")
-    assert (await one(place))["publishedAt"] == first
+async def test_entries_18_archiving_keeps_it(open_workspace: OpenWorkspace) -> None:
+    workspace = await open_workspace()
+    entry_id = await drafted(workspace)
+    await workspace.given.update(entry_id, status="published")
+    first = (await one(workspace))["publishedAt"]
+    await workspace.given.update(entry_id, status="archived")
+    assert (await one(workspace))["publishedAt"] == first
+    await workspace.given.update(entry_id, status="published")
+    assert (await one(workspace))["publishedAt"] == first

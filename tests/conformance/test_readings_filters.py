@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.conformance.cases import Case, Expectation, get, table
-from tests.conformance.client import Asker
+from tests.conformance.client import CheckedClient
 from tests.conformance.expectations import count, pagination, says, slugs
 from tests.conformance.magazine import HARBOUR, NOTES, WEB_PAGE
 from tests.integration.api.server import Answer
@@ -144,17 +144,17 @@ def refused(number: int, query: str, *words: str, path: str = POSTS) -> Case:
         pagination(total=0),
     ),
 )
-async def test_filters(case: Case, asker: Asker) -> None:
-    case.check(await asker.ask(case.request))
+async def test_filters(case: Case, client: CheckedClient) -> None:
+    case.check(await client.send(case.request))
 
 
-async def test_filters_9_and_15_each_page_continues_the_one_before(asker: Asker) -> None:
+async def test_filters_9_and_15_each_page_continues_the_one_before(client: CheckedClient) -> None:
     seen: list[str] = []
     cursor = "first"
     while cursor:
-        answer = await asker.ask(get(f"/v1/content/notes?sort=-title&limit=100&cursor={cursor}"))
+        answer = await client.send(get(f"/v1/content/notes?sort=-title&limit=100&cursor={cursor}"))
         seen += (entry["slug"] for entry in answer.data)
         last, cursor = cursor, answer.body["pagination"]["next"]
     assert len(seen) == len(set(seen)) == NOTES
-    other = await asker.ask(get(f"/v1/content/notes?sort=title&cursor={last}"))
+    other = await client.send(get(f"/v1/content/notes?sort=title&cursor={last}"))
     assert other.status == 400

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.conformance.sheets import ADA, FIELDS, SCOPE, entry, seen, workbook
+from tests.conformance.import_previews import ADA, FIELDS, SCOPE, entry, previewed, workbook
 from write_side.domain.definition import Field
 from write_side.imports.columns import columns_of, propose_targets
 from write_side.imports.csv_reader import csv_table
@@ -26,7 +26,7 @@ def test_imports_1_a_file_is_refused_as_a_whole(name: str, document: bytes) -> N
 
 async def test_imports_4_a_row_that_changes_nothing_is_unchanged() -> None:
     one = entry("one", body='"x"', views="1.50")
-    found = await seen("Title,Body,Views\nOne,x,1.5\n", one, update=True)
+    found = await previewed("Title,Body,Views\nOne,x,1.5\n", one, update=True)
     assert (found.states, found.decisions[0].values) == (["unchanged"], {})
 
 
@@ -47,92 +47,92 @@ def test_imports_7_columns_that_an_entry_cannot_set_are_not_imported_by_default(
 
 async def test_imports_8_slugs_repeats_references_and_the_plans_limit_are_simulated() -> None:
     file = 'Title,Body,Related\nA!,x,"b, c"\nB,x,a-\nB,x,\nC,x,c\n'
-    found = await seen(file, room=2)
+    found = await previewed(file, entries_left=2)
     assert [row.slug for row in found.rows] == ["a-", "b", "b", "c"]
     assert found.states == ["new", "new", "skipped", "error"]
-    assert found.said[-1][2].startswith("Your plan's limit of 2 entries is reached")
+    assert found.notes[-1][2].startswith("Your plan's limit of 2 entries is reached")
 
 
 async def test_imports_10_a_blank_required_field_is_an_error_of_a_published_row() -> None:
-    assert (await seen("Title,Status,Body\nA,published,\n")).said == [NEEDED]
+    assert (await previewed("Title,Status,Body\nA,published,\n")).notes == [NEEDED]
 
 
 async def test_imports_11_a_value_that_the_entry_already_lacked_is_no_error() -> None:
     one = entry("one", "published", views="1")
     file = "Title,Status,Body,Views\nOne,published,,2\n"
-    assert (await seen(file, one, update=True)).states == ["update"]
+    assert (await previewed(file, one, update=True)).states == ["update"]
     draft = entry("one", "draft", views="1")
-    assert (await seen(file, draft, update=True)).said == [NEEDED]
+    assert (await previewed(file, draft, update=True)).notes == [NEEDED]
 
 
 async def test_imports_12_a_blank_required_field_of_a_draft_is_a_warning() -> None:
-    found = await seen("Title,Body\nA,\n")
-    assert (found.states, found.said[0][0]) == (["new"], "warning")
+    found = await previewed("Title,Body\nA,\n")
+    assert (found.states, found.notes[0][0]) == (["new"], "warning")
 
 
 async def test_imports_13_an_existing_reference_to_a_deleted_entry_is_accepted() -> None:
     gone = "018f0000-0000-7000-8000-00000000dead"
     file = f"Title,Body,Author\nOne,y,{gone}\n"
     one = entry("one", body='"x"', author=f'"{gone}"')
-    assert (await seen(file, one, update=True)).states == ["update"]
-    assert (await seen(file, entry("one"), update=True)).states == ["error"]
+    assert (await previewed(file, one, update=True)).states == ["update"]
+    assert (await previewed(file, entry("one"), update=True)).states == ["error"]
 
 
 async def test_imports_14_an_unmapped_column_keeps_its_value_on_update() -> None:
     one = entry("one", views="7")
-    found = await seen("Title,Body\nOne,y\n", one, update=True)
+    found = await previewed("Title,Body\nOne,y\n", one, update=True)
     assert found.value("views") == "7"
 
 
 async def test_imports_15_a_mapped_blank_cell_clears_it() -> None:
     one = entry("one", views="7", meta='""')
-    found = await seen("Title,Body,Views,Meta\nOne,y,,\n", one, update=True)
+    found = await previewed("Title,Body,Views,Meta\nOne,y,,\n", one, update=True)
     assert (found.value("views"), found.value("meta")) == ("null", "null")
 
 
 async def test_imports_16_status_is_read_without_regard_to_case() -> None:
-    found = await seen("Title,Status,Body\nA,PUBLISHED,x\nB,Archived,x\n")
+    found = await previewed("Title,Status,Body\nA,PUBLISHED,x\nB,Archived,x\n")
     assert [row.status for row in found.rows] == ["published", "archived"]
 
 
 async def test_imports_17_an_unmapped_status_is_kept_on_update() -> None:
     one = entry("one", "archived")
-    assert (await seen("Title,Body\nOne,y\n", one, update=True)).rows[0].status == "archived"
+    assert (await previewed("Title,Body\nOne,y\n", one, update=True)).rows[0].status == "archived"
 
 
 @pytest.mark.parametrize(
     "cell", ["1.234,5", "12,34", "1,2345", "1,,000", ",5", "1 00", "1 234,567"]
 )
 async def test_imports_18_commas_are_thousands_separators_or_an_error(cell: str) -> None:
-    assert (await seen(f'Title,Body,Views\nA,x,"{cell}"\n')).states == ["error"]
-    assert (await seen('Title,Body,Views\nA,x,"0,000"\n')).value("views") == "0"
+    assert (await previewed(f'Title,Body,Views\nA,x,"{cell}"\n')).states == ["error"]
+    assert (await previewed('Title,Body,Views\nA,x,"0,000"\n')).value("views") == "0"
 
 
 async def test_imports_20_dates_without_an_offset_are_unchanged() -> None:
-    found = await seen("Title,Body,Live\nA,x,2026-01-31T09:30:00\n")
+    found = await previewed("Title,Body,Live\nA,x,2026-01-31T09:30:00\n")
     assert found.value("live") == '"2026-01-31T09:30:00"'
 
 
 async def test_imports_21_spreadsheet_serials_are_dates_in_both_epochs() -> None:
-    assert (await seen(workbook("Live", "46053.5"))).value("live") == '"2026-01-31T12:00:00"'
-    assert (await seen(workbook("Live", "44591", 1904))).value("live") == '"2026-01-31"'
-    assert (await seen("Title,Body,Live\nA,x,46053\n")).states == ["error"]
+    assert (await previewed(workbook("Live", "46053.5"))).value("live") == '"2026-01-31T12:00:00"'
+    assert (await previewed(workbook("Live", "44591", 1904))).value("live") == '"2026-01-31"'
+    assert (await previewed("Title,Body,Live\nA,x,46053\n")).states == ["error"]
 
 
 async def test_imports_22_a_range_is_from_to() -> None:
-    found = await seen("Title,Body,Campaign\nA,x,2026-01-31/2026-02-28\n")
+    found = await previewed("Title,Body,Campaign\nA,x,2026-01-31/2026-02-28\n")
     assert found.value("campaign") == '{"from":"2026-01-31","to":"2026-02-28"}'
 
 
 async def test_imports_23_ids_come_first_then_slugs_of_the_allowed_types() -> None:
     impostor = entry(ADA)
-    found = await seen(f"Title,Body,Related,Author\nA,x,{ADA},ada\n", impostor)
+    found = await previewed(f"Title,Body,Related,Author\nA,x,{ADA},ada\n", impostor)
     assert (found.value("related"), found.value("author")) == (f'["{ADA}"]', f'"{ADA}"')
 
 
 async def test_imports_24_an_ambiguous_slug_is_an_error() -> None:
-    found = await seen("Title,Body,Related\nA,x,ada\n")
-    assert found.said[0][2].startswith("is ambiguous: 2 entries have the slug 'ada'")
+    found = await previewed("Title,Body,Related\nA,x,ada\n")
+    assert found.notes[0][2].startswith("is ambiguous: 2 entries have the slug 'ada'")
 
 
 async def test_imports_25_the_language_column_of_an_export_is_read() -> None:
@@ -149,7 +149,7 @@ async def test_imports_25_the_language_column_of_an_export_is_read() -> None:
         "Vier,four,x,,Deutsch\n"
         "Five,five,x,four,en-US\n"
     )
-    found = await seen(file, old, update=True)
+    found = await previewed(file, old, update=True)
     states = ["update", "new", "new", "new", "new", "new", "error", "error"]
     assert found.states == states
     assert [row.language for row in found.rows][:4] == ["en-US", "fr-FR", "fr-FR", "en-US"]
@@ -163,7 +163,7 @@ async def test_imports_25_the_language_column_of_an_export_is_read() -> None:
         f'["{ids[3]}"]',
         f'["{ids[5]}"]',
     ]
-    assert found.said == [
+    assert found.notes == [
         ("error", "Language", "is not a supported language: use a code like en-US or fr-FR"),
         ("error", "Related", "names no entry: no entry has the id or slug 'four'"),
     ]
@@ -171,7 +171,7 @@ async def test_imports_25_the_language_column_of_an_export_is_read() -> None:
 
 async def test_imports_25_rows_without_a_language_have_that_of_the_import() -> None:
     for file in ("Title,Body\nA,x\n", "Title,Body,Language\nA,x, \n"):
-        assert (await seen(file, language="fr-FR")).after().language == "fr-FR"
+        assert (await previewed(file, language="fr-FR")).after().language == "fr-FR"
 
 
 async def test_imports_25_only_ready_rows_refer_to_one_another_within_their_language() -> None:
@@ -181,58 +181,58 @@ async def test_imports_25_only_ready_rows_refer_to_one_another_within_their_lang
         "A,a,published,,,de-DE\nA,a,published,x,,en-US\n"
         "B,b,draft,x,a,de-DE\nC,c,draft,x,a,en-US\n"
     )
-    found = await seen(file, ready_only=True)
+    found = await previewed(file, ready_only=True)
     assert found.states == ["error", "new", "error", "new"]
-    assert "refers to the row with the slug 'a', which has errors" in found.said[-1][2]
+    assert "refers to the row with the slug 'a', which has errors" in found.notes[-1][2]
 
 
 async def test_imports_31_repeats_are_counted_separately_and_name_their_row() -> None:
-    found = await seen("Title,Body\nRome,x\nOslo,x\nRome,y\n")
+    found = await previewed("Title,Body\nRome,x\nOslo,x\nRome,y\n")
     assert [row.repeats for row in found.rows] == [None, None, 2]
     assert repeats_text(repeated(found.rows)) == "1 row repeats the slug of an earlier row"
 
 
 async def test_imports_32_repeats_are_imported_only_after_a_choice() -> None:
     file = "Title,Body\nRome,x\nRome,y\n"
-    shown = await seen(file, update=True)
+    shown = await previewed(file, update=True)
     preview = Preview("", tuple(shown.rows))
     assert preview.is_undecided(ImportRequest(SCOPE, "posts", "i-1", update=True))
     assert not preview.is_undecided(ImportRequest(SCOPE, "posts", "i-1", repeats="update"))
-    assert (await seen(file, repeats="skip")).states == ["new", "skipped"]
-    assert (await seen(file, repeats="update")).states == ["new", "update"]
+    assert (await previewed(file, repeats="skip")).states == ["new", "skipped"]
+    assert (await previewed(file, repeats="update")).states == ["new", "update"]
 
 
 async def test_imports_33_repeats_may_get_a_suffix_on_derived_slugs() -> None:
-    found = await seen("Title,Slug,Body\nRome,,x\nRome,,y\nA,a,x\nB,a,y\n", repeats="suffix")
+    found = await previewed("Title,Slug,Body\nRome,,x\nRome,,y\nA,a,x\nB,a,y\n", repeats="suffix")
     assert [row.slug for row in found.rows] == ["rome", "rome-2", "a", "a"]
     assert found.states == ["new", "new", "new", "error"]
 
 
 async def test_imports_34_repeats_may_use_another_column_as_the_key() -> None:
-    found = await seen("Title,Body,Views\nRome,x,1\nRome,x,2\n", key=2)
+    found = await previewed("Title,Body,Views\nRome,x,1\nRome,x,2\n", key=2)
     assert [(row.slug, row.repeats) for row in found.rows] == [("1", None), ("2", None)]
 
 
 @pytest.mark.parametrize("space", [" ", "\u00a0", "\u202f", "\u2009", "'", "’"])
 async def test_imports_35_spaces_and_apostrophes_separate_thousands_too(space: str) -> None:
-    found = await seen(f"Title,Body,Views\nA,x,1{space}234{space}567.5\n")
+    found = await previewed(f"Title,Body,Views\nA,x,1{space}234{space}567.5\n")
     assert found.value("views") == "1234567.5"
-    assert (await seen(f"Title,Body,Views\nA,x,1{space}23\n")).states == ["error"]
+    assert (await previewed(f"Title,Body,Views\nA,x,1{space}23\n")).states == ["error"]
 
 
 @pytest.mark.parametrize("cell", ["20260131", "2026-031", "2026031", "2026-W05-6", "2026W056"])
 async def test_imports_36_every_date_is_stored_in_the_extended_calendar_form(cell: str) -> None:
-    found = await seen(f"Title,Body,Live,Campaign\nA,x,{cell},{cell}T0930 / {cell}\n")
+    found = await previewed(f"Title,Body,Live,Campaign\nA,x,{cell},{cell}T0930 / {cell}\n")
     assert found.value("live") == '"2026-01-31"'
     assert found.value("campaign") == '{"from":"2026-01-31T09:30","to":"2026-01-31"}'
 
 
 async def test_imports_37_24_00_is_midnight_of_the_next_day() -> None:
-    found = await seen("Title,Body,Live\nA,x,2026-01-31T24:00Z\n")
+    found = await previewed("Title,Body,Live\nA,x,2026-01-31T24:00Z\n")
     assert found.value("live") == '"2026-02-01T00:00Z"'
 
 
 async def test_imports_28_guarded_formulas_are_unguarded() -> None:
     fields = (Field("body", "Body", "text"),)
-    found = await seen("Title,Body\nA,'=1+1\nB,'plain\n", fields=fields)
+    found = await previewed("Title,Body\nA,'=1+1\nB,'plain\n", fields=fields)
     assert (found.value("body"), found.value("body", 1)) == ('"=1+1"', '"\'plain"')

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 from tests.conformance.cases import Case, create, get, table
-from tests.conformance.client import Asker
+from tests.conformance.client import CheckedClient
 from tests.conformance.expectations import entry, error, pagination, says, slugs
-from tests.conformance.isolated_workspace import OpenWorkplace
+from tests.conformance.isolated_workspace import OpenWorkspace
 from tests.conformance.magazine import (
     EXPIRED,
     HARBOUR,
@@ -108,7 +108,7 @@ def each_way() -> Iterator[Case]:
     ),
     Case(
         "keys.2 another's type is unknown to a create",
-        create("A", of="private"),
+        create("A", type_slug="private"),
         404,
         error("Content type not found"),
     ),
@@ -161,39 +161,39 @@ def each_way() -> Iterator[Case]:
         error(OTHER),
     ),
 )
-async def test_keys(case: Case, asker: Asker) -> None:
-    await asker.check(case)
+async def test_keys(case: Case, client: CheckedClient) -> None:
+    await client.check(case)
 
 
 @pytest.mark.parametrize("field", ["author", "related"])
 async def test_keys_2_an_entry_of_another_workspace_is_refused_like_an_unknown_one(
-    field: str, asker: Asker
+    field: str, client: CheckedClient
 ) -> None:
     texts = set()
     for target in (SECRET, HARBOUR, NOBODY):
         value = [target] if field == "related" else target
-        answer = await asker.ask(create("A", fields={field: value}))
+        answer = await client.send(create("A", fields={field: value}))
         assert answer.status == 400
         texts.add(answer.text.replace(target, "…"))
     assert len(texts) == 1
 
 
-async def test_keys_4_every_401_is_the_same(asker: Asker) -> None:
+async def test_keys_4_every_401_is_the_same(client: CheckedClient) -> None:
     own = {"x-request-id", "date", "x-ratelimit-remaining", "x-ratelimit-reset"}
     shown = set()
     for headers in BAD.values():
-        answer = await asker.ask(get("/v1/content", key=None, headers=headers))
+        answer = await client.send(get("/v1/content", key=None, headers=headers))
         headers_but_own = {n: t for n, t in answer.headers.items() if n.lower() not in own}
         shown.add((answer.status, answer.text, tuple(sorted(headers_but_own.items()))))
     assert len(shown) == 1
 
 
-async def test_keys_4_a_key_is_refused_once_it_is_revoked(open_workplace: OpenWorkplace) -> None:
-    place = await open_workplace()
-    assert (await place.get("/v1/content")).status == 200
-    await place.given.does(c.RevokeKey, workspace=place.slug, name=place.key)
-    await place.until("/v1/content", 401)
-    UNAUTHORIZED(await place.get("/v1/content"))
+async def test_keys_4_a_key_is_refused_once_it_is_revoked(open_workspace: OpenWorkspace) -> None:
+    workspace = await open_workspace()
+    assert (await workspace.get("/v1/content")).status == 200
+    await workspace.given.does(c.RevokeKey, workspace=workspace.slug, name=workspace.key)
+    await workspace.until("/v1/content", 401)
+    UNAUTHORIZED(await workspace.get("/v1/content"))
 
 
 async def test_keys_5_only_a_hash_of_a_key_is_stored(live: Server) -> None:

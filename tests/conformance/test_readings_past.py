@@ -8,9 +8,9 @@ from urllib.parse import quote
 import pytest
 
 from tests.conformance.cases import Case, get, table
-from tests.conformance.client import Asker
+from tests.conformance.client import CheckedClient
 from tests.conformance.expectations import entry, error, says, slugs
-from tests.conformance.isolated_workspace import OpenWorkplace, Workplace
+from tests.conformance.isolated_workspace import IsolatedWorkspace, OpenWorkspace
 from tests.conformance.magazine import HARBOUR
 from tests.conformance.test_readings_entries import drafted
 
@@ -100,66 +100,66 @@ PATH = "/v1/content/posts/harbour"
         slugs("ada"),
     ),
 )
-async def test_the_past(case: Case, asker: Asker) -> None:
-    await asker.check(case)
+async def test_the_past(case: Case, client: CheckedClient) -> None:
+    await client.check(case)
 
 
-async def versions_of_a_deleted_entry(place: Workplace) -> tuple[Any, Any]:
-    one = await drafted(place)
-    first = await place.read("/v1/content/posts/one")
-    await place.given.update(one, title="Two", status="published")
-    second = await place.read("/v1/content/posts/one")
-    await place.given.delete(one)
-    await place.settle()
+async def versions_of_a_deleted_entry(workspace: IsolatedWorkspace) -> tuple[Any, Any]:
+    one = await drafted(workspace)
+    first = await workspace.read("/v1/content/posts/one")
+    await workspace.given.update(one, title="Two", status="published")
+    second = await workspace.read("/v1/content/posts/one")
+    await workspace.given.delete(one)
+    await workspace.wait_until_projected()
     return first, second
 
 
-async def test_past_1_and_5_an_entry_as_it_was(open_workplace: OpenWorkplace) -> None:
-    place = await open_workplace()
-    first, second = await versions_of_a_deleted_entry(place)
+async def test_past_1_and_5_an_entry_as_it_was(open_workspace: OpenWorkspace) -> None:
+    workspace = await open_workspace()
+    first, second = await versions_of_a_deleted_entry(workspace)
     then = [
-        await place.get(f"/v1/content/posts/one?asOf={e['updatedAt']}") for e in (first, second)
+        await workspace.get(f"/v1/content/posts/one?asOf={e['updatedAt']}") for e in (first, second)
     ]
     if first["updatedAt"] != second["updatedAt"]:
         assert then[0].body == {"success": True, "data": first}
     assert then[1].body == {"success": True, "data": second}
-    assert (await place.get("/v1/content/posts/one?asOf=2001-01-01")).status == 404
+    assert (await workspace.get("/v1/content/posts/one?asOf=2001-01-01")).status == 404
 
 
-async def test_past_4_a_time_without_an_offset_is_utc(open_workplace: OpenWorkplace) -> None:
-    place = await open_workplace()
-    await drafted(place)
-    made = (await place.read("/v1/content/posts/one"))["createdAt"]
+async def test_past_4_a_time_without_an_offset_is_utc(open_workspace: OpenWorkspace) -> None:
+    workspace = await open_workspace()
+    await drafted(workspace)
+    made = (await workspace.read("/v1/content/posts/one"))["createdAt"]
     for given in (made, made.removesuffix("Z"), made.replace("Z", "+00:00")):
-        assert (await place.get(f"/v1/content/posts/one?asOf={quote(given)}")).status == 200
-    midnight = await place.get(f"/v1/content/posts/one?asOf={made.partition('T')[0]}")
+        assert (await workspace.get(f"/v1/content/posts/one?asOf={quote(given)}")).status == 200
+    midnight = await workspace.get(f"/v1/content/posts/one?asOf={made.partition('T')[0]}")
     assert midnight.status == (200 if made.endswith("T00:00:00.000Z") else 404)
 
 
 async def test_past_6_a_slug_finds_the_entry_that_had_it_then(
-    open_workplace: OpenWorkplace,
+    open_workspace: OpenWorkspace,
 ) -> None:
-    place = await open_workplace()
-    first = await drafted(place)
-    had_by_first = (await place.read("/v1/content/posts/one"))["createdAt"]
-    await place.given.delete(first)
-    second = await drafted(place)
-    had_by_second = (await place.read("/v1/content/posts/one"))["createdAt"]
-    found = (await place.get(f"/v1/content/posts/one?asOf={had_by_second}")).data
+    workspace = await open_workspace()
+    first = await drafted(workspace)
+    had_by_first = (await workspace.read("/v1/content/posts/one"))["createdAt"]
+    await workspace.given.delete(first)
+    second = await drafted(workspace)
+    had_by_second = (await workspace.read("/v1/content/posts/one"))["createdAt"]
+    found = (await workspace.get(f"/v1/content/posts/one?asOf={had_by_second}")).data
     assert found["id"] == second
     if had_by_first != had_by_second:
-        then = (await place.get(f"/v1/content/posts/one?asOf={had_by_first}")).data
+        then = (await workspace.get(f"/v1/content/posts/one?asOf={had_by_first}")).data
         assert then["id"] == first
 
 
-async def test_past_7_lists_as_they_were(open_workplace: OpenWorkplace) -> None:
-    place = await open_workplace()
-    first, second = await versions_of_a_deleted_entry(place)
+async def test_past_7_lists_as_they_were(open_workspace: OpenWorkspace) -> None:
+    workspace = await open_workspace()
+    first, second = await versions_of_a_deleted_entry(workspace)
     path = "/v1/content/posts?status={status}&asOf={updatedAt}"
-    published = await place.get(path.format(**second))
+    published = await workspace.get(path.format(**second))
     assert [entry["title"] for entry in published.data] == ["Two"]
     assert published.body["pagination"] == {"limit": 10, "offset": 0, "total": 1}
-    across = await place.get(f"/v1/content?asOf={second['updatedAt']}")
+    across = await workspace.get(f"/v1/content?asOf={second['updatedAt']}")
     assert [(entry["title"], entry["status"]) for entry in across.data] == [("Two", "published")]
     if first["updatedAt"] != second["updatedAt"]:
-        assert (await place.get(path.format(**first))).data[0]["title"] == "One"
+        assert (await workspace.get(path.format(**first))).data[0]["title"] == "One"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.conformance.cases import Case, Expectation, create, get, table
-from tests.conformance.client import Asker
+from tests.conformance.client import CheckedClient
 from tests.conformance.expectations import (
     count,
     each,
@@ -18,7 +18,7 @@ from tests.conformance.expectations import (
     says,
     slugs,
 )
-from tests.conformance.isolated_workspace import OpenWorkplace
+from tests.conformance.isolated_workspace import OpenWorkspace
 from tests.conformance.magazine import ADA, HARBOUR, KEY, NOTES, REHEARSAL, WEB_PAGE
 from tests.conformance.test_graphql import errors, graphql
 from tests.integration.api.server import Answer
@@ -188,65 +188,65 @@ def has(expected: Any) -> Expectation:
         entry(slug="posts"),
     ),
 )
-async def test_published(case: Case, asker: Asker) -> None:
-    await asker.check(case)
+async def test_published(case: Case, client: CheckedClient) -> None:
+    await client.check(case)
 
 
-async def test_published_5_counts_in_graphql(asker: Asker) -> None:
-    answer = await asker.ask(graphql(f"{{ {LISTED} }}", WEB_PAGE))
+async def test_published_5_counts_in_graphql(client: CheckedClient) -> None:
+    answer = await client.send(graphql(f"{{ {LISTED} }}", WEB_PAGE))
     page = answer.body["data"]["contentEntries"]
     assert {one["status"] for one in page["data"]} == {"published"}
     assert page["pagination"]["total"] == PUBLISHED
 
 
-async def test_published_7_history_is_not_shown(asker: Asker) -> None:
+async def test_published_7_history_is_not_shown(client: CheckedClient) -> None:
     document = "query ($id: ID!) { contentEntryById(id: $id) { history { version } } }"
-    answer = await asker.ask(graphql(document, WEB_PAGE, id=HARBOUR))
+    answer = await client.send(graphql(document, WEB_PAGE, id=HARBOUR))
     assert answer.body["data"] == {"contentEntryById": None}
     [refusal] = answer.body["errors"]
     assert refusal["extensions"] == {"status": 403}
 
 
-async def test_published_3_and_5_the_past(open_workplace: OpenWorkplace) -> None:
+async def test_published_3_and_5_the_past(open_workspace: OpenWorkspace) -> None:
     """What counts is whether the entry was published at that time, not whether it is now."""
-    place = await open_workplace(("content.published",))
+    workspace = await open_workspace(("content.published",))
     path = "/v1/content/posts/one"
     document = """query ($at: DateTime) {
       contentEntry(type: "posts", slug: "one", asOf: $at) { status }
     }"""
-    one = await place.given.entry("one", fields=raws(body="B"))
-    moments = [await _now(place, one)]
+    one = await workspace.given.entry("one", fields=raws(body="B"))
+    moments = [await _now(workspace, one)]
     for status in ("published", "archived"):
-        await place.given.update(one, status=status)
-        moments.append(await _now(place, one))
-    await place.settle()
-    assert (await place.get(path)).status == 404
+        await workspace.given.update(one, status=status)
+        moments.append(await _now(workspace, one))
+    await workspace.wait_until_projected()
+    assert (await workspace.get(path)).status == 404
     for at, code in zip(moments, (404, 200, 404), strict=True):
-        assert (await place.get(f"{path}?asOf={at}")).status == code
-        answer = await place.ask(graphql(document, at=at))
+        assert (await workspace.get(f"{path}?asOf={at}")).status == code
+        answer = await workspace.send(graphql(document, at=at))
         expected = {"status": "published"} if code == 200 else None
         assert answer.body["data"] == {"contentEntry": expected}
 
 
 async def test_published_1_and_4_tags_follow_what_the_key_sees(
-    open_workplace: OpenWorkplace,
+    open_workspace: OpenWorkspace,
 ) -> None:
-    place = await open_workplace(("content.published",))
-    one = await place.given.entry("one", status="published", fields=raws(body="B"))
-    await place.settle()
-    tag = (await place.get("/v1/content")).headers["ETag"]
-    await place.given.entry("two", fields=raws(body="B"))
-    await place.settle()
+    workspace = await open_workspace(("content.published",))
+    one = await workspace.given.entry("one", status="published", fields=raws(body="B"))
+    await workspace.wait_until_projected()
+    tag = (await workspace.get("/v1/content")).headers["ETag"]
+    await workspace.given.entry("two", fields=raws(body="B"))
+    await workspace.wait_until_projected()
     had = {"If-None-Match": tag}
-    assert (await place.get("/v1/content", headers=had)).status == 304
-    await place.given.update(one, status="draft")
-    await place.settle()
-    answer = await place.get("/v1/content", headers=had)
+    assert (await workspace.get("/v1/content", headers=had)).status == 304
+    await workspace.given.update(one, status="draft")
+    await workspace.wait_until_projected()
+    answer = await workspace.get("/v1/content", headers=had)
     assert (answer.status, answer.body["pagination"]["total"]) == (200, 0)
 
 
-async def _now(place: Any, entry_id: str) -> str:
+async def _now(workspace: Any, entry_id: str) -> str:
     """Returns the time of the entry's last change, and makes sure that the next change is later."""
-    entry = await place.given.repository.entry(place.given.scope, entry_id)
+    entry = await workspace.given.repository.entry(workspace.given.scope, entry_id)
     await asyncio.sleep(0.002)
     return str(entry.updated_at.isoformat(timespec="milliseconds").replace("+00:00", "Z"))

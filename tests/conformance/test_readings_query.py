@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.conformance.cases import Case, get, table
-from tests.conformance.client import Asker
+from tests.conformance.client import CheckedClient
 from tests.conformance.expectations import (
     count,
     each,
@@ -149,8 +149,8 @@ def numbers() -> Iterator[Case]:
         pagination(limit=100, offset=0),
     ),
 )
-async def test_numbers(case: Case, asker: Asker) -> None:
-    await asker.check(case)
+async def test_numbers(case: Case, client: CheckedClient) -> None:
+    await client.check(case)
 
 
 @table(
@@ -309,5 +309,5 @@ async def test_numbers(case: Case, asker: Asker) -> None:
         pagination(total=0),
     ),
 )
-async def test_parameters(case: Case, asker: Asker) -> None:
-    await asker.check(case)
+async def test_parameters(case: Case, client: CheckedClient) -> None:
+    await client.check(case)

@@ -6,8 +6,8 @@ import pytest
 from jsonschema import Draft202012Validator, FormatChecker
 
 from api.openapi.document import document
-from tests.conformance.cases import Case, Expectation, ask, get, table
-from tests.conformance.client import Asker
+from tests.conformance.cases import Case, Expectation, get, table, with_method
+from tests.conformance.client import CheckedClient
 from tests.conformance.expectations import open_to_any_origin
 from tests.conformance.magazine import (
     EDITOR,
@@ -72,7 +72,7 @@ def varies(answer: Answer) -> None:
         describes("posts", "authors"),
         has_schemas("Posts", "PostsFields", "ListedPosts", "NewPosts"),
     ),
-    Case("schemas.2 of a HEAD", ask("HEAD", DOCUMENT), 200),
+    Case("schemas.2 of a HEAD", with_method("HEAD", DOCUMENT), 200),
     Case("schemas.3 an unknown key", get(DOCUMENT, key="nothing"), 401),
     Case("schemas.3 an expired key", get(DOCUMENT, key=EXPIRED), 401),
     Case("schemas.3 an empty key", get(DOCUMENT, key=None, headers={"X-API-Key": ""}), 401),
@@ -104,22 +104,22 @@ def varies(answer: Answer) -> None:
     Case("schemas.8 an unknown type", get("/v1/content-types/nothing/schema.json"), 404),
     Case("schemas.9 the document", get(DOCUMENT), 200, open_to_any_origin),
     Case("schemas.9 of one type", get(SCHEMA), 200, open_to_any_origin),
-    Case("schemas.9 a preflight", ask("OPTIONS", DOCUMENT, key=None), 204),
+    Case("schemas.9 a preflight", with_method("OPTIONS", DOCUMENT, key=None), 204),
 )
-async def test_schemas(case: Case, asker: Asker) -> None:
-    await asker.check(case)
+async def test_schemas(case: Case, client: CheckedClient) -> None:
+    await client.check(case)
 
 
-async def test_schemas_7_an_entry_fits_the_schema_of_its_type(asker: Asker) -> None:
-    schema = (await asker.ask(get(SCHEMA))).body
-    answer = await asker.ask(get("/v1/content/posts/harbour"))
+async def test_schemas_7_an_entry_fits_the_schema_of_its_type(client: CheckedClient) -> None:
+    schema = (await client.send(get(SCHEMA))).body
+    answer = await client.send(get("/v1/content/posts/harbour"))
     Draft202012Validator(schema, format_checker=FormatChecker()).validate(answer.data)
 
 
-async def test_schemas_4_every_key_sees_the_same(asker: Asker) -> None:
+async def test_schemas_4_every_key_sees_the_same(client: CheckedClient) -> None:
     for path in (DOCUMENT, SCHEMA):
         published, all_entries = [
-            await asker.ask(get(path, key=WEB_PAGE)),
-            await asker.ask(get(path)),
+            await client.send(get(path, key=WEB_PAGE)),
+            await client.send(get(path)),
         ]
         assert published.text == all_entries.text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.conformance.cases import Case, get, table
-from tests.conformance.client import Asker
+from tests.conformance.client import CheckedClient
 from tests.conformance.expectations import count, pagination, says, slugs
 from tests.conformance.magazine import WEB_PAGE
 
@@ -54,5 +54,5 @@ def found(number: int, query: str, *expected: str) -> Case:
     Case("search.5 no draft", get("/v1/content?q=untouched", key=WEB_PAGE), 200, count(0)),
     Case("search.5 a draft", get("/v1/content?q=untouched"), 200, slugs("untouched")),
 )
-async def test_search(case: Case, asker: Asker) -> None:
-    case.check(await asker.ask(case.request))
+async def test_search(case: Case, client: CheckedClient) -> None:
+    case.check(await client.send(case.request))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.conformance.cases import Case, Expectation, get, table
-from tests.conformance.client import Asker
+from tests.conformance.client import CheckedClient
 from tests.conformance.expectations import (
     all_fields,
     each,
@@ -17,7 +17,7 @@ from tests.conformance.expectations import (
     says,
     slugs,
 )
-from tests.conformance.isolated_workspace import OpenWorkplace
+from tests.conformance.isolated_workspace import OpenWorkspace
 from tests.conformance.magazine import ADA, FAQ, HARBOUR, SAVED, WEB_PAGE
 from tests.integration.api.server import Answer
 from tests.integration.projector.sample_log import raws
@@ -190,41 +190,43 @@ def included_entry(**expected: Any) -> Expectation:
     ),
     Case("include.12 of the page", get(f"{POSTS}?include=author"), 200, slugs("plain", "harbour")),
 )
-async def test_select_and_include(case: Case, asker: Asker) -> None:
-    await asker.check(case)
+async def test_select_and_include(case: Case, client: CheckedClient) -> None:
+    await client.check(case)
 
 
-async def test_select_10_shows_an_entry_of_the_past(asker: Asker) -> None:
-    whole = (await asker.ask(get(ONE))).data
+async def test_select_10_shows_an_entry_of_the_past(client: CheckedClient) -> None:
+    whole = (await client.send(get(ONE))).data
     path = f"{ONE}?asOf={whole['updatedAt'].replace('Z', '999Z')}&select=title,fields.views"
-    answer = await asker.ask(get(path))
+    answer = await client.send(get(path))
     assert answer.data == {"id": HARBOUR, "title": "Harbour", "fields": {"views": 7}}
 
 
-async def test_include_10_shows_what_an_entry_of_the_past_referred_to(asker: Asker) -> None:
-    found = (await asker.ask(get(f"{ONE}?include=author,cover"))).body["includes"]
+async def test_include_10_shows_what_an_entry_of_the_past_referred_to(
+    client: CheckedClient,
+) -> None:
+    found = (await client.send(get(f"{ONE}?include=author,cover"))).body["includes"]
     [author] = found["entries"].values()
     # The later of the two times: the entry and its author may have changed at different times.
-    times = [(await asker.ask(get(ONE))).data["updatedAt"], author["updatedAt"]]
+    times = [(await client.send(get(ONE))).data["updatedAt"], author["updatedAt"]]
     path = f"{ONE}?asOf={max(times).replace('Z', '999Z')}&include=author,cover"
-    assert (await asker.ask(get(path))).body["includes"] == found
+    assert (await client.send(get(path))).body["includes"] == found
 
 
-async def test_include_4_omits_what_is_deleted(open_workplace: OpenWorkplace) -> None:
-    place = await open_workplace()
-    ada = await place.given.entry("ada", type_slug="authors")
-    await place.given.entry("one", fields=raws(author=ada, cover="hero"))
-    await place.settle()
+async def test_include_4_omits_what_is_deleted(open_workspace: OpenWorkspace) -> None:
+    workspace = await open_workspace()
+    ada = await workspace.given.entry("ada", type_slug="authors")
+    await workspace.given.entry("one", fields=raws(author=ada, cover="hero"))
+    await workspace.wait_until_projected()
     path = "/v1/content/posts/one?include=author,cover"
-    assert (await place.get(path)).body["includes"]["entries"].keys() == {ada}
-    await place.given.delete(ada)
-    await place.given.does(c.RemoveMedia, workspace=place.slug, media_id="hero")
-    await place.settle()
-    assert (await place.get(path)).body["includes"] == {"entries": {}, "media": {}}
+    assert (await workspace.get(path)).body["includes"]["entries"].keys() == {ada}
+    await workspace.given.delete(ada)
+    await workspace.given.does(c.RemoveMedia, workspace=workspace.slug, media_id="hero")
+    await workspace.wait_until_projected()
+    assert (await workspace.get(path)).body["includes"] == {"entries": {}, "media": {}}
 
 
-async def test_include_12_has_the_tag_and_position_of_a_read(asker: Asker) -> None:
-    answer = await asker.ask(get(f"{POSTS}?include=author"))
+async def test_include_12_has_the_tag_and_position_of_a_read(client: CheckedClient) -> None:
+    answer = await client.send(get(f"{POSTS}?include=author"))
     assert "X-Content-Position" in answer.headers
     tag = {"If-None-Match": answer.headers["ETag"]}
-    assert (await asker.ask(get(f"{POSTS}?include=author", headers=tag))).status == 304
+    assert (await client.send(get(f"{POSTS}?include=author", headers=tag))).status == 304

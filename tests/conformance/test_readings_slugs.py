@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from tests.conformance.cases import Case, create, get, post, table
-from tests.conformance.client import Asker
+from tests.conformance.client import CheckedClient
 from tests.conformance.expectations import entry, error, says
-from tests.conformance.isolated_workspace import OpenWorkplace
+from tests.conformance.isolated_workspace import OpenWorkspace
 from tests.conformance.magazine import DESK
 from tests.conformance.windows import statuses
 
@@ -82,70 +82,70 @@ def derived() -> Iterator[Case]:
     ),
     Case("slugs.8 and nothing was made", get("/v1/content/posts/taken-1", key=DESK), 404),
 )
-async def test_slugs(case: Case, asker: Asker) -> None:
-    await asker.check(case)
+async def test_slugs(case: Case, client: CheckedClient) -> None:
+    await client.check(case)
 
 
 @pytest.mark.parametrize("slug", AS_GIVEN, ids=AS_GIVEN.values())
-async def test_slugs_5_a_given_slug_is_kept_unchanged(slug: str, asker: Asker) -> None:
-    created = await asker.ask(create("As given", slug=slug))
+async def test_slugs_5_a_given_slug_is_kept_unchanged(slug: str, client: CheckedClient) -> None:
+    created = await client.send(create("As given", slug=slug))
     assert created.data["slug"] == slug
 
 
-async def test_slugs_6_path_segments_are_percent_decoded(open_workplace: OpenWorkplace) -> None:
-    place = await open_workplace()
+async def test_slugs_6_path_segments_are_percent_decoded(open_workspace: OpenWorkspace) -> None:
+    workspace = await open_workspace()
     for slug, segment in AS_GIVEN.items():
-        await place.create("By its path", slug=slug)
-        found = await place.get(f"/v1/content/posts/{segment}")
+        await workspace.create("By its path", slug=slug)
+        found = await workspace.get(f"/v1/content/posts/{segment}")
         assert (found.status, found.data["slug"]) == (200, slug)
 
 
-async def test_slugs_6_an_encoded_slash_is_part_of_the_slug(asker: Asker) -> None:
-    error("Content type not found")(await asker.ask(get("/v1/content/a%2Fb")))
-    error("Content entry not found")(await asker.ask(get("/v1/content/posts/a%2Fb%2Fc")))
+async def test_slugs_6_an_encoded_slash_is_part_of_the_slug(client: CheckedClient) -> None:
+    error("Content type not found")(await client.send(get("/v1/content/a%2Fb")))
+    error("Content entry not found")(await client.send(get("/v1/content/posts/a%2Fb%2Fc")))
 
 
 @pytest.mark.parametrize("segment", ["%FF", "%00", "%C3%28", "%ED%A0%80", "%", "%zz"])
-async def test_slugs_6_invalid_text_finds_nothing(segment: str, asker: Asker) -> None:
-    error("Content type not found")(await asker.ask(get(f"/v1/content/{segment}")))
-    error("Content entry not found")(await asker.ask(get(f"/v1/content/posts/{segment}")))
+async def test_slugs_6_invalid_text_finds_nothing(segment: str, client: CheckedClient) -> None:
+    error("Content type not found")(await client.send(get(f"/v1/content/{segment}")))
+    error("Content entry not found")(await client.send(get(f"/v1/content/posts/{segment}")))
 
 
-async def test_slugs_7_a_slug_is_free_in_another_type(open_workplace: OpenWorkplace) -> None:
-    place = await open_workplace()
-    answers = [await place.create("Same"), await place.create("Same", of="authors")]
+async def test_slugs_7_a_slug_is_free_in_another_type(open_workspace: OpenWorkspace) -> None:
+    workspace = await open_workspace()
+    answers = [await workspace.create("Same"), await workspace.create("Same", type_slug="authors")]
     assert statuses(answers) == [200, 200]
 
 
-async def test_slugs_7_a_slug_is_free_in_another_language(open_workplace: OpenWorkplace) -> None:
-    place = await open_workplace()
-    await place.given.entry("same", language="fr-FR")
-    assert (await place.create("Same")).data["slug"] == "same"
+async def test_slugs_7_a_slug_is_free_in_another_language(open_workspace: OpenWorkspace) -> None:
+    workspace = await open_workspace()
+    await workspace.given.entry("same", language="fr-FR")
+    assert (await workspace.create("Same")).data["slug"] == "same"
 
 
 async def test_slugs_7_a_slug_is_free_in_another_environment(
-    open_workplace: OpenWorkplace,
+    open_workspace: OpenWorkspace,
 ) -> None:
-    place = await open_workplace(staging=True)
-    staging = await place.given.staging()
+    workspace = await open_workspace(staging=True)
+    staging = await workspace.given.staging()
     await staging.content_type()
     new = {"contentTypeSlug": "posts", "title": "Same"}
     there = "/v1/content?environment=staging"
     answers = [
-        await place.ask(post(new)),
-        await place.ask(post(new, there)),
-        await place.ask(post(new, there)),
+        await workspace.send(post(new)),
+        await workspace.send(post(new, there)),
+        await workspace.send(post(new, there)),
     ]
     assert statuses(answers) == [200, 200, 409]
 
 
-async def test_slugs_7_a_slug_is_free_in_another_workspace(open_workplace: OpenWorkplace) -> None:
+async def test_slugs_7_a_slug_is_free_in_another_workspace(open_workspace: OpenWorkspace) -> None:
     for _ in range(2):
-        place = await open_workplace()
-        assert (await place.create("Same")).data["slug"] == "same"
+        workspace = await open_workspace()
+        assert (await workspace.create("Same")).data["slug"] == "same"
 
 
-async def test_slugs_7_a_slug_of_a_deleted_entry_is_free(open_workplace: OpenWorkplace) -> None:
-    place = await open_workplace()
-    await place.given.delete((await place.create("Same")).data["id"])
-    assert (await place.create("Same")).status == 200
+async def test_slugs_7_a_slug_of_a_deleted_entry_is_free(open_workspace: OpenWorkspace) -> None:
+    workspace = await open_workspace()
+    await workspace.given.delete((await workspace.create("Same")).data["id"])
+    assert (await workspace.create("Same")).status == 200

@@ -8,9 +8,9 @@ import pytest
 
 from api.errors import status_of
 from tests.conformance.cases import Case, Expectation, Request, create, post, table
-from tests.conformance.client import Asker
+from tests.conformance.client import CheckedClient
 from tests.conformance.expectations import all_fields, fields, header, no_header, says
-from tests.conformance.isolated_workspace import OpenWorkplace
+from tests.conformance.isolated_workspace import OpenWorkspace
 from tests.conformance.magazine import AT_DESK, BOB, NOBODY, NOTHING, POSTS, SECRET
 from tests.integration.api.server import Answer
 from write_side.domain.definition import Field
@@ -263,41 +263,41 @@ def each_emptied() -> Iterator[Case]:
         all_fields(NOTHING),
     ),
 )
-async def test_values(case: Case, asker: Asker) -> None:
-    await asker.check(case)
+async def test_values(case: Case, client: CheckedClient) -> None:
+    await client.check(case)
 
 
 async def test_values_4_publishing_demands_required_fields(
-    open_workplace: OpenWorkplace,
+    open_workspace: OpenWorkspace,
 ) -> None:
-    place = await open_workplace()
-    entry_id = (await place.create("Not ready")).data["id"]
+    workspace = await open_workspace()
+    entry_id = (await workspace.create("Not ready")).data["id"]
     with pytest.raises(MissingFields, match="body") as refused:
-        await place.given.update(entry_id, status="published")
+        await workspace.given.update(entry_id, status="published")
     assert status_of(refused.value) == 400
-    assert (await place.read("/v1/content/posts/not-ready"))["status"] == "draft"
+    assert (await workspace.read("/v1/content/posts/not-ready"))["status"] == "draft"
 
 
 async def test_values_6_values_are_returned_as_sent_in_every_read(
-    open_workplace: OpenWorkplace,
+    open_workspace: OpenWorkspace,
 ) -> None:
-    place = await open_workplace()
+    workspace = await open_workspace()
     value = r'{"b":[1.50,1e2,-0],"a":{"_":"x"},"é":"\u00e9\ud83d\ude00"}'
-    created = await place.ask(valued("Sent", "meta", value))
-    listed = await place.get("/v1/content/posts?status=draft")
-    single = await place.get("/v1/content/posts/sent")
-    for answer in (created, listed, single, await place.get("/v1/content")):
+    created = await workspace.send(valued("Sent", "meta", value))
+    listed = await workspace.get("/v1/content/posts?status=draft")
+    single = await workspace.get("/v1/content/posts/sent")
+    for answer in (created, listed, single, await workspace.get("/v1/content")):
         gives_back("meta", value)(answer)
 
 
 async def test_values_6_references_and_media_are_returned_as_ids(
-    open_workplace: OpenWorkplace,
+    open_workspace: OpenWorkspace,
 ) -> None:
-    place = await open_workplace()
-    author = (await place.create("Ada", of="authors")).data["id"]
+    workspace = await open_workspace()
+    author = (await workspace.create("Ada", type_slug="authors")).data["id"]
     sent = {"author": author, "related": [author], "cover": "hero", "gallery": ["map"]}
-    await place.create("Sent", fields=sent)
-    shown = (await place.read("/v1/content/posts/sent"))["fields"]
+    await workspace.create("Sent", fields=sent)
+    shown = (await workspace.read("/v1/content/posts/sent"))["fields"]
     assert {name: shown[name] for name in sent} == sent
 
 
@@ -311,9 +311,9 @@ async def test_values_6_references_and_media_are_returned_as_ids(
     ids=lambda field: str(field.slug),
 )
 async def test_values_7_multiple_and_range_belong_to_a_fields_type(
-    changed: Field, open_workplace: OpenWorkplace
+    changed: Field, open_workspace: OpenWorkspace
 ) -> None:
-    place = await open_workplace()
+    workspace = await open_workspace()
     others = [field for field in POSTS if field.slug != changed.slug]
     with pytest.raises(InvalidDefinition, match=changed.slug):
-        await place.given.revised(*others, changed)
+        await workspace.given.revised(*others, changed)

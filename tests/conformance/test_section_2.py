@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.conformance.cases import Case, Request, create, get, table
-from tests.conformance.client import Asker
+from tests.conformance.client import CheckedClient
 from tests.conformance.expectations import (
     all_fields,
     each,
@@ -189,8 +189,8 @@ def each_shape() -> Iterator[Case]:
         each("contentType", lambda shown: (shown["name"], shown["slug"]) == ("Authors", "authors")),
     ),
 )
-async def test_entries(case: Case, asker: Asker) -> None:
-    await asker.check(case)
+async def test_entries(case: Case, client: CheckedClient) -> None:
+    await client.check(case)
 
 
 @table(
@@ -237,8 +237,8 @@ async def test_entries(case: Case, asker: Asker) -> None:
         pagination(total=NOTES),
     ),
 )
-async def test_pagination(case: Case, asker: Asker) -> None:
-    await asker.check(case)
+async def test_pagination(case: Case, client: CheckedClient) -> None:
+    await client.check(case)
 
 
 @table(
@@ -277,8 +277,8 @@ async def test_pagination(case: Case, asker: Asker) -> None:
         lambda answer: is_message(answer.body["error"]),
     ),
 )
-async def test_envelopes(case: Case, asker: Asker) -> None:
-    await asker.check(case)
+async def test_envelopes(case: Case, client: CheckedClient) -> None:
+    await client.check(case)
 
 
 def is_message(value: Any) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.conformance.cases import Case, Request, create, get, post, table
-from tests.conformance.client import Asker
+from tests.conformance.client import CheckedClient
 from tests.conformance.expectations import (
     all_fields,
     count,
@@ -173,5 +173,5 @@ def on_each_endpoint() -> Iterator[Case]:
         each("locale", "sv-SE"),
     ),
 )
-async def test_parameters_common_to_every_endpoint(case: Case, asker: Asker) -> None:
-    await asker.check(case)
+async def test_parameters_common_to_every_endpoint(case: Case, client: CheckedClient) -> None:
+    await client.check(case)

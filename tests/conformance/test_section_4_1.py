@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.conformance.cases import Case, get, table
-from tests.conformance.client import Asker
+from tests.conformance.client import CheckedClient
 from tests.conformance.expectations import (
     count,
     each,
@@ -215,5 +215,5 @@ BODY = b'{"limit": 1, "status": "draft"}'
         pagination(total=0),
     ),
 )
-async def test_the_list_of_a_type(case: Case, asker: Asker) -> None:
-    await asker.check(case)
+async def test_the_list_of_a_type(case: Case, client: CheckedClient) -> None:
+    await client.check(case)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.conformance.cases import Case, get, table
-from tests.conformance.client import Asker
+from tests.conformance.client import CheckedClient
 from tests.conformance.expectations import entry, envelope, error, says, success
 from tests.conformance.magazine import (
     EDITOR,
@@ -108,8 +108,8 @@ PATH = "/v1/content/posts/harbour"
         error("Content entry not found"),
     ),
 )
-async def test_one_entry(case: Case, asker: Asker) -> None:
-    await asker.check(case)
+async def test_one_entry(case: Case, client: CheckedClient) -> None:
+    await client.check(case)
 
 
 def is_of(shown: dict[str, str], slug: str, name: str) -> None:

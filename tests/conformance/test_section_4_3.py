@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.conformance.cases import Case, get, table
-from tests.conformance.client import Asker
+from tests.conformance.client import CheckedClient
 from tests.conformance.expectations import (
     count,
     each,
@@ -148,8 +148,8 @@ OTHERS = ("harbour", "plain", "gone", "harbour", "untouched", "ada")
         entry(slug=OTHERS[0]),
     ),
 )
-async def test_the_list_across_types(case: Case, asker: Asker) -> None:
-    await asker.check(case)
+async def test_the_list_across_types(case: Case, client: CheckedClient) -> None:
+    await client.check(case)
 
 
 def is_of_types(entries: list[dict[str, dict[str, str]]], expected: set[str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.conformance.cases import Case, create, get, post, table
-from tests.conformance.client import Asker
+from tests.conformance.client import CheckedClient
 from tests.conformance.expectations import (
     all_fields,
     entry,
@@ -18,7 +18,7 @@ from tests.conformance.expectations import (
     says,
     without_cors,
 )
-from tests.conformance.isolated_workspace import OpenWorkplace
+from tests.conformance.isolated_workspace import OpenWorkspace
 from tests.conformance.magazine import (
     AT_DESK,
     BOB,
@@ -53,7 +53,7 @@ def is_created_entry(answer: Answer) -> None:
 @table(
     Case(
         "4.4.1 content.edit is enough",
-        create("By an editor", of="nothing", key=EDITOR),
+        create("By an editor", type_slug="nothing", key=EDITOR),
         404,
         error("Content type not found"),
     ),
@@ -75,7 +75,7 @@ def is_created_entry(answer: Answer) -> None:
     Case("4.4.3 a draft is created", create("Starts as a draft"), 200, entry(status="draft")),
     Case(
         "4.4.4 contentTypeSlug names the type",
-        create("Of authors", of="authors"),
+        create("Of authors", type_slug="authors"),
         200,
         lambda answer: is_of(answer, "authors", "Authors"),
     ),
@@ -144,7 +144,7 @@ def is_created_entry(answer: Answer) -> None:
         error("Request body must be valid JSON"),
     ),
     Case("4.4.14 a missing contentTypeSlug", post({"title": "A"}), 400, error(MISSING)),
-    Case("4.4.14 an empty contentTypeSlug", create("A", of=""), 400, error(MISSING)),
+    Case("4.4.14 an empty contentTypeSlug", create("A", type_slug=""), 400, error(MISSING)),
     Case("4.4.15 a missing title", post({"contentTypeSlug": "posts"}), 400, error(MISSING)),
     Case("4.4.15 an empty title", create(""), 400, error(MISSING)),
     Case("4.4.16 a slug that is a number", create("A", slug=7), 400, says("slug", "string")),
@@ -183,7 +183,7 @@ def is_created_entry(answer: Answer) -> None:
     ),
     Case(
         "4.4.20 an unknown type is 404",
-        create("A", of="nothing"),
+        create("A", type_slug="nothing"),
         404,
         error("Content type not found"),
     ),
@@ -201,30 +201,30 @@ def is_created_entry(answer: Answer) -> None:
         without_cors,
     ),
 )
-async def test_create(case: Case, asker: Asker) -> None:
-    await asker.check(case)
+async def test_create(case: Case, client: CheckedClient) -> None:
+    await client.check(case)
 
 
-async def test_4_4_3_a_created_entry_can_be_read_as_a_draft(asker: Asker) -> None:
-    created = (await asker.ask(create("Read again", fields={"views": 5}))).data
-    read = (await asker.ask(get("/v1/content/posts/read-again", key=DESK))).data
+async def test_4_4_3_a_created_entry_can_be_read_as_a_draft(client: CheckedClient) -> None:
+    created = (await client.send(create("Read again", fields={"views": 5}))).data
+    read = (await client.send(get("/v1/content/posts/read-again", key=DESK))).data
     assert {name: read[name] for name in CREATED} == created
     assert read["status"] == "draft"
     assert read["publishedAt"] is None
 
 
-async def test_4_4_3_no_property_of_the_body_changes_the_status(asker: Asker) -> None:
+async def test_4_4_3_no_property_of_the_body_changes_the_status(client: CheckedClient) -> None:
     others = {"status": "published", "language": "fr-FR", "publishedAt": "2026-01-01", "id": NOBODY}
-    created = (await asker.ask(create("Nothing else", **others))).data
-    read = (await asker.ask(get("/v1/content/posts/nothing-else", key=DESK))).data
+    created = (await client.send(create("Nothing else", **others))).data
+    read = (await client.send(get("/v1/content/posts/nothing-else", key=DESK))).data
     assert created["id"] != NOBODY
     assert (read["status"], read["language"], read["publishedAt"]) == ("draft", "en-US", None)
 
 
 async def test_4_4_1_a_key_that_may_edit_but_not_view_creates(
-    open_workplace: OpenWorkplace,
+    open_workspace: OpenWorkspace,
 ) -> None:
-    workplace = await open_workplace(("content.edit",))
+    workplace = await open_workspace(("content.edit",))
     assert (await workplace.create("Unseen")).data["slug"] == "unseen"
     assert (await workplace.get("/v1/content/posts/unseen")).status == 403
 

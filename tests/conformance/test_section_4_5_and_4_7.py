@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.conformance.cases import Case, ask, get, post, table
-from tests.conformance.client import Asker
+from tests.conformance.cases import Case, get, post, table, with_method
+from tests.conformance.client import CheckedClient
 from tests.conformance.expectations import (
     each,
     entry,
@@ -14,7 +14,7 @@ from tests.conformance.expectations import (
     success,
     values_of,
 )
-from tests.conformance.isolated_workspace import OpenWorkplace
+from tests.conformance.isolated_workspace import OpenWorkspace
 from tests.conformance.magazine import KEY
 
 pytestmark = pytest.mark.asyncio(loop_scope="package")
@@ -91,14 +91,14 @@ pytestmark = pytest.mark.asyncio(loop_scope="package")
         slugs("harbour", "plain", "gone", "harbour", "untouched"),
     ),
 )
-async def test_other_endpoints_and_statuses(case: Case, asker: Asker) -> None:
-    await asker.check(case)
+async def test_other_endpoints_and_statuses(case: Case, client: CheckedClient) -> None:
+    await client.check(case)
 
 
 async def test_4_7_5_an_entry_is_in_the_base_language_by_default(
-    open_workplace: OpenWorkplace,
+    open_workspace: OpenWorkspace,
 ) -> None:
-    workplace = await open_workplace()
+    workplace = await open_workspace()
     await workplace.create("Default")
     await workplace.given.entry("french", language="fr-FR")
     assert (await workplace.read("/v1/content/posts/default"))["language"] == "en-US"
@@ -106,12 +106,12 @@ async def test_4_7_5_an_entry_is_in_the_base_language_by_default(
     assert french["language"] == "fr-FR"
 
 
-async def test_4_5_3_graphql_exists(asker: Asker) -> None:
-    answer = await asker.ask(post({"query": "{ __typename }"}, "/graphql", key=KEY))
+async def test_4_5_3_graphql_exists(client: CheckedClient) -> None:
+    answer = await client.send(post({"query": "{ __typename }"}, "/graphql", key=KEY))
     assert answer.status == 200
     assert answer.body == {"data": {"__typename": "Query"}}
 
 
-async def test_4_5_1_content_types_cannot_be_written_by_pages(asker: Asker) -> None:
-    answer = await asker.ask(ask("POST", "/v1/content-types"))
+async def test_4_5_1_content_types_cannot_be_written_by_pages(client: CheckedClient) -> None:
+    answer = await client.send(with_method("POST", "/v1/content-types"))
     assert answer.status == 405

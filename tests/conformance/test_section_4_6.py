@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance.sheets import ADA, FIELDS, HERO, SEA, entry, seen, workbook
+from tests.conformance.import_previews import ADA, FIELDS, HERO, SEA, entry, previewed, workbook
 from write_side.imports.columns import MappingRefused, columns_of
 from write_side.imports.csv_reader import csv_table
 from write_side.imports.dry_run import dry_run
@@ -17,12 +17,12 @@ from write_side.imports.table import FileRefused
 
 
 async def test_3_1_a_row_has_the_status_in_its_cell() -> None:
-    found = await seen("Title,Status,Body\nA,draft,x\nB,published,x\nC,archived,x\n")
+    found = await previewed("Title,Status,Body\nA,draft,x\nB,published,x\nC,archived,x\n")
     assert [row.status for row in found.rows] == ["draft", "published", "archived"]
 
 
 async def test_3_2_a_row_without_a_valid_status_is_a_draft_in_the_base_language() -> None:
-    found = await seen("Title,Status,Body\nA,,x\nB,live,x\n")
+    found = await previewed("Title,Status,Body\nA,,x\nB,live,x\n")
     assert [row.status for row in found.rows] == ["draft", "draft"]
     assert found.after().language == "en-US"
 
@@ -35,7 +35,7 @@ async def test_4_6_2_only_csv_and_xlsx_are_accepted(tmp_path: Path, name: str) -
 
 
 async def test_4_6_3_rows_are_entries_of_the_one_type_chosen() -> None:
-    found = await seen("Title,Body\nA,x\nB,x\n")
+    found = await previewed("Title,Body\nA,x\nB,x\n")
     types = {decision.after.content_type_id for decision in found.decisions if decision.after}
     assert len(types) == 1
 
@@ -60,60 +60,60 @@ def test_4_6_6_title_and_every_required_field_must_be_mapped(targets: tuple[str,
 
 async def test_4_6_7_rows_are_checked_before_anything_is_saved() -> None:
     assert "recorder" not in inspect.getsource(dry_run)
-    assert (await seen("Title,Body,Views\nA,x,many\n")).states == ["error"]
+    assert (await previewed("Title,Body,Views\nA,x,many\n")).states == ["error"]
 
 
 async def test_4_6_8_a_row_is_new_an_update_skipped_or_has_errors() -> None:
     file = "Title,Body,Views\nOne,y,1\nTwo,x,1\nThree,x,many\n"
     one = entry("one", body='"x"')
-    assert (await seen(file, one)).states == ["skipped", "new", "error"]
-    assert (await seen(file, one, update=True)).states == ["update", "new", "error"]
+    assert (await previewed(file, one)).states == ["skipped", "new", "error"]
+    assert (await previewed(file, one, update=True)).states == ["update", "new", "error"]
 
 
 async def test_4_6_9_problem_cells_have_a_reason() -> None:
-    found = await seen("Title,Body,Views\nA,x,many\n")
-    assert found.said == [("error", "Views", "takes a number, such as 1234.5 or 1,234.5")]
+    found = await previewed("Title,Body,Views\nA,x,many\n")
+    assert found.notes == [("error", "Views", "takes a number, such as 1234.5 or 1,234.5")]
     assert found.rows[0].notes[0].column == 2
 
 
 async def test_4_6_10_only_ready_rows_may_be_imported() -> None:
-    found = await seen("Title,Body,Views\nA,x,many\nB,x,1\n", ready_only=True)
+    found = await previewed("Title,Body,Views\nA,x,many\nB,x,1\n", ready_only=True)
     assert [row.entry_id is not None for row in found.rows] == [False, True]
 
 
 async def test_4_6_11_a_row_is_a_draft_in_the_base_language_by_default() -> None:
-    found = await seen("Title,Body\nA,x\n")
+    found = await previewed("Title,Body\nA,x\n")
     assert (found.after().status, found.after().language) == ("draft", "en-US")
 
 
 async def test_4_6_12_an_empty_slug_is_derived_from_the_title() -> None:
-    found = await seen('Title,Slug,Body\n"Hello, World!",,x\n')
+    found = await previewed('Title,Slug,Body\n"Hello, World!",,x\n')
     assert found.rows[0].slug == "hello--world-"
 
 
 async def test_4_6_13_a_row_whose_slug_exists_is_skipped() -> None:
-    assert (await seen("Title,Body\nOne,y\n", entry("one"))).states == ["skipped"]
+    assert (await previewed("Title,Body\nOne,y\n", entry("one"))).states == ["skipped"]
 
 
 async def test_4_6_14_a_row_whose_slug_exists_updates_the_entry_if_the_option_is_on() -> None:
     one = entry("one")
-    found = await seen("Title,Body\nOne,y\n", one, update=True)
+    found = await previewed("Title,Body\nOne,y\n", one, update=True)
     assert (found.states, found.rows[0].entry_id) == (["update"], one.id)
 
 
 async def test_4_6_15_a_later_row_of_the_same_slug_is_treated_the_same_way() -> None:
     file = "Title,Body\nOne,x\nOne,y\n"
-    assert (await seen(file)).states == ["new", "skipped"]
-    found = await seen(file, update=True)
+    assert (await previewed(file)).states == ["new", "skipped"]
+    found = await previewed(file, update=True)
     assert (found.states, found.value("body", 1)) == (["new", "update"], '"y"')
 
 
 async def test_4_6_16_a_blank_cell_leaves_the_field_empty() -> None:
-    assert (await seen("Title,Body,Views\nA,x,\n")).value("views") is None
+    assert (await previewed("Title,Body,Views\nA,x,\n")).value("views") is None
 
 
 async def test_4_6_17_a_blank_cell_clears_the_field_when_updating() -> None:
-    found = await seen("Title,Body,Views\nOne,x,\n", entry("one", views="7"), update=True)
+    found = await previewed("Title,Body,Views\nOne,x,\n", entry("one", views="7"), update=True)
     assert found.value("views") == "null"
 
 
@@ -140,7 +140,7 @@ async def value_of(number: int) -> None:
     """Checks every cell with this number in the specification's table."""
     for cell_number, heading, cell, value in CELLS:
         if cell_number == number:
-            found = await seen(f"Title,Body,{heading}\nA,x,{cell}\n")
+            found = await previewed(f"Title,Body,{heading}\nA,x,{cell}\n")
             field = next(each.slug for each in FIELDS if each.name == heading)
             assert (found.states, found.value(field)) == (["new"], value), cell
 
@@ -155,7 +155,7 @@ async def test_4_6_19_a_boolean_in_four_ways() -> None:
 
 async def test_4_6_20_a_date_or_a_date_time_in_iso_8601() -> None:
     await value_of(20)
-    assert (await seen(workbook("Live", "46053"))).value("live") == '"2026-01-31"'
+    assert (await previewed(workbook("Live", "46053"))).value("live") == '"2026-01-31"'
 
 
 async def test_4_6_21_a_range_is_written_as_from_to() -> None:
@@ -164,7 +164,7 @@ async def test_4_6_21_a_range_is_written_as_from_to() -> None:
 
 async def test_4_6_22_a_select_is_one_of_its_options() -> None:
     await value_of(22)
-    assert (await seen("Title,Body,Kind\nA,x,sports\n")).states == ["error"]
+    assert (await previewed("Title,Body,Kind\nA,x,sports\n")).states == ["error"]
 
 
 async def test_4_6_23_references_are_slugs_or_ids_comma_separated() -> None:

@@ -7,8 +7,8 @@ from itertools import product
 
 import pytest
 
-from tests.conformance.cases import Case, ask, create, get, post, table
-from tests.conformance.client import Asker
+from tests.conformance.cases import Case, create, get, post, table, with_method
+from tests.conformance.client import CheckedClient
 from tests.conformance.expectations import (
     error,
     header,
@@ -91,7 +91,7 @@ def on_each_read() -> Iterator[Case]:
         403,
         says("Forbidden", "content.edit"),
     ),
-    Case("5.7 content.edit is for creation", create("A", of="nothing", key=EDITOR), 404),
+    Case("5.7 content.edit is for creation", create("A", type_slug="nothing", key=EDITOR), 404),
     Case(
         "5.8 the key is checked before the permission, the environment and the request",
         post(b"{", "/v1/content?environment=x&locale=x", key="nobody's"),
@@ -126,8 +126,8 @@ def on_each_read() -> Iterator[Case]:
         error(UNAUTHORIZED),
     ),
 )
-async def test_keys(case: Case, asker: Asker) -> None:
-    await asker.check(case)
+async def test_keys(case: Case, client: CheckedClient) -> None:
+    await client.check(case)
 
 
 def allows_what_browsers_ask(answer: Answer) -> None:
@@ -148,7 +148,7 @@ def on_each_open_path() -> Iterator[Case]:
         )
         yield Case(
             f"5.18 the allowed request headers on {path}",
-            ask("OPTIONS", path, key=None, headers=PREFLIGHT),
+            with_method("OPTIONS", path, key=None, headers=PREFLIGHT),
             204,
             open_to_any_origin,
             allows_what_browsers_ask,
@@ -174,14 +174,14 @@ def on_each_open_path() -> Iterator[Case]:
     Case("5.16 POST /v1/content", post(NEW, key=None, headers=ORIGIN), 401, without_cors),
     Case(
         "5.16 a preflight of /v1/content",
-        ask("OPTIONS", "/v1/content", key=None, headers=PREFLIGHT),
+        with_method("OPTIONS", "/v1/content", key=None, headers=PREFLIGHT),
         405,
         without_cors,
         header("Content-Type", "application/json"),
     ),
 )
-async def test_cors(case: Case, asker: Asker) -> None:
-    await asker.check(case)
+async def test_cors(case: Case, client: CheckedClient) -> None:
+    await client.check(case)
 
 
 @table(
@@ -196,12 +196,12 @@ async def test_cors(case: Case, asker: Asker) -> None:
     ),
     Case(
         "5.18 the allowed request headers on /graphql",
-        ask("OPTIONS", "/graphql", key=None, headers=PREFLIGHT),
+        with_method("OPTIONS", "/graphql", key=None, headers=PREFLIGHT),
         204,
         open_to_any_origin,
         allows_what_browsers_ask,
         header("Access-Control-Allow-Methods", "GET, HEAD, OPTIONS, POST"),
     ),
 )
-async def test_cors_of_graphql(case: Case, asker: Asker) -> None:
-    await asker.check(case)
+async def test_cors_of_graphql(case: Case, client: CheckedClient) -> None:
+    await client.check(case)

@@ -8,7 +8,7 @@ import pytest
 
 from api.errors import error_response
 from tests.conformance.cases import Case, create, get, post, table
-from tests.conformance.client import Asker
+from tests.conformance.client import CheckedClient
 from tests.conformance.expectations import (
     carries_all_headers,
     envelope,
@@ -20,7 +20,7 @@ from tests.conformance.expectations import (
     success,
     without_cors,
 )
-from tests.conformance.isolated_workspace import OpenWorkplace
+from tests.conformance.isolated_workspace import OpenWorkspace
 from tests.conformance.magazine import (
     FULL,
     KEY,
@@ -29,7 +29,7 @@ from tests.conformance.magazine import (
     NOT_SET_UP,
     VIEWER,
 )
-from tests.conformance.windows import statuses, within_a_window
+from tests.conformance.windows import in_one_window, statuses
 from tests.integration.api.server import Answer, Server
 from write_side import commands as c
 from write_side.domain.events import Plan
@@ -146,7 +146,7 @@ CLOSED = (carries_all_headers, without_cors)
     ),
     Case(
         "7.16 unknown content type of a create",
-        create("A", of="nothing"),
+        create("A", type_slug="nothing"),
         404,
         TYPE_NOT_FOUND,
         *CLOSED,
@@ -174,14 +174,14 @@ CLOSED = (carries_all_headers, without_cors)
         *CLOSED,
     ),
 )
-async def test_errors(case: Case, asker: Asker) -> None:
-    await asker.check(case)
+async def test_errors(case: Case, client: CheckedClient) -> None:
+    await client.check(case)
 
 
-async def test_7_13_plan_limit_of_content_types(open_workplace: OpenWorkplace) -> None:
+async def test_7_13_plan_limit_of_content_types(open_workspace: OpenWorkspace) -> None:
     """No REST endpoint creates a content type, so the test maps the write side's refusal to its
     HTTP response."""
-    full = await open_workplace(content_types=2)
+    full = await open_workspace(content_types=2)
     with pytest.raises(PlanLimitReached) as refused:
         await full.given.content_type(slug="third")
     response = error_response(refused.value)
@@ -191,38 +191,41 @@ async def test_7_13_plan_limit_of_content_types(open_workplace: OpenWorkplace) -
 
 
 async def test_7_15_a_402_removes_nothing_and_applies_until_upgrade_or_deletion(
-    open_workplace: OpenWorkplace,
+    open_workspace: OpenWorkspace,
 ) -> None:
-    place = await open_workplace(entries=2)
-    first = (await place.create("One")).data
-    await place.create("Two")
-    assert statuses([await place.create("Three"), await place.create("Three")]) == [402, 402]
-    assert [entry["slug"] for entry in await place.read("/v1/content")] == ["two", "one"]
-    await place.given.delete(first["id"])
-    assert statuses([await place.create("Three"), await place.create("Four")]) == [200, 402]
-    await place.given.does(c.ChangePlan, workspace=place.slug, plan=Plan(entries=3))
-    assert statuses([await place.create("Four"), await place.create("Five")]) == [200, 402]
+    workspace = await open_workspace(entries=2)
+    first = (await workspace.create("One")).data
+    await workspace.create("Two")
+    assert statuses([await workspace.create("Three"), await workspace.create("Three")]) == [
+        402,
+        402,
+    ]
+    assert [entry["slug"] for entry in await workspace.read("/v1/content")] == ["two", "one"]
+    await workspace.given.delete(first["id"])
+    assert statuses([await workspace.create("Three"), await workspace.create("Four")]) == [200, 402]
+    await workspace.given.does(c.ChangePlan, workspace=workspace.slug, plan=Plan(entries=3))
+    assert statuses([await workspace.create("Four"), await workspace.create("Five")]) == [200, 402]
 
 
-async def test_7_14_staging_opens_when_the_plan_has_it(open_workplace: OpenWorkplace) -> None:
-    place = await open_workplace()
+async def test_7_14_staging_opens_when_the_plan_has_it(open_workspace: OpenWorkspace) -> None:
+    workspace = await open_workspace()
     target = "/v1/content?environment=staging"
-    assert (await place.get(target)).status == 402
-    await place.given.does(c.ChangePlan, workspace=place.slug, plan=Plan(staging=True))
-    await place.until(target, 404)
+    assert (await workspace.get(target)).status == 402
+    await workspace.given.does(c.ChangePlan, workspace=workspace.slug, plan=Plan(staging=True))
+    await workspace.until(target, 404)
 
 
 @pytest.mark.parametrize(
     ("target", "expected"), [("/v1/content/posts", OPEN), ("/v1/content", CLOSED)]
 )
 async def test_7_19_rate_limit_exceeded(
-    target: str, expected: tuple[Any, ...], open_workplace: OpenWorkplace
+    target: str, expected: tuple[Any, ...], open_workspace: OpenWorkspace
 ) -> None:
     async def once_too_often() -> list[Answer]:
-        place = await open_workplace(requests_per_minute=1)
-        return [await place.get("/v1/content-types"), await place.get(target)]
+        workspace = await open_workspace(requests_per_minute=1)
+        return [await workspace.get("/v1/content-types"), await workspace.get(target)]
 
-    [passed, refused] = await within_a_window(once_too_often)
+    [passed, refused] = await in_one_window(once_too_often)
     assert (passed.status, refused.status) == (200, 429)
     wait = int(refused.headers["Retry-After"])
     for expectation in (*expected, says("Rate limit exceeded", f" {wait} seconds")):
@@ -241,14 +244,14 @@ def fails(*_: object, **__: object) -> None:
 async def test_7_20_server_failure(
     target: str,
     expected: tuple[Any, ...],
-    asker: Asker,
+    client: CheckedClient,
     live: Server,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     live.forget()
     monkeypatch.setattr("api.rest.content.paging.list_of_type", fails)
     monkeypatch.setattr("api.rest.content.paging.list_across_types", fails)
-    answer = await asker.ask(get(target))
+    answer = await client.send(get(target))
     assert answer.status == 500
     for expectation in (*expected, FAULT, no_header("ETag")):
         expectation(answer)
@@ -256,34 +259,34 @@ async def test_7_20_server_failure(
 
 
 async def test_7_21_a_read_that_failed_can_be_repeated(
-    asker: Asker, live: Server, monkeypatch: pytest.MonkeyPatch
+    client: CheckedClient, live: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     live.forget()
     with monkeypatch.context() as patch:
         patch.setattr("api.rest.content.paging.list_across_types", fails)
-        assert (await asker.ask(get("/v1/content"))).status == 500
-    assert (await asker.ask(get("/v1/content", key=KEY))).status == 200
+        assert (await client.send(get("/v1/content"))).status == 500
+    assert (await client.send(get("/v1/content", key=KEY))).status == 200
 
 
 async def test_7_21_a_create_that_failed_before_it_was_written_can_be_repeated(
-    open_workplace: OpenWorkplace, monkeypatch: pytest.MonkeyPatch
+    open_workspace: OpenWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = await open_workplace()
+    workspace = await open_workspace()
     with monkeypatch.context() as patch:
         patch.setattr("api.rest.content.execute", fails)
-        assert (await place.create("Once")).status == 500
-    assert (await place.create("Once")).status == 200
-    assert len(await place.read("/v1/content")) == 1
+        assert (await workspace.create("Once")).status == 500
+    assert (await workspace.create("Once")).status == 200
+    assert len(await workspace.read("/v1/content")) == 1
 
 
 async def test_7_21_a_create_that_failed_after_it_was_written_creates_no_second_entry(
-    open_workplace: OpenWorkplace, monkeypatch: pytest.MonkeyPatch
+    open_workspace: OpenWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = await open_workplace()
+    workspace = await open_workspace()
     with monkeypatch.context() as patch:
         patch.setattr("api.rest.content.wire.created_entry", fails)
-        assert (await place.create("Once")).status == 500
-    again = await place.create("Once")
+        assert (await workspace.create("Once")).status == 500
+    again = await workspace.create("Once")
     assert again.status == 409
     says("'once'")(again)
-    assert len(await place.read("/v1/content")) == 1
+    assert len(await workspace.read("/v1/content")) == 1

@@ -7,16 +7,16 @@ from collections.abc import Awaitable, Callable, Iterable
 
 from tests.integration.api.server import Answer
 
-Play = Callable[[], Awaitable[list[Answer]]]
+SendRequests = Callable[[], Awaitable[list[Answer]]]
 
 
-async def within_a_window(play: Play) -> list[Answer]:
-    """Returns the responses of ``play``, and repeats it if a window ended during it.
+async def in_one_window(send_requests: SendRequests) -> list[Answer]:
+    """Returns the responses of ``send_requests``, and repeats it if a window ended during it.
 
     Each run must use a new key or address.
     """
     while True:
-        answers = await play()
+        answers = await send_requests()
         if len({answer.headers["X-RateLimit-Reset"] for answer in answers}) == 1:
             return answers
 

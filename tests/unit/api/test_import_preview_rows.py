@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from api.dashboard import values
 from api.dashboard.wizard.preview_rows import LineReader
 from api.dashboard.wizard.preview_step import _first
-from tests.conformance.sheets import SCOPE, entry, posts, seen
+from tests.conformance.import_previews import SCOPE, entry, posts, previewed
 from write_side.domain.definition import Field
 from write_side.domain.entry import Entry
 from write_side.domain.identity import new_id
@@ -60,7 +60,7 @@ async def test_only_what_a_line_shows_of_a_large_value_is_read(
     file = "Title,Meta\nOld,{}\n"
     targets = ("Title", "meta")
     fields = (Field("meta", "Meta", "json"),)
-    shown = await seen(file, old, fields=fields, update=True)
+    shown = await previewed(file, old, fields=fields, update=True)
     line = reader(file, targets, fields, old, shown.rows).line(0)
     before = [cell.before for cell in line.cells]
     assert before[-1] == '{"a":"' + "é" * (SHOWN - len('{"a":"…')) + "…"
@@ -87,7 +87,7 @@ async def test_the_notes_of_a_row_are_read_the_same_number_of_times_for_any_numb
     headings = ",".join(field.name for field in fields)
     file = f"Title,{headings}\nOld{',x' * 25}{',1' * 25}\n"
     old = entry("old")
-    shown = await seen(file, old, fields=fields, update=True)
+    shown = await previewed(file, old, fields=fields, update=True)
     [row] = shown.rows
     targets = ("Title", *(field.slug for field in fields))
     row = replace(row, notes=Counted(row.notes), changed=Counted(targets))

@@ -12,7 +12,7 @@ import pytest
 from openpyxl.worksheet.worksheet import Worksheet
 
 from api.export.xlsx_file import XlsxFile
-from tests.conformance.sheets import seen
+from tests.conformance.import_previews import previewed
 from write_side.imports.columns import EXPORTED
 from write_side.imports.table import LIMITS, NO_CHOICE, Choice, FileRefused, Limits, Table
 from write_side.imports.xlsx.continuations import LONGEST, MARKER, SHEET
@@ -59,8 +59,8 @@ def shuffled(sheet: Worksheet) -> None:
 
 
 def test_rows_may_be_sorted_on_both_sheets(tmp_path: Path) -> None:
-    def sorted_otherwise(*sheets: Worksheet) -> None:
-        for sheet in sheets:
+    def sorted_otherwise(*import_previews: Worksheet) -> None:
+        for sheet in import_previews:
             shuffled(sheet)
 
     document = edited(exported(tmp_path), sorted_otherwise)
@@ -105,17 +105,17 @@ def test_a_marker_without_its_parts_is_an_error_of_the_cell(
 
 
 async def test_damaged_continuations_are_not_imported(tmp_path: Path) -> None:
-    found = await seen(table(edited(exported(tmp_path), without_second)))
+    found = await previewed(table(edited(exported(tmp_path), without_second)))
     assert found.states == ["error", "error", "new"]
-    assert found.said[0][1] == "Body"
+    assert found.notes[0][1] == "Body"
 
 
 async def test_a_cell_that_was_replaced_is_used_with_a_warning(tmp_path: Path) -> None:
     found = table(edited(exported(tmp_path), lambda first, _: first.cell(2, 9, "new")))
     assert bodies(found) == ["new", *TEXTS[1:]]
-    shown = await seen(found)
+    shown = await previewed(found)
     assert shown.states == ["new", "new", "new"]
-    assert shown.said == [
+    assert shown.notes == [
         (
             "warning",
             "Body",

@@ -7,7 +7,7 @@ import gc
 
 import pytest
 
-from tests.conformance.sheets import ADA, FIELDS, entry, seen
+from tests.conformance.import_previews import ADA, FIELDS, entry, previewed
 from write_side import waiting
 from write_side.domain.definition import Field, Option
 from write_side.domain.entry import Entry
@@ -32,17 +32,17 @@ async def test_the_preview_notes_what_the_handlers_refuse(
     monkeypatch: pytest.MonkeyPatch, check: str
 ) -> None:
     monkeypatch.setattr(checks, check, refuse)
-    shown = await seen(
+    shown = await previewed(
         "Title,Slug,Body\nBad,,x\nGood,,x\nBad,old,x\n", entry("old", body='"y"'), update=True
     )
     assert shown.states == ["error", "new", "error"]
-    assert shown.said == [("error", "", "The entry is refused")] * 2
+    assert shown.notes == [("error", "", "The entry is refused")] * 2
 
 
 async def test_a_row_has_all_its_refusals_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checks, "check_size", refuse)
-    shown = await seen("Title,Status,Body,Views\nBad,published,,many\n")
-    assert shown.said == [
+    shown = await previewed("Title,Status,Body,Views\nBad,published,,many\n")
+    assert shown.notes == [
         ("error", "Views", "takes a number, such as 1234.5 or 1,234.5"),
         ("error", "", "The entry is refused"),
         ("error", "Body", "is blank, and a published entry needs it"),
@@ -52,8 +52,10 @@ async def test_a_row_has_all_its_refusals_at_once(monkeypatch: pytest.MonkeyPatc
 async def test_a_repeater_without_a_required_value_has_one_note_that_names_the_first() -> None:
     faq = Field("faq", "FAQ", "repeater", fields=(Field("q", "Q", "text", required=True),))
     one, many = '[{""q"":""x""},{}]', "[{},{},{}]"
-    shown = await seen(f'Title,Status,FAQ\nA,published,"{one}"\nB,draft,"{many}"\n', fields=(faq,))
-    assert shown.said == [
+    shown = await previewed(
+        f'Title,Status,FAQ\nA,published,"{one}"\nB,draft,"{many}"\n', fields=(faq,)
+    )
+    assert shown.notes == [
         ("error", "FAQ", "faq[1].q is blank, and a published entry needs it"),
         (
             "warning",
@@ -67,12 +69,12 @@ async def test_a_repeater_without_a_required_value_has_one_note_that_names_the_f
 async def test_a_reference_to_a_row_beyond_the_plans_limit_names_the_limit() -> None:
     """Without the row that refers to it, the last row would fit into the plan."""
     rows = "Title,Related\nA,d\nB,\nC,\nD,\n"
-    shown = await seen(
-        rows, fields=(Field("related", "Related", "reference"),), room=3, ready_only=True
+    shown = await previewed(
+        rows, fields=(Field("related", "Related", "reference"),), entries_left=3, ready_only=True
     )
     assert shown.states == ["error", "new", "new", "new"]
     why = "refers to the row with the slug 'd', which exceeds the plan's limit of entries"
-    assert shown.said == [("error", "Related", why)]
+    assert shown.notes == [("error", "Related", why)]
 
 
 async def test_beyond_the_limit_each_row_keeps_its_first_note_and_counts_the_others(
@@ -81,9 +83,9 @@ async def test_beyond_the_limit_each_row_keeps_its_first_note_and_counts_the_oth
     """A file may have a million notes."""
     fields = tuple(Field(name, name.upper(), "number") for name in ("a", "b", "c"))
     text = "Title,A,B,C\nOne,x,x,x\nTwo,x,x,x\nThree,x,x,y\nFour,1,2,3\n"
-    complete = await seen(text, fields=fields)
+    complete = await previewed(text, fields=fields)
     monkeypatch.setattr(preview, "MOST_NOTES", 4)
-    shown = await seen(text, fields=fields)
+    shown = await previewed(text, fields=fields)
     assert [len(row.notes) for row in complete.rows] == [3, 3, 3, 0]
     assert [row.notes for row in shown.rows] == [
         row.notes[:kept] for row, kept in zip(complete.rows, (3, 1, 1, 0), strict=True)
@@ -100,7 +102,7 @@ async def test_beyond_the_limit_each_row_keeps_its_first_note_and_counts_the_oth
 
 async def test_warnings_leave_room_for_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(preview, "MOST_NOTES", 1)
-    shown = await seen("Title,Status,Body,Views\nOne,x,,1\nTwo,x,,many\n")
+    shown = await previewed("Title,Status,Body,Views\nOne,x,,1\nTwo,x,,many\n")
     assert [[note.severity for note in row.notes] for row in shown.rows] == [
         ["warning"],
         ["warning", "error"],
@@ -126,22 +128,22 @@ async def test_other_tasks_run_between_references_to_rows_with_errors(
     rows = "".join(f'T,s{n},1,"{all_slugs}"\n' for n in range(1, 20))
     counting = asyncio.create_task(count_turns())
     text = f"Title,Slug,Views,Related\nT,s0,x,\n{rows}"
-    shown = await seen(text, fields=(FIELDS[1], related), ready_only=True)
+    shown = await previewed(text, fields=(FIELDS[1], related), ready_only=True)
     counting.cancel()
     assert shown.states == ["error"] * 20
     references = 19 * 20
-    assert len(shown.said) == 1 + references
+    assert len(shown.notes) == 1 + references
     assert turns > references
 
 
 async def test_an_invalid_title_is_noted_only_at_its_cell() -> None:
-    shown = await seen("Title,Body\n \t,x\na\x01b,x\n")
+    shown = await previewed("Title,Body\n \t,x\na\x01b,x\n")
     assert shown.states == ["error", "new"]
-    assert shown.said == [("error", "Title", "is blank")]
+    assert shown.notes == [("error", "Title", "is blank")]
 
 
 async def test_a_ready_row_has_the_command_that_creates_its_entry() -> None:
-    shown = await seen("Title,Body\nOne,x\n")
+    shown = await previewed("Title,Body\nOne,x\n")
     command, after = shown.decisions[0].command, shown.after()
     assert command is not None
     assert (command.entry_id, command.title) == (after.id, after.title)
@@ -158,7 +160,7 @@ async def test_equal_rows_are_not_compared_with_one_another(
         return row.title, row.slug
 
     monkeypatch.setattr(ParsedRow, "content", property(content))
-    shown = await seen("Title,Body\n" + "Same,x\n" * 50)
+    shown = await previewed("Title,Body\n" + "Same,x\n" * 50)
     assert shown.states == ["new", *["skipped"] * 49]
     assert {row.repeats for row in shown.rows[1:]} == {2}
     assert contents <= 3 * 50
@@ -171,11 +173,11 @@ async def test_too_many_values_are_an_error_of_their_cell(heading: str, name: st
         Field("tags", "Tags", "select", multiple=True, options=(Option("news", "News"),)),
     )
     many = ",".join([name] * (MAX_ITEMS + 1))
-    shown = await seen(f'Title,{heading}\nOne,"{many}"\nTwo,\n', fields=fields)
+    shown = await previewed(f'Title,{heading}\nOne,"{many}"\nTwo,\n', fields=fields)
     assert shown.states == ["error", "new"]
-    assert shown.said == [("error", heading, f"takes {TOO_MANY_ITEMS}")]
+    assert shown.notes == [("error", heading, f"takes {TOO_MANY_ITEMS}")]
 
 
 async def test_the_garbage_collector_does_not_visit_the_cells_of_a_file() -> None:
-    shown = await seen("Title,Body\nOne,x\n")
+    shown = await previewed("Title,Body\nOne,x\n")
     assert not gc.is_tracked(shown.decisions[0].row.cells[0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.conformance.sheets import FIELDS, entry, seen, workbook
+from tests.conformance.import_previews import FIELDS, entry, previewed, workbook
 from write_side.domain.definition import Field, Option
 
 COLOURS = Field(
@@ -18,7 +18,9 @@ OPTIONS = (*FIELDS[:1], COLOURS)
 
 
 async def value(heading: str, cell: str, **options: bool) -> str | None:
-    found = await seen(f'Title,Body,{heading}\nA,x,"{cell}"\n', fields=FIELDS, room=None, **options)
+    found = await previewed(
+        f'Title,Body,{heading}\nA,x,"{cell}"\n', fields=FIELDS, entries_left=None, **options
+    )
     slug = {"Views": "views", "Live": "live", "Campaign": "campaign"}[heading]
     return found.value(slug) if found.states == ["new"] else None
 
@@ -46,7 +48,9 @@ async def test_a_decimal_comma_is_chosen(cell: str, stored: str | None) -> None:
 
 
 async def test_a_workbooks_own_numbers_have_no_notation() -> None:
-    assert (await seen(workbook("Views", "1.234"), decimal_comma=True)).value("views") == "1.234"
+    assert (await previewed(workbook("Views", "1.234"), decimal_comma=True)).value(
+        "views"
+    ) == "1.234"
 
 
 @pytest.mark.parametrize(
@@ -78,8 +82,8 @@ async def test_day_first_dates_are_chosen(cell: str, stored: str | None) -> None
     ],
 )
 async def test_an_error_names_the_choice_that_helps(heading: str, cell: str, advice: str) -> None:
-    found = await seen(f'Title,Body,{heading}\nA,x,"{cell}"\n')
-    assert found.said[0][2].endswith(advice)
+    found = await previewed(f'Title,Body,{heading}\nA,x,"{cell}"\n')
+    assert found.notes[0][2].endswith(advice)
 
 
 async def test_a_range_of_days_first() -> None:
@@ -101,43 +105,43 @@ async def test_a_range_of_days_first() -> None:
     ],
 )
 async def test_options_are_matched_by_value_then_by_label(cell: str, stored: str | None) -> None:
-    found = await seen(f'Title,Body,Colours\nA,x,"{cell}"\n', fields=OPTIONS)
+    found = await previewed(f'Title,Body,Colours\nA,x,"{cell}"\n', fields=OPTIONS)
     assert (found.value("colours") if found.states == ["new"] else None) == stored
 
 
 async def test_a_label_of_two_options_is_ambiguous() -> None:
     both = Field("f", "F", "select", options=(Option("a", "Same"), Option("b", "same")))
-    found = await seen("Title,Body,F\nA,x,SAME\n", fields=(*FIELDS[:1], both))
-    assert found.said[-1] == ("error", "F", "is ambiguous: 'SAME' is the name of a, b")
+    found = await previewed("Title,Body,F\nA,x,SAME\n", fields=(*FIELDS[:1], both))
+    assert found.notes[-1] == ("error", "F", "is ambiguous: 'SAME' is the name of a, b")
 
 
 async def test_a_removed_option_is_not_read_as_the_label_of_another() -> None:
     kind = Field("kind", "Kind", "select", options=(Option("fresh", "old"),))
     held = entry("a", kind='"old"', body='"x"')
     file = "Title,Slug,Body,Kind\nA,a,x,old\n"
-    found = await seen(file, held, fields=(*FIELDS[:1], kind), update=True)
+    found = await previewed(file, held, fields=(*FIELDS[:1], kind), update=True)
     assert "kind" not in found.decisions[0].values
 
 
 async def test_a_default_status_applies_to_rows_without_one() -> None:
     file = "Title,Status,Body\nA,,x\nB,draft,x\nC,live,x\n"
-    found = await seen(file, status="published")
+    found = await previewed(file, status="published")
     assert [row.status for row in found.rows] == ["published", "draft", "published"]
-    assert found.said == [
+    assert found.notes == [
         (
             "warning",
             "Status",
             "is not draft, published or archived: the row becomes published",
         )
     ]
-    assert (await seen("Title,Body\nA,x\n", status="archived")).after().status == "archived"
-    kept = await seen("Title,Body\nOne,y\n", entry("one"), status="published", update=True)
+    assert (await previewed("Title,Body\nA,x\n", status="archived")).after().status == "archived"
+    kept = await previewed("Title,Body\nOne,y\n", entry("one"), status="published", update=True)
     assert kept.after().status == "draft"
 
 
 async def test_a_status_that_unpublishes_is_noted() -> None:
     one = entry("one", "published", body='"x"')
     file = "Title,Status,Body\nOne,,x\n"
-    found = await seen(file, one, update=True, status="archived")
-    assert found.said[0][2] == "is blank: the published entry becomes archived"
-    assert (await seen(file, one, update=True, status="published")).said == []
+    found = await previewed(file, one, update=True, status="archived")
+    assert found.notes[0][2] == "is blank: the published entry becomes archived"
+    assert (await previewed(file, one, update=True, status="published")).notes == []

@@ -10,7 +10,7 @@ from typing import Any, cast
 import asyncpg
 import pytest
 
-from tests.conformance.sheets import ADA, FIELDS, HERO, SCOPE
+from tests.conformance.import_previews import ADA, FIELDS, HERO, SCOPE
 from tests.unit.samples import NOON, event_of
 from write_side import repository, waiting
 from write_side.domain.definition import Field

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.conformance.sheets import FIELDS, SCOPE, seen
+from tests.conformance.import_previews import FIELDS, SCOPE, previewed
 from write_side.domain.identity import MAX_SLUG
 from write_side.imports.columns import columns_of, match_headings
 from write_side.imports.csv_reader import csv_table
@@ -50,13 +50,13 @@ async def test_a_suffix_fits_into_the_longest_slug() -> None:
 
 
 async def test_given_slugs_that_repeat_get_no_suffix() -> None:
-    found = await seen("Title,Slug,Body\nA,s,a\nB,s,b\nB,s,b\n", repeats="suffix")
+    found = await previewed("Title,Slug,Body\nA,s,a\nB,s,b\nB,s,b\n", repeats="suffix")
     assert found.states == ["new", "error", "skipped"]
-    assert found.said[0][1:] == ("Slug", "'s' is the slug of row 2: choose another one")
+    assert found.notes[0][1:] == ("Slug", "'s' is the slug of row 2: choose another one")
 
 
 async def test_rows_that_differ_are_counted_separately() -> None:
-    found = await seen("Title,Body\nA,x\nA,x\nA,y\nB,x\nB,x\n")
+    found = await previewed("Title,Body\nA,x\nA,x\nA,y\nB,x\nB,x\n")
     assert [row.repeats for row in found.rows] == [None, 2, 2, None, 5]
     assert [row.differs for row in found.rows] == [False, False, True, False, False]
     assert repeated(found.rows) == 3
@@ -64,11 +64,11 @@ async def test_rows_that_differ_are_counted_separately() -> None:
 
 async def test_a_choice_for_repeats_is_independent_of_existing_slugs() -> None:
     file = "Title,Body\nA,x\nA,y\n"
-    assert (await seen(file, repeats="update")).states == ["new", "update"]
-    assert (await seen(file, repeats="skip", update=True)).states == ["new", "skipped"]
+    assert (await previewed(file, repeats="update")).states == ["new", "update"]
+    assert (await previewed(file, repeats="skip", update=True)).states == ["new", "skipped"]
 
 
 async def test_slugs_are_derived_from_the_key_if_there_is_one() -> None:
-    found = await seen("Title,Body,Views\nA,x,7\nA,x,8\nA,x,\n", key=2)
+    found = await previewed("Title,Body,Views\nA,x,7\nA,x,8\nA,x,\n", key=2)
     assert [row.slug for row in found.rows] == ["7", "8", ""]
-    assert ("error", "Views", "is blank, and slugs are derived from it") in found.said
+    assert ("error", "Views", "is blank, and slugs are derived from it") in found.notes

@@ -45,7 +45,7 @@ ADA, OTHER_ADA, SEA = (f"018f0000-0000-7000-8000-00000000000{n}" for n in (1, 2,
 HERO = "https://cdn.example.com/hero.png"
 
 
-class Seen(Struct):
+class PreviewResult(Struct):
     rows: list[PreviewRow]
     decisions: list[RowDecision]
 
@@ -54,7 +54,7 @@ class Seen(Struct):
         return [row.state for row in self.rows]
 
     @property
-    def said(self) -> list[tuple[str, str, str]]:
+    def notes(self) -> list[tuple[str, str, str]]:
         """The severity, heading and reason of every note."""
         notes = [note for row in self.rows for note in row.notes]
         return [(note.severity, note.heading, note.reason) for note in notes]
@@ -65,8 +65,8 @@ class Seen(Struct):
         return entry
 
     def value(self, field: str, row: int = 0) -> str | None:
-        held = self.after(row).fields.get(field)
-        return None if held is None else bytes(held).decode()
+        value = self.after(row).fields.get(field)
+        return None if value is None else bytes(value).decode()
 
 
 def posts(fields: tuple[Field, ...] = FIELDS) -> ContentType:
@@ -104,13 +104,13 @@ def entry(slug: str, status: Any = "draft", **values: str) -> Entry:
     )
 
 
-async def seen(
+async def previewed(
     text: str | Table,
     *existing: Entry,
     fields: tuple[Field, ...] = FIELDS,
-    room: int | None = None,
+    entries_left: int | None = None,
     **options: Any,
-) -> Seen:
+) -> PreviewResult:
     """Previews the import of a file whose columns are matched by heading."""
     table = csv_table(text.encode(), "posts.csv") if isinstance(text, str) else text
     content_type = posts(fields)
@@ -126,12 +126,12 @@ async def seen(
         content_type,
         {(each.language, each.slug): each.id for each in existing},
         {each.id: each for each in existing} if request.update else {},
-        EntryQuota(0, room),
+        EntryQuota(0, entries_left),
         _references(existing, own),
         Actor("import", "i-1", table.name),
     )
     decisions = await dry_run(rows, context, request)
-    return Seen([decision.preview for decision in decisions], decisions)
+    return PreviewResult([decision.preview for decision in decisions], decisions)
 
 
 async def _taken(known: set[str], slugs: set[str]) -> set[str]:
@@ -142,14 +142,14 @@ def _references(existing: tuple[Entry, ...], own: dict[EntryKey, str]) -> Refere
     """References to these entries: two named Ada (an author and a topic), the topic «sea», and the
     image «hero»."""
     authors = {"ada": [(ADA, "authors")]}
-    everybody = {
+    all_types = {
         **{each.slug: [(each.id, "posts")] for each in existing},
         "ada": [(ADA, "authors"), (OTHER_ADA, "topics")],
         "sea": [(SEA, "topics")],
     }
     types = {ADA: "authors", OTHER_ADA: "topics", SEA: "topics"}
     types |= {each.id: "posts" for each in existing}
-    by_types: dict[Among, Any] = {("en-US", ("authors",)): authors, ("en-US", ()): everybody}
+    by_types: dict[Among, Any] = {("en-US", ("authors",)): authors, ("en-US", ()): all_types}
     languages = {language for language, _ in own}
     return References(types, by_types, own, languages, "posts", {HERO: ["hero"], "hero": ["hero"]})
 
