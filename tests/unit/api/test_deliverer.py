@@ -44,7 +44,7 @@ async def test_a_cursor_that_is_moved_at_the_end_starts_no_task(
     monkeypatch.setattr(module, "webhooks_mark", mark)
     monkeypatch.setattr(module, "webhooks", webhooks)
     shared: Any = SimpleNamespace(recorder=Recorder())
-    delivering = Deliverer(shared, shared, shared)
+    delivering = Deliverer(shared, shared)
     async with delivering.running():
         await asyncio.sleep(0)
     await asyncio.sleep(0)
