@@ -1,0 +1,44 @@
+"""``deploy/dev setup``, with a program in place of Python."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).parents[3]
+PYTHON = """#!/bin/sh
+echo "$@" >>calls
+case "$*" in
+"-m venv"*)
+    mkdir -p .venv/bin
+    cp "$0" .venv/bin/python
+    echo "command = python3 -m venv $PWD/.venv" >.venv/pyvenv.cfg
+    ;;
+esac
+"""
+
+
+def calls(folder: Path, python: Path) -> str:
+    """What the set-up of a checkout calls."""
+    (folder / "calls").write_text("")
+    environment = {"PATH": "/usr/bin:/bin", "PYTHON": str(python)}
+    subprocess.run([folder / "deploy/dev", "setup"], check=True, env=environment)
+    return (folder / "calls").read_text()
+
+
+def test_a_copied_environment_is_made_again(tmp_path: Path) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    python = tmp_path / "python3"
+    python.write_text(PYTHON)
+    python.chmod(0o755)
+    (one / "deploy").mkdir(parents=True)
+    shutil.copy(ROOT / "deploy/dev", one / "deploy/dev")
+    shutil.copytree(ROOT / "deploy/requirements", one / "deploy/requirements")
+    shutil.copy(ROOT / "pyproject.toml", one)
+    made = calls(one, python)
+    assert "-m venv" in made
+    assert made.count("pip install") == 2
+    assert calls(one, python) == ""
+    shutil.copytree(one, other)
+    assert "-m venv" in calls(other, python)
