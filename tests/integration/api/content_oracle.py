@@ -1,5 +1,5 @@
-"""The expected lists and single entries at any moment, computed in plain loops from a naive model:
-filters, search, sorting, selected members and included references."""
+"""The expected lists and single entries at any moment, computed in plain loops from a reference
+model: filters, search, sorting, selected members and included references."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from msgspec import Struct
 
 from api.rest.wire import timestamp
 from read_side.queries.request import EntryQuery, Filter, SortKey
-from tests.integration.api.content_story import PLACE, STEMS
+from tests.integration.api.random_history import PLACE, STEMS
 from tests.integration.projector.reference_entries import Entry, Type, stage_of
-from tests.integration.projector.reference_model import Naive
+from tests.integration.projector.reference_model import ReferenceModel
 from tests.integration.projector.reference_values import shown, translatable, translated
 from tests.integration.read_side.query_oracle import Known, expected, value_of
 
@@ -60,27 +60,29 @@ class Question(Struct, frozen=True, kw_only=True):
         return any(path.startswith("fields.") for path in self.paths)
 
 
-class World:
+class ContentSnapshot:
     """The content of PLACE at a moment, or at the end if the moment is None.
 
     ``types`` are keyed by slug, ``entries`` are oldest first, and ``media`` is as in responses.
     """
 
-    def __init__(self, naive: Naive, at: datetime | None, locale: str) -> None:
+    def __init__(self, reference: ReferenceModel, at: datetime | None, locale: str) -> None:
         until = at or datetime.max.replace(tzinfo=UTC)
-        past = naive.past
+        past = reference.past
         self.locale = locale
         self.types: dict[str, Type] = {
-            one["slug"]: one for one in past.living(until, what="type", place=PLACE)
+            one["slug"]: one for one in past.existing(until, what="type", place=PLACE)
         }
-        self.entries: list[Entry] = past.living(until, what="entry", place=PLACE)
-        self.media = {one["shown"]["id"]: one["shown"] for one in past.living(until, what="media")}
+        self.entries: list[Entry] = past.existing(until, what="entry", place=PLACE)
+        self.media = {
+            one["shown"]["id"]: one["shown"] for one in past.existing(until, what="media")
+        }
         self.by_id = {one["id"]: one for one in self.entries}
-        changed = {life for then, life, _ in past.states if then > until}
-        self.has_changed = {slug for slug, one in self.types.items() if one["life"] in changed}
+        changed = {object_id for then, object_id, _ in past.states if then > until}
+        self.has_changed = {slug for slug, one in self.types.items() if one["object_id"] in changed}
         """Slugs of the types that were revised or removed after the moment."""
 
-    def found(self, question: Question) -> list[Entry]:
+    def matches(self, question: Question) -> list[Entry]:
         """All matches in order. A search without sort keys is returned newest first."""
         query = EntryQuery(
             type_slug=question.type_slug,
@@ -90,12 +92,14 @@ class World:
             sort=question.sort,
             limit=question.limit,
         )
-        among = [one for one in self.entries if not question.words or self.says(one, question)]
+        among = [
+            one for one in self.entries if not question.words or self.matches_words(one, question)
+        ]
         numbers = {one["id"]: number for number, one in enumerate(self.entries)}
         known = [self._known(one, numbers[one["id"]]) for one in among]
         return [self.by_id[one.id] for one in expected(known, query)]
 
-    def one(self, question: Question, slug: str) -> Entry | None:
+    def entry(self, question: Question, slug: str) -> Entry | None:
         """The entry with this type, language and slug, if the key may read it."""
         wanted = (question.type_slug, slug, question.language)
         for one in self.entries:
@@ -129,7 +133,7 @@ class World:
         known = self._known(entry, 0)
         return [value_of(known, key.field) for key in question.sort]
 
-    def says(self, entry: Entry, question: Question, *, in_title: bool = False) -> bool:
+    def matches_words(self, entry: Entry, question: Question, *, in_title: bool = False) -> bool:
         """Whether the text in the locale contains every word. The last word may be a prefix."""
         *whole, last = question.words
         title, body, language = self.text_of(entry)
@@ -161,7 +165,7 @@ class World:
         texts = entry["texts"].get(self.locale, {"fields": {}})
         return translated(fields, entry["fields"], texts["fields"])
 
-    def shown(self, entry: Entry, members: tuple[str, ...]) -> dict[str, Any]:
+    def served(self, entry: Entry, members: tuple[str, ...]) -> dict[str, Any]:
         """The entry as in responses, except for the id of its content type."""
         type_ = self.types[entry["type"]]
         texts = entry["texts"].get(self.locale, {"title": None})
@@ -187,7 +191,7 @@ class World:
     def selected(
         self, entry: Entry, members: tuple[str, ...], select: tuple[str, ...]
     ) -> dict[str, Any]:
-        whole = self.shown(entry, members)
+        whole = self.served(entry, members)
         if not select:
             return whole
         named = {name: value for name, value in whole.items() if name in ("id", *select)}
@@ -214,7 +218,7 @@ class World:
                         if field["type"] == "media":
                             media |= {target: self.media[target]} if target in self.media else {}
                         elif self.is_readable(target, question):
-                            entries[target] = self.shown(self.by_id[target], ANY)
+                            entries[target] = self.served(self.by_id[target], ANY)
                             following.append(self.by_id[target])
                 reached = following
         return {"entries": entries, "media": media}, is_known

@@ -13,7 +13,7 @@ from msgspec import Raw
 from api.rest.wire import timestamp
 from read_side.queries.request import ANY_OF, Filter, SortKey
 from tests.integration.api.content_oracle import ANY, LISTED, Question
-from tests.integration.api.content_story import IDS, LOCALES, TYPES, WORDS
+from tests.integration.api.random_history import IDS, LOCALES, TYPES, WORDS
 from tests.integration.read_side.query_strategies import (
     PREFIX,
     SORT_KEYS,

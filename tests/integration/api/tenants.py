@@ -33,7 +33,7 @@ class Entry(Struct, frozen=True):
     translated: bool
 
     @property
-    def place(self) -> tuple[str, str, str, str]:
+    def unique_key(self) -> tuple[str, str, str, str]:
         """The key that must be unique among entries."""
         return (self.environment, self.type, self.language, self.slug)
 
@@ -65,7 +65,7 @@ def _tenant(draw: st.DrawFn) -> Tenant:
     if not types:
         return Tenant(environments, (), ())
     entries = _entries(environments, types)
-    some = draw(st.lists(entries, max_size=5, unique_by=lambda entry: entry.place))
+    some = draw(st.lists(entries, max_size=5, unique_by=lambda entry: entry.unique_key))
     return Tenant(environments, types, tuple(some))
 
 
@@ -73,7 +73,7 @@ def tenants(n: int) -> st.SearchStrategy[list[Tenant]]:
     return st.lists(_tenant(), min_size=n, max_size=n)
 
 
-class Living(Struct):
+class StoredTenant(Struct):
     """A tenant that has been written to the store. ``ids``: the id of each entry."""
 
     name: str
@@ -92,7 +92,7 @@ class Living(Struct):
         return ((entry, one) for entry, one in self.ids.items() if entry.environment == environment)
 
 
-async def settle(server: Server, name: str, tenant: Tenant) -> Living:
+async def store_tenant(server: Server, name: str, tenant: Tenant) -> StoredTenant:
     """Writes the tenant to the store. Its texts name the workspace and environment that own
     them."""
     given = {one: Given(server.repository, Scope(name, one)) for one in tenant.environments}
@@ -111,22 +111,22 @@ async def settle(server: Server, name: str, tenant: Tenant) -> Living:
             await given[environment].does(c.AddEnvironment, scope=given[environment].scope)
         for slug in tenant.types:
             await given[environment].content_type(BODY, RELATED, COVER, slug=slug)
-    made = [_made(given[entry.environment], entry) for entry in tenant.entries]
-    return Living(name, tenant, dict(await asyncio.gather(*made)))
+    made = [_create_entry(given[entry.environment], entry) for entry in tenant.entries]
+    return StoredTenant(name, tenant, dict(await asyncio.gather(*made)))
 
 
-async def _made(given: Given, entry: Entry) -> tuple[Entry, str]:
-    whose = f"of-{given.scope.workspace}-in-{given.scope.environment}"
-    translations = {"fr-FR": Translation(f"traduit {whose}", {})} if entry.translated else {}
+async def _create_entry(given: Given, entry: Entry) -> tuple[Entry, str]:
+    owner = f"of-{given.scope.workspace}-in-{given.scope.environment}"
+    translations = {"fr-FR": Translation(f"traduit {owner}", {})} if entry.translated else {}
     created = await given.does(
         c.CreateEntry,
         scope=given.scope,
         content_type_slug=entry.type,
         slug=entry.slug,
-        title=f"{entry.slug} {whose}",
+        title=f"{entry.slug} {owner}",
         language=entry.language,
         status=entry.status,
-        fields=raws(body=whose),
+        fields=raws(body=owner),
         translations=translations,
     )
     return entry, created.entry_id

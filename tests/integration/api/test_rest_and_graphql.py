@@ -1,7 +1,7 @@
 """Commands over REST and GraphQL in any order: both return what the specification says, now and as
 of any earlier time.
 
-Hypothesis generates the commands. A real server and the naive model of ``test_laws.py`` execute
+Hypothesis generates the commands. A real server and the reference model of ``test_laws.py`` execute
 them. The test controls the clock, so entries share a millisecond and time goes back.
 CONTENTLOG_TEST_LAWS=100 runs a hundred long examples, different ones each time.
 """
@@ -23,8 +23,8 @@ from hypothesis.stateful import (
 )
 
 from tests.databases import Databases
-from tests.integration.api.api_clients import Doors
-from tests.integration.api.api_views import Seeing
+from tests.integration.api.api_writer import ApiWriter
+from tests.integration.api.read_checker import ReadChecker
 from tests.integration.api.server import serving
 from tests.integration.projector import command_strategies as d
 from tests.integration.projector.reference_model import Place
@@ -65,7 +65,7 @@ class RestAndGraphQL(RuleBasedStateMachine):
         self.runner = self.stack.enter_context(asyncio.Runner())
         self.runner.run(follow_clock(url))
         repository = Repository(self._opened(open_recorder(url)), EventMapper())
-        self.doors = Doors(repository, self._opened(serving(url, repository)))
+        self.doors = ApiWriter(repository, self._opened(serving(url, repository)))
 
     def _opened(self, context: contextlib.AbstractAsyncContextManager[T]) -> T:
         opened = self.runner.run(context.__aenter__())
@@ -85,12 +85,18 @@ class RestAndGraphQL(RuleBasedStateMachine):
         self, commands: list[d.DrawnCommand], place: Place, limit: int, locale: str
     ) -> None:
         self.runner.run(
-            self._execute_and_compare(commands, Seeing(self.doors, place, limit, locale, MOMENTS))
+            self._execute_and_compare(
+                commands, ReadChecker(self.doors, place, limit, locale, MOMENTS)
+            )
         )
 
-    async def _execute_and_compare(self, commands: list[d.DrawnCommand], seeing: Seeing) -> None:
+    async def _execute_and_compare(
+        self, commands: list[d.DrawnCommand], read_checker: ReadChecker
+    ) -> None:
         await self.doors.execute(commands)
-        await self.doors.translate_and_take_back(seeing.place, len(commands), seeing.locale)
+        await self.doors.add_and_remove_translation(
+            read_checker.place, len(commands), read_checker.locale
+        )
         # Commands without an endpoint do not wait until they are visible.
         await self.doors.server.caught_up()
-        await seeing.everywhere()
+        await read_checker.check_all_reads()

@@ -22,9 +22,9 @@ from tests.integration.api.tenants import (
     SLUGS,
     STATUSES,
     TYPES,
-    Living,
+    StoredTenant,
     Tenant,
-    settle,
+    store_tenant,
     tenants,
 )
 from write_side.store.access import _MARK
@@ -33,17 +33,17 @@ from write_side.store.log_reader import HEAD
 from write_side.store.recorder import Recorder
 
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-WHOSE = re.compile(r"of-(tenant-\d+)(?:-in-(\w+))?")
-NOBODYS = "019a0000-0000-7000-8000-000000000000"
+OWNER = re.compile(r"of-(tenant-\d+)(?:-in-(\w+))?")
+UNKNOWN_ID = "019a0000-0000-7000-8000-000000000000"
 # Different in every response.
-OF_THE_MOMENT = ("date", "x-request-id", "x-ratelimit-remaining", "x-ratelimit-reset")
+VARYING_HEADERS = ("date", "x-request-id", "x-ratelimit-remaining", "x-ratelimit-reset")
 BY_TYPE = (
     "/v1/content/{}",
     "/v1/content?type={}",
     "/v1/content/{}/hello",
     "/v1/content-types/{}",
 )
-AT_A_TIME = 20
+BATCH = 20
 numbers = itertools.count(1)
 
 
@@ -55,28 +55,28 @@ numbers = itertools.count(1)
     phases=[Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-@given(new=tenants(AT_A_TIME))
+@given(new=tenants(BATCH))
 async def test_no_key_sees_content_of_another_tenant(server: Server, new: list[Tenant]) -> None:
     """Five batches of twenty tenants in one database; each batch is added to all earlier ones."""
-    living = await asyncio.gather(
-        *(settle(server, f"tenant-{next(numbers)}", tenant) for tenant in new)
+    stored = await asyncio.gather(
+        *(store_tenant(server, f"tenant-{next(numbers)}", tenant) for tenant in new)
     )
     await server.caught_up()
-    for one in living:
+    for one in stored:
         for environment in one.tenant.environments:
-            await View(server.client(one.secret), one, environment).check()
-    for one, other in zip(living, (*living[1:], living[0]), strict=True):
-        await check_strangers(server, one, other)
+            await TenantView(server.client(one.secret), one, environment).check()
+    for one, other in zip(stored, (*stored[1:], stored[0]), strict=True):
+        await check_isolation(server, one, other)
 
 
-class View:
+class TenantView:
     """What a key sees of one environment: exactly the content of its tenant."""
 
-    def __init__(self, client: Client, living: Living, environment: str) -> None:
+    def __init__(self, client: Client, stored: StoredTenant, environment: str) -> None:
         self._client = client
-        self._living = living
+        self._tenant = stored
         self._environment = environment
-        self._own = dict(living.entries(environment))
+        self._own = dict(stored.entries(environment))
 
     async def check(self) -> None:
         await self.check_lists()
@@ -86,15 +86,15 @@ class View:
     async def get(self, path: str) -> Answer:
         headers = {"X-Environment": self._environment}
         answer = await self._client.get(path, headers=headers)
-        whose = set(WHOSE.findall(answer.text))
-        assert whose <= {(self._living.name, self._environment), (self._living.name, "")}, path
+        owners = set(OWNER.findall(answer.text))
+        assert owners <= {(self._tenant.name, self._environment), (self._tenant.name, "")}, path
         return answer
 
     async def check_lists(self) -> None:
         for locale in ("en-US", "fr-FR"):
             every = await self.get(f"/v1/content?limit=100&locale={locale}")
             self._check_page(every, set(self._own.values()))
-        for type_slug in self._living.tenant.types:
+        for type_slug in self._tenant.tenant.types:
             page = await self.get(f"/v1/content?type={type_slug}")
             self._check_page(page, self._ids(type=type_slug))
             for status, language in itertools.product(STATUSES, LANGUAGES):
@@ -116,10 +116,10 @@ class View:
 
     async def check_types(self) -> None:
         answer = await self.get("/v1/content-types")
-        assert [one["slug"] for one in answer.data] == sorted(self._living.tenant.types)
+        assert [one["slug"] for one in answer.data] == sorted(self._tenant.tenant.types)
         for slug in TYPES:
             one = await self.get(f"/v1/content-types/{slug}")
-            assert one.status == (200 if slug in self._living.tenant.types else 404)
+            assert one.status == (200 if slug in self._tenant.tenant.types else 404)
 
     async def check_singles(self) -> None:
         for type_slug, slug, language in itertools.product(TYPES, SLUGS, LANGUAGES):
@@ -137,7 +137,7 @@ class View:
             assert {answer.body["data"]["id"]} == own if own else answer.status == 404
 
 
-class Question(Struct, frozen=True):
+class NamedRequest(Struct, frozen=True):
     """A request that names a slug or an id."""
 
     method: str
@@ -146,106 +146,110 @@ class Question(Struct, frozen=True):
     body: Any = None
 
 
-def get(path: str, named: str) -> Question:
-    return Question("GET", path.format(named), named)
+def get(path: str, named: str) -> NamedRequest:
+    return NamedRequest("GET", path.format(named), named)
 
 
-def create_in(type_slug: str) -> Question:
+def create_in(type_slug: str) -> NamedRequest:
     body = {"contentTypeSlug": type_slug, "title": "New"}
-    return Question("POST", "/v1/content", type_slug, body)
+    return NamedRequest("POST", "/v1/content", type_slug, body)
 
 
-def refer(type_slug: str, field: str, target: str) -> Question:
+def refer(type_slug: str, field: str, target: str) -> NamedRequest:
     fields = {field: [target] if field == "related" else target}
     body = {"contentTypeSlug": type_slug, "title": "Refers", "fields": fields}
-    return Question("POST", "/v1/content", target, body)
+    return NamedRequest("POST", "/v1/content", target, body)
 
 
-async def check_strangers(server: Server, one: Living, other: Living) -> None:
+async def check_isolation(server: Server, one: StoredTenant, other: StoredTenant) -> None:
     """Another tenant's names and unknown names get the same response after the same work."""
     client = server.client(one.secret)
-    for question, of_nobodys in strange(one, other):
-        await alike(client, question, of_nobodys)
+    for request, unknown in foreign_and_unknown_requests(one, other):
+        await check_same_response_and_work(client, request, unknown)
     shared = [type_slug for type_slug in one.tenant.types if type_slug in other.tenant.types]
     if shared:
-        await check_the_same_request_of_both(client, server.client(other.secret), shared[0])
+        await check_keys_and_positions_of_another(client, server.client(other.secret), shared[0])
 
 
-def strange(one: Living, other: Living) -> Iterator[tuple[Question, Question]]:
+def foreign_and_unknown_requests(
+    one: StoredTenant, other: StoredTenant
+) -> Iterator[tuple[NamedRequest, NamedRequest]]:
     """Requests for what only ``other`` has, each with the same request for an unknown name."""
     for type_slug in set(other.tenant.types) - set(one.tenant.types):
         for path in BY_TYPE:
             yield get(path, type_slug), get(path, "nobodys")
         yield create_in(type_slug), create_in("nobodys")
-    taken = {entry.place for entry in one.tenant.entries}
+    taken = {entry.unique_key for entry in one.tenant.entries}
     for entry in other.tenant.entries:
-        if entry.type in one.tenant.types and ("production", *entry.place[1:]) not in taken:
+        if entry.type in one.tenant.types and ("production", *entry.unique_key[1:]) not in taken:
             path = f"/v1/content/{entry.type}/{{}}?language={entry.language}"
             yield get(path, entry.slug), get(path, "nobodys")
     for type_slug in one.tenant.types[:1]:
         for entry_id in list(other.ids.values())[:1]:
-            yield refer(type_slug, "related", entry_id), refer(type_slug, "related", NOBODYS)
+            yield refer(type_slug, "related", entry_id), refer(type_slug, "related", UNKNOWN_ID)
         yield refer(type_slug, "cover", other.media), refer(type_slug, "cover", "nobodys")
 
 
-async def alike(client: Client, foreign: Question, unknown: Question) -> None:
+async def check_same_response_and_work(
+    client: Client, foreign: NamedRequest, unknown: NamedRequest
+) -> None:
     # Warm the cache: loading the tenant's own content type is not compared here.
-    await worked(client, unknown)
-    first, work = await worked(client, foreign)
-    second, same = await worked(client, unknown)
+    await response_and_work(client, unknown)
+    first, work = await response_and_work(client, foreign)
+    second, same = await response_and_work(client, unknown)
     assert first.status in (400, 404), first
     assert work == same
-    assert shown(first, foreign) == shown(second, unknown)
+    assert comparable(first, foreign) == comparable(second, unknown)
 
 
-def shown(answer: Answer, question: Question) -> tuple[Any, ...]:
+def comparable(answer: Answer, request: NamedRequest) -> tuple[Any, ...]:
     """The response without values of the moment; the requested name is replaced by …"""
     headers = {name.lower(): value for name, value in answer.headers.items()}
-    size = int(headers.pop("content-length")) - len(question.named) * (
-        question.named in answer.text
-    )
-    kept = {name: headers[name] for name in headers.keys() - OF_THE_MOMENT}
-    return answer.status, kept, size, answer.text.replace(question.named, "…")
+    size = int(headers.pop("content-length")) - len(request.named) * (request.named in answer.text)
+    kept = {name: headers[name] for name in headers.keys() - VARYING_HEADERS}
+    return answer.status, kept, size, answer.text.replace(request.named, "…")
 
 
-async def worked(client: Client, question: Question) -> tuple[Answer, Any]:
+async def response_and_work(client: Client, request: NamedRequest) -> tuple[Answer, Any]:
     """The response, and everything asked of the databases for it."""
-    body = {"json": question.body} if question.body else {}
-    with noted() as work:
-        answer = await client.ask(question.method, question.path, **body)
+    body = {"json": request.body} if request.body else {}
+    with recorded_work() as work:
+        answer = await client.ask(request.method, request.path, **body)
     return answer, work
 
 
 @contextmanager
-def noted() -> Iterator[list[tuple[str, Any]]]:
+def recorded_work() -> Iterator[list[tuple[str, Any]]]:
     work: list[tuple[str, Any]] = []
 
-    def note(kind: type, name: str) -> None:
+    def record(kind: type, name: str) -> None:
         function = getattr(kind, name)
 
-        async def noting(self: Any, *given: Any) -> Any:
+        async def recording(self: Any, *given: Any) -> Any:
             task = asyncio.current_task()
             in_background = task is not None and task.get_name() in BACKGROUND
             if given[0] not in (_MARK, HEAD) and not in_background:
                 work.append((kind.__name__, given[0] if isinstance(given[0], str) else ""))
             return await function(self, *given)
 
-        patch.setattr(kind, name, noting)
+        patch.setattr(kind, name, recording)
 
     with pytest.MonkeyPatch.context() as patch:
-        note(Pool, "fetch")
-        note(Recorder, "fetch")
-        note(Appender, "append")
+        record(Pool, "fetch")
+        record(Recorder, "fetch")
+        record(Appender, "append")
         yield work
 
 
-async def check_the_same_request_of_both(client: Client, they: Client, type_slug: str) -> None:
+async def check_keys_and_positions_of_another(
+    client: Client, other: Client, type_slug: str
+) -> None:
     """Idempotency keys and positions of one tenant mean nothing to another."""
     n = next(numbers)
     body = {"contentTypeSlug": type_slug, "title": f"Made {n}"}
     headers = {"Idempotency-Key": f"request {n}"}
     first = await client.post(body, headers=headers)
-    second = await they.post(body, headers=headers)
+    second = await other.post(body, headers=headers)
     assert first.data["id"] != second.data["id"]
     position = {"X-Content-Position": second.headers["X-Content-Position"]}
     made_up = {"X-Content-Position": "x" * len(position["X-Content-Position"])}

@@ -1,4 +1,4 @@
-"""Executes each command twice: in the service, and in the naive model."""
+"""Executes each command twice: in the service, and in the reference model."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import msgspec
 
 from api.errors import status_of
 from tests.integration.projector import command_strategies as d
-from tests.integration.projector.reference_model import Naive, Place
-from tests.integration.projector.reference_values import No
+from tests.integration.projector.reference_model import Place, ReferenceModel
+from tests.integration.projector.reference_values import ExpectedRefusal
 from tests.integration.projector.sample_log import raws
 from tests.store_clock import BEGINNING, Clock
 from write_side import commands as c
@@ -30,11 +30,11 @@ ACTOR = Actor("operator", "laws")
 
 
 class PairedCommands:
-    """``models``: the naive model at each position of the log at which a command ended."""
+    """``models``: the reference model at each position of the log at which a command ended."""
 
     def __init__(self, repository: Repository) -> None:
-        self.naive = Naive()
-        self.models = {0: Naive()}
+        self.reference = ReferenceModel()
+        self.models = {0: ReferenceModel()}
         self._repository = repository
         self._numbers = itertools.count(1)
         self._last = BEGINNING
@@ -48,8 +48,8 @@ class PairedCommands:
         Clock.time = BEGINNING
         plan = Plan(staging=True)
         for workspace in d.WORKSPACES:
-            await self.both(
-                partial(self.naive.create_workspace, workspace, msgspec.structs.asdict(plan)),
+            await self.execute_in_both(
+                partial(self.reference.create_workspace, workspace, msgspec.structs.asdict(plan)),
                 c.CreateWorkspace(actor=ACTOR, workspace=workspace, name="W", plan=plan),
             )
             await self.add_environment((workspace, "staging"))
@@ -71,8 +71,8 @@ class PairedCommands:
 
     async def _create(self, place: Place, type_slug: str, new: dict[str, Any]) -> None:
         drawn = self._new(place, new)
-        await self.both(
-            partial(self.naive.create_entry, self._now, place, type_slug, drawn),
+        await self.execute_in_both(
+            partial(self.reference.create_entry, self._now, place, type_slug, drawn),
             created(place, type_slug, drawn),
         )
 
@@ -83,8 +83,8 @@ class PairedCommands:
 
     async def import_entries(self, place: Place, number: int, rows: list[dict[str, Any]]) -> None:
         type_slug, drawn = self._type(place, number), [self._new(place, row) for row in rows]
-        await self.both(
-            partial(self.naive.import_entries, self._now, place, type_slug, drawn),
+        await self.execute_in_both(
+            partial(self.reference.import_entries, self._now, place, type_slug, drawn),
             c.ImportEntries(
                 actor=ACTOR,
                 scope=Scope(*place),
@@ -110,8 +110,8 @@ class PairedCommands:
             await self._update(place, entry, {"fields": {}, "slug": slug})
 
     async def _update(self, place: Place, one: str, drawn: dict[str, Any]) -> None:
-        await self.both(
-            partial(self.naive.update_entry, self._now, place, one, drawn),
+        await self.execute_in_both(
+            partial(self.reference.update_entry, self._now, place, one, drawn),
             updated(place, one, drawn),
         )
 
@@ -120,7 +120,7 @@ class PairedCommands:
         fields."""
         gone = self._which(place, number)
         await self._delete(place, gone)
-        for entry in list(self.naive.of(place)):
+        for entry in list(self.reference.of(place)):
             if gone in json.dumps(entry["fields"]):
                 drawn = {"fields": entry["fields"], "title": f"{entry['title']} again"}
                 await self._update(place, entry["id"], drawn)
@@ -128,54 +128,54 @@ class PairedCommands:
     async def replace_entry(self, place: Place, number: int, new: dict[str, Any]) -> None:
         """The slug of a deleted entry is free at once."""
         one = self._which(place, number)
-        for entry in [entry for entry in self.naive.of(place) if entry["id"] == one]:
+        for entry in [entry for entry in self.reference.of(place) if entry["id"] == one]:
             await self._delete(place, one)
             same = {what: entry[what] for what in ("slug", "language")}
             await self._create(place, entry["type"], {**new, **same})
 
     async def _delete(self, place: Place, one: str) -> None:
-        await self.both(
-            partial(self.naive.delete_entry, self._now, place, one),
+        await self.execute_in_both(
+            partial(self.reference.delete_entry, self._now, place, one),
             c.DeleteEntry(actor=ACTOR, scope=Scope(*place), entry_id=one),
         )
 
     async def create_type(self, place: Place, slug: str, definition: dict[str, Any]) -> None:
-        await self.both(
-            partial(self.naive.create_type, self._now, place, slug, **definition),
+        await self.execute_in_both(
+            partial(self.reference.create_type, self._now, place, slug, **definition),
             c.CreateContentType(actor=ACTOR, scope=Scope(*place), slug=slug, **defined(definition)),
         )
 
     async def revise_type(self, place: Place, number: int, definition: dict[str, Any]) -> None:
         slug = self._type(place, number)
-        await self.both(
-            partial(self.naive.revise_type, self._now, place, slug, **definition),
+        await self.execute_in_both(
+            partial(self.reference.revise_type, self._now, place, slug, **definition),
             c.ReviseContentType(actor=ACTOR, scope=Scope(*place), slug=slug, **defined(definition)),
         )
 
     async def remove_type(self, place: Place, number: int, emptied: bool) -> None:
         slug = self._type(place, number)
-        for one in [entry["id"] for entry in self.naive.of(place, slug)] if emptied else []:
+        for one in [entry["id"] for entry in self.reference.of(place, slug)] if emptied else []:
             await self._delete(place, one)
-        await self.both(
-            partial(self.naive.remove_type, self._now, place, slug),
+        await self.execute_in_both(
+            partial(self.reference.remove_type, self._now, place, slug),
             c.RemoveContentType(actor=ACTOR, scope=Scope(*place), slug=slug),
         )
 
     async def change_plan(self, workspace: str, plan: dict[str, Any]) -> None:
-        await self.both(
-            partial(self.naive.change_plan, workspace, plan),
+        await self.execute_in_both(
+            partial(self.reference.change_plan, workspace, plan),
             c.ChangePlan(actor=ACTOR, workspace=workspace, plan=Plan(**plan)),
         )
 
     async def add_environment(self, place: Place) -> None:
-        await self.both(
-            partial(self.naive.add_environment, place),
+        await self.execute_in_both(
+            partial(self.reference.add_environment, place),
             c.AddEnvironment(actor=ACTOR, scope=Scope(*place)),
         )
 
     async def put_media(self, workspace: str, media_id: str) -> None:
-        await self.both(
-            partial(self.naive.put_media, workspace, media_id),
+        await self.execute_in_both(
+            partial(self.reference.put_media, workspace, media_id),
             c.PutMedia(
                 actor=ACTOR,
                 workspace=workspace,
@@ -187,19 +187,21 @@ class PairedCommands:
         )
 
     async def remove_media(self, workspace: str, media_id: str) -> None:
-        await self.both(
-            partial(self.naive.remove_media, workspace, media_id),
+        await self.execute_in_both(
+            partial(self.reference.remove_media, workspace, media_id),
             c.RemoveMedia(actor=ACTOR, workspace=workspace, media_id=media_id),
         )
 
-    async def both(self, foreseen: Callable[[], None], command: c.Command) -> None:
+    async def execute_in_both(
+        self, apply_to_reference: Callable[[], None], command: c.Command
+    ) -> None:
         """Executes the command in both. Either both accept it, or both refuse it with the same
         status."""
         status = 200
         try:
-            foreseen()
-        except No as no:
-            status = no.status
+            apply_to_reference()
+        except ExpectedRefusal as refusal:
+            status = refusal.status
         executed = await self._execute(command)
         if isinstance(executed, CommandResult):
             assert status == 200, command
@@ -210,7 +212,7 @@ class PairedCommands:
             assert status_of(executed) == status, (executed, command)
 
     def _remember(self, position: int) -> None:
-        self.models[position] = copy.deepcopy(self.naive)
+        self.models[position] = copy.deepcopy(self.reference)
 
     async def _execute(self, command: c.Command) -> CommandResult | Refused:
         try:
@@ -238,13 +240,13 @@ class PairedCommands:
         return {**drawn, "fields": fields}
 
     def _type(self, place: Place, number: int) -> str:
-        here = sorted(self.naive.types.get(place, ()))
+        here = sorted(self.reference.types.get(place, ()))
         if number < d.ELSEWHERE and here:
             return here[number % len(here)]
         return d.TYPES[number % len(d.TYPES)]
 
     def _which(self, place: Place, number: int) -> str:
-        here = [entry["id"] for entry in self.naive.of(place)]
+        here = [entry["id"] for entry in self.reference.of(place)]
         if number < d.ELSEWHERE and here:
             return str(here[number % len(here)])
         return entry_id(number % d.ELSEWHERE + 1)

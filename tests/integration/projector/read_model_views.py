@@ -1,4 +1,4 @@
-"""Everything that a reader can see of one environment, compared with the naive model."""
+"""Everything that a reader can see of one environment, compared with the reference model."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from tests.integration.projector.command_strategies import (
     STATUSES,
     TYPES,
 )
-from tests.integration.projector.reference_model import Naive, Place
-from tests.integration.projector.reference_values import No
+from tests.integration.projector.reference_model import Place, ReferenceModel
+from tests.integration.projector.reference_values import ExpectedRefusal
 from tests.store_clock import BEGINNING
 from write_side.domain.identity import Scope
 from write_side.domain.refusals import Refused
@@ -40,48 +40,52 @@ Paged = Callable[..., Awaitable[Page[EntryRow]]]
 class ModelReader:
     """``limit``: of every page. ``locale``: of the texts."""
 
-    def __init__(self, pool: Pool, naive: Naive, place: Place, limit: int, locale: str) -> None:
+    def __init__(
+        self, pool: Pool, reference: ReferenceModel, place: Place, limit: int, locale: str
+    ) -> None:
         self._pool = pool
-        self._naive = naive
+        self._reference = reference
         self._place = place
         self._limit = limit
         self._locale = locale
 
-    async def everywhere(self) -> None:
-        await self.at_types()
-        await self.across(None)
+    async def check_all_reads(self) -> None:
+        await self.check_types()
+        await self.check_list_across_types(None)
         for slug in TYPES:
-            await self.across(slug)
-            await self.at_type(slug)
-            await self.single_entries(slug)
+            await self.check_list_across_types(slug)
+            await self.check_list_of_type(slug)
+            await self.check_single_entries(slug)
 
-    async def at_types(self) -> None:
+    async def check_types(self) -> None:
         found = await content_types(self._pool, Scope(*self._place))
-        said = self._naive.types.get(self._place, {})
+        expected = self._reference.types.get(self._place, {})
         assert [(one.slug, one.name) for one in found] == [
-            (slug, said[slug]["name"]) for slug in sorted(said)
+            (slug, expected[slug]["name"]) for slug in sorted(expected)
         ]
 
-    async def at_type(self, type_slug: str) -> None:
+    async def check_list_of_type(self, type_slug: str) -> None:
         for status in STATUSES:
             for language in LANGUAGES:
                 where = (type_slug, status, language, self._locale)
-                await self._pages(
-                    _answer(self._naive.list_of_type, self._place, *where),
+                await self._check_pages(
+                    _expected(self._reference.list_of_type, self._place, *where),
                     paging.list_of_type,
                     type_slug=type_slug,
                     status=status,
                     language=language,
                 )
 
-    async def across(self, type_slug: str | None) -> None:
-        said = _answer(self._naive.list_across_types, self._place, type_slug, self._locale)
-        await self._pages(said, paging.list_across_types, type_slug=type_slug)
+    async def check_list_across_types(self, type_slug: str | None) -> None:
+        expected = _expected(
+            self._reference.list_across_types, self._place, type_slug, self._locale
+        )
+        await self._check_pages(expected, paging.list_across_types, type_slug=type_slug)
 
-    async def _pages(self, said: list[Any] | None, paged: Paged, **where: Any) -> None:
+    async def _check_pages(self, expected: list[Any] | None, paged: Paged, **where: Any) -> None:
         """Each page is the right slice of the whole list, so the pages together have each entry
         once, in order."""
-        length = 0 if said is None else len(said)
+        length = 0 if expected is None else len(expected)
         for offset in range(0, length + self._limit, self._limit):
             try:
                 page = await paged(
@@ -93,22 +97,24 @@ class ModelReader:
                     **where,
                 )
             except TypeNotFound:
-                assert said is None, f"{self._place} has {where}"
+                assert expected is None, f"{self._place} has {where}"
                 return
-            assert said is not None, f"{self._place} has no {where}"
+            assert expected is not None, f"{self._place} has no {where}"
             assert page.total == length, (self._place, where)
-            expected = said[offset : offset + self._limit]
-            assert [seen(row) for row in page.rows] == [as_seen(one) for one in expected]
+            expected = expected[offset : offset + self._limit]
+            assert [row_as_dict(row) for row in page.rows] == [
+                with_json_fields(one) for one in expected
+            ]
 
-    async def single_entries(self, type_slug: str) -> None:
+    async def check_single_entries(self, type_slug: str) -> None:
         """Single entries, by every slug that exists or could exist."""
-        slugs = {*SLUGS, *(entry["slug"] for entry in self._naive.of(self._place, type_slug))}
+        slugs = {*SLUGS, *(entry["slug"] for entry in self._reference.of(self._place, type_slug))}
         for slug in sorted(slugs):
             for language in LANGUAGES:
                 where = (type_slug, slug, language, self._locale)
-                said = _answer(self._naive.one, self._place, *where)
+                expected = _expected(self._reference.one, self._place, *where)
                 found = await self._one(type_slug, slug, language)
-                assert found == (said and as_seen(said)), (self._place, where)
+                assert found == (expected and with_json_fields(expected)), (self._place, where)
 
     async def _one(self, type_slug: str, slug: str, language: str) -> Any:
         try:
@@ -122,22 +128,24 @@ class ModelReader:
             )
         except (TypeNotFound, EntryNotFound):
             return None
-        return seen(row)
+        return row_as_dict(row)
 
 
-async def compare_past(pool: Pool, repository: Repository, naive: Naive, moments: int) -> None:
+async def compare_past(
+    pool: Pool, repository: Repository, reference: ReferenceModel, moments: int
+) -> None:
     """Compares lists and single entries as of some of the times at which something happened, by
     every slug that ever existed. The read model must have projected the whole log, because its
     answer on who had a slug is compared with the log."""
-    times = naive.past.times()
+    times = reference.past.times()
     service = service_on(pool, repository, lambda: max(times, default=BEGINNING))
     for at in times[:: max(1, len(times) // moments)]:
-        await _look_back_at_lists(service, naive, at)
+        await _compare_past_lists(service, reference, at)
         for (place, type_slug, slug, language), locale in zip(
-            sorted(naive.past.slugs()), cycle(LOCALES), strict=False
+            sorted(reference.past.slugs()), cycle(LOCALES), strict=False
         ):
             where = (place, type_slug, slug, language, locale)
-            said = _answer(naive.one_as_of, at, *where)
+            expected = _expected(reference.one_as_of, at, *where)
             try:
                 then = await entry_of_slug(
                     service,
@@ -149,13 +157,13 @@ async def compare_past(pool: Pool, repository: Repository, naive: Naive, moments
                     at=at,
                 )
             except (NotFound, Refused):
-                assert said is None, (at, where)
+                assert expected is None, (at, where)
                 continue
-            assert said is not None, (at, where)
-            assert seen(then.row) == as_seen(said), (at, where)
+            assert expected is not None, (at, where)
+            assert row_as_dict(then.row) == with_json_fields(expected), (at, where)
 
 
-async def _look_back_at_lists(service: Service, naive: Naive, at: datetime) -> None:
+async def _compare_past_lists(service: Service, reference: ReferenceModel, at: datetime) -> None:
     for (place, type_slug, status), language, locale in zip(
         product(PLACES, [None, *TYPES], [None, *STATUSES]),
         cycle([*LANGUAGES, None]),
@@ -163,9 +171,9 @@ async def _look_back_at_lists(service: Service, naive: Naive, at: datetime) -> N
         strict=False,
     ):
         where = (place, type_slug, status, language, locale)
-        said = _answer(naive.list_as_of, at, *where)
+        expected = _expected(reference.list_as_of, at, *where)
         limit = 2
-        for offset in range(0, len(said or ()) + limit, limit):
+        for offset in range(0, len(expected or ()) + limit, limit):
             asked = EntryQuery(
                 type_slug=type_slug,
                 status=status,
@@ -178,41 +186,41 @@ async def _look_back_at_lists(service: Service, naive: Naive, at: datetime) -> N
             try:
                 then = await list_at(service, scope, asked, ListBudget(), locale=locale)
             except TypeNotFound:
-                assert said is None, (at, where)
+                assert expected is None, (at, where)
                 break
-            assert said is not None, (at, where)
-            assert then.total == len(said), (at, where)
-            expected = said[offset : offset + limit]
-            found = [seen(one.row) for one in then.entries]
-            assert found == [as_seen(one) for one in expected], (at, where, offset)
+            assert expected is not None, (at, where)
+            assert then.total == len(expected), (at, where)
+            expected = expected[offset : offset + limit]
+            found = [row_as_dict(one.row) for one in then.entries]
+            assert found == [with_json_fields(one) for one in expected], (at, where, offset)
 
 
 def service_on(pool: Pool, repository: Repository, time: Callable[[], datetime]) -> Service:
     """The parts of a service that reads of the past need, on a read model that has projected the
     whole log."""
 
-    async def visible(_position: int, _patience: float) -> bool:
+    async def always_visible(_position: int, _patience: float) -> bool:
         return True
 
     parts = {
         "read_model": pool,
         "repository": repository,
         "access": SimpleNamespace(store_time=time),
-        "checkpoint": SimpleNamespace(wait=visible),
+        "checkpoint": SimpleNamespace(wait=always_visible),
         "settings": SimpleNamespace(read_your_writes=0),
     }
     return cast("Service", SimpleNamespace(**parts))
 
 
-def _answer(ask: Callable[..., Any], *where: Any) -> Any:
+def _expected(ask: Callable[..., Any], *where: Any) -> Any:
     try:
         return ask(*where)
-    except No:
+    except ExpectedRefusal:
         return None
 
 
-def seen(row: EntryRow) -> dict[str, Any]:
-    """A row in the terms of the naive model. Values are JSON, in which 1, 1.0 and true differ."""
+def row_as_dict(row: EntryRow) -> dict[str, Any]:
+    """A row as the reference model has it. Values are JSON, in which 1, 1.0 and true differ."""
     return {
         "id": row.id,
         "title": row.title,
@@ -228,5 +236,5 @@ def seen(row: EntryRow) -> dict[str, Any]:
     }
 
 
-def as_seen(said: dict[str, Any]) -> dict[str, Any]:
-    return {**said, "fields": msgspec.json.encode(dict(said["fields"])).decode()}
+def with_json_fields(expected: dict[str, Any]) -> dict[str, Any]:
+    return {**expected, "fields": msgspec.json.encode(dict(expected["fields"])).decode()}

@@ -6,11 +6,11 @@ from datetime import datetime
 from typing import Any
 
 from tests.integration.projector.reference_values import (
-    No,
+    ExpectedRefusal,
     Values,
     accepted,
-    as_sent,
-    lacking,
+    as_json,
+    missing_required,
     translatable,
 )
 
@@ -51,7 +51,7 @@ def translate(entry: Entry, type_: Type, locale: str, texts: Values) -> None:
     """None leaves the title unchanged and "" removes it; both "" and null remove the text of a
     field."""
     if locale == entry["language"]:
-        raise No(400)
+        raise ExpectedRefusal(400)
     before = entry["texts"].get(locale, {"title": None, "fields": {}})
     title = before["title"] if texts["title"] is None else texts["title"] or None
     fields = {**before["fields"], **accepted(translatable(type_["fields"]), texts["fields"])}
@@ -61,12 +61,12 @@ def translate(entry: Entry, type_: Type, locale: str, texts: Values) -> None:
         del entry["texts"][locale]
 
 
-def lacks(type_: Type, fields: Values) -> list[str]:
-    return lacking(type_["fields"], fields)
+def missing_fields(type_: Type, fields: Values) -> list[str]:
+    return missing_required(type_["fields"], fields)
 
 
-def saying(entry: Entry) -> tuple[Any, ...]:
+def content_of(entry: Entry) -> tuple[Any, ...]:
     """All content of an entry. If it is unchanged, no event is recorded."""
-    texts = {code: (of["title"], as_sent(of["fields"])) for code, of in entry["texts"].items()}
+    texts = {code: (of["title"], as_json(of["fields"])) for code, of in entry["texts"].items()}
     named = tuple(entry[what] for what in ("title", "slug", "status", "stage"))
-    return (*named, as_sent(entry["fields"]), texts)
+    return (*named, as_json(entry["fields"]), texts)

@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from datetime import datetime
 from typing import Any
 
-from tests.integration.projector.reference_values import No
+from tests.integration.projector.reference_values import ExpectedRefusal
 
 State = dict[str, Any]
 
@@ -18,19 +18,19 @@ class States(list[tuple[datetime, Hashable, State | None]]):
         return States(self)
 
 
-class Past:
+class StateHistory:
     """``states``: time, object and its state from then on, None from its end on; in the order of
     the log, even if clocks went back."""
 
     def __init__(self) -> None:
         self.states = States()
 
-    def begun(self) -> int:
+    def next_object_id(self) -> int:
         """A name for an object that begins to exist."""
         return len(self.states)
 
-    def take(self, at: datetime, life: Hashable, state: State | None) -> None:
-        self.states.append((at, life, state and dict(state)))
+    def record(self, at: datetime, object_id: Hashable, state: State | None) -> None:
+        self.states.append((at, object_id, state and dict(state)))
 
     def times(self) -> list[datetime]:
         return sorted({at for at, _, _ in self.states})
@@ -43,24 +43,26 @@ class Past:
             if _is(state, {"what": "entry"}) and state
         }
 
-    def living(self, at: datetime, **what: Any) -> list[State]:
+    def existing(self, at: datetime, **what: Any) -> list[State]:
         """The objects that existed at that time, oldest first."""
-        last = {life: state for then, life, state in self.states if then <= at}
+        last = {object_id: state for then, object_id, state in self.states if then <= at}
         return [state for state in last.values() if state and _is(state, what)]
 
-    def had(self, at: datetime, **what: Any) -> State:
+    def entry_at(self, at: datetime, **what: Any) -> State:
         """The entry that had a slug at that time. If clocks differed, several may have had it: then
         the last."""
         found = []
-        for life in {life for _, life, _ in self.states}:
-            states = [(n, then, s) for n, (then, of, s) in enumerate(self.states) if of == life]
+        for object_id in {object_id for _, object_id, _ in self.states}:
+            states = [
+                (n, then, s) for n, (then, of, s) in enumerate(self.states) if of == object_id
+            ]
             until_then = [state for _, then, state in states if then <= at]
             if until_then and _is(until_then[-1], what):
                 later = states[len(until_then) :]
                 given_up = [number for number, _, state in later if not _is(state, what)]
                 found.append((given_up[0] if given_up else len(self.states), until_then[-1]))
         if not found:
-            raise No(404)
+            raise ExpectedRefusal(404)
         return max(found, key=lambda one: one[0])[1] or {}
 
 

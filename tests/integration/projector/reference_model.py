@@ -1,6 +1,6 @@
-"""A naive model of the service in plain dicts and loops, after behaviour.md. It is slow, and short
-enough to be checked by reading it beside that page. It shares no code with the service. A refused
-command raises ``No``."""
+"""A reference model of the service in plain dicts and loops, after behaviour.md. It is slow, and
+short enough to be checked against that page by reading. It shares no code with the service. A
+refused command raises ``ExpectedRefusal``."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from typing import Any
 from tests.integration.projector.reference_entries import (
     Entry,
     Type,
-    lacks,
+    content_of,
+    missing_fields,
     newest_first,
     published,
-    saying,
     slug_of,
     stage_of,
     translate,
 )
-from tests.integration.projector.reference_history import Past
+from tests.integration.projector.reference_history import StateHistory
 from tests.integration.projector.reference_values import (
+    ExpectedRefusal,
     Field,
-    No,
     Values,
     accepted,
     kinds,
@@ -36,13 +36,13 @@ Place = tuple[str, str]
 """Workspace and environment."""
 
 
-class Naive:
+class ReferenceModel:
     def __init__(self) -> None:
         self.workspaces: dict[str, dict[str, Any]] = {}
         self.types: dict[Place, dict[str, Type]] = {}
         self.entries: list[Entry] = []
         """In the order of the log."""
-        self.past = Past()
+        self.past = StateHistory()
 
     # Workspaces: see 'Plans' in behaviour.md
 
@@ -57,7 +57,7 @@ class Naive:
         if place in self.types:
             return
         if not self.workspaces[place[0]]["plan"]["staging"]:
-            raise No(402)
+            raise ExpectedRefusal(402)
         self.types[place] = {}
 
     def put_media(self, workspace: str, media_id: str) -> None:
@@ -66,10 +66,10 @@ class Naive:
     def remove_media(self, workspace: str, media_id: str) -> None:
         self.workspaces[workspace]["media"].discard(media_id)
 
-    def _check_room(self, place: Place, what: str, used: int) -> None:
+    def _check_limit(self, place: Place, what: str, used: int) -> None:
         limit = self.workspaces[place[0]]["plan"][what]
         if limit is not None and used > limit:
-            raise No(402)
+            raise ExpectedRefusal(402)
 
     # Content types
 
@@ -83,15 +83,15 @@ class Naive:
         stages: list[str],
     ) -> None:
         if place[1] == "staging" and not self.workspaces[place[0]]["plan"]["staging"]:
-            raise No(402)
+            raise ExpectedRefusal(402)
         if place not in self.types:
-            raise No(404)
+            raise ExpectedRefusal(404)
         if slug in self.types[place]:
-            raise No(409)
-        self._check_room(place, "content_types", len(self.types[place]) + 1)
+            raise ExpectedRefusal(409)
+        self._check_limit(place, "content_types", len(self.types[place]) + 1)
         type_ = {
             "what": "type",
-            "life": self.past.begun(),
+            "object_id": self.past.next_object_id(),
             "place": place,
             "slug": slug,
             "name": name,
@@ -101,7 +101,7 @@ class Naive:
             "updated": at,
         }
         self.types[place][slug] = type_
-        self.past.take(at, type_["life"], type_)
+        self.past.record(at, type_["object_id"], type_)
 
     def revise_type(
         self,
@@ -115,24 +115,24 @@ class Naive:
         known = self.type(place, slug)
         for path, kind in kinds(fields).items():
             if known["kinds"].get(path, kind) != kind:
-                raise No(400)
+                raise ExpectedRefusal(400)
         definition = {"name": name, "fields": fields, "stages": stages}
         if all(known[what] == given for what, given in definition.items()):
             return
         known.update(definition, updated=max(at, known["updated"]))
         known["kinds"] |= kinds(fields)
-        self.past.take(known["updated"], known["life"], known)
+        self.past.record(known["updated"], known["object_id"], known)
 
     def remove_type(self, at: datetime, place: Place, slug: str) -> None:
         known = self.type(place, slug)
         if any(self.of(place, slug)):
-            raise No(409)
+            raise ExpectedRefusal(409)
         del self.types[place][slug]
-        self.past.take(max(at, known["updated"]), known["life"], None)
+        self.past.record(max(at, known["updated"]), known["object_id"], None)
 
     def type(self, place: Place, slug: str) -> Type:
         if slug not in self.types.get(place, {}):
-            raise No(404)
+            raise ExpectedRefusal(404)
         return self.types[place][slug]
 
     # Entries: see 'Slugs' and 'Field values' in behaviour.md
@@ -156,12 +156,12 @@ class Naive:
         before = list(self.entries)
         for entry in made:
             if self._taken(entry, entry["slug"], before):
-                raise No(409)
+                raise ExpectedRefusal(409)
             before.append(entry)
-        self._check_room(place, "entries", sum(entry["place"] == place for entry in before))
+        self._check_limit(place, "entries", sum(entry["place"] == place for entry in before))
         self.entries = before
         for entry in made:
-            self.past.take(at, entry["id"], entry)
+            self.past.record(at, entry["id"], entry)
 
     def _made(self, at: datetime, place: Place, type_slug: str, type_: Type, new: Entry) -> Entry:
         fields = accepted(type_["fields"], new["fields"])
@@ -171,7 +171,7 @@ class Naive:
             "version": 1,
             "place": place,
             "type": type_slug,
-            "type_life": type_["life"],
+            "type_object_id": type_["object_id"],
             "title": new["title"],
             "slug": new["slug"] or slug_of(new["title"]),
             "language": new["language"],
@@ -185,8 +185,8 @@ class Naive:
         }
         for locale, texts in new["texts"].items():
             translate(entry, type_, locale, texts)
-        if not entry["title"] or (entry["status"] == "published" and lacks(type_, fields)):
-            raise No(400)
+        if not entry["title"] or (entry["status"] == "published" and missing_fields(type_, fields)):
+            raise ExpectedRefusal(400)
         return entry
 
     def update_entry(self, at: datetime, place: Place, entry_id: str, changes: Entry) -> None:
@@ -194,9 +194,9 @@ class Naive:
         locale."""
         entry = self.entry(place, entry_id)
         if changes.get("expected") not in (None, entry["version"]):
-            raise No(409)
+            raise ExpectedRefusal(409)
         type_ = self.type(place, entry["type"])
-        before = saying(entry)
+        before = content_of(entry)
         after = {**entry, "texts": {code: dict(of) for code, of in entry["texts"].items()}}
         after["fields"] = {**entry["fields"], **accepted(type_["fields"], changes["fields"])}
         self._check_targets(place, type_, accepted(type_["fields"], changes["fields"]), entry)
@@ -205,34 +205,36 @@ class Naive:
         for locale, texts in changes.get("texts", {}).items():
             translate(after, type_, locale, texts)
         if not after["title"] or not after["slug"]:
-            raise No(400)
+            raise ExpectedRefusal(400)
         if changes.get("stage") is not None and changes["stage"] not in type_["stages"]:
-            raise No(400)
+            raise ExpectedRefusal(400)
         if entry["stage"] is None and after["stage"] in type_["stages"][:1]:
             after["stage"] = None  # the content is the same already
         if after["status"] == "published":
-            lacked = lacks(type_, entry["fields"]) if entry["status"] == "published" else []
-            if set(lacks(type_, after["fields"])) - set(lacked):
-                raise No(400)
+            lacked = (
+                missing_fields(type_, entry["fields"]) if entry["status"] == "published" else []
+            )
+            if set(missing_fields(type_, after["fields"])) - set(lacked):
+                raise ExpectedRefusal(400)
         if self._taken(entry, after["slug"], self.entries):
-            raise No(409)
-        if saying(after) == before:
+            raise ExpectedRefusal(409)
+        if content_of(after) == before:
             return
         after["updated"] = max(at, entry["updated"])
         after["published"] = published(entry, after["status"], after["updated"])
         entry.update(after, version=entry["version"] + 1)
-        self.past.take(entry["updated"], entry["id"], entry)
+        self.past.record(entry["updated"], entry["id"], entry)
 
     def delete_entry(self, at: datetime, place: Place, entry_id: str) -> None:
         entry = self.entry(place, entry_id)
         self.entries.remove(entry)
-        self.past.take(max(at, entry["updated"]), entry_id, None)
+        self.past.record(max(at, entry["updated"]), entry_id, None)
 
     def entry(self, place: Place, entry_id: str) -> Entry:
         for entry in self.entries:
             if (entry["place"], entry["id"]) == (place, entry_id):
                 return entry
-        raise No(404)
+        raise ExpectedRefusal(404)
 
     def _taken(self, by: Entry, slug: str, entries: list[Entry]) -> bool:
         """Slugs are unique within workspace, environment, content type and language."""
@@ -260,9 +262,9 @@ class Naive:
                 continue
             if field["type"] == "media":
                 if target not in self.workspaces[place[0]]["media"]:
-                    raise No(400)
+                    raise ExpectedRefusal(400)
             elif target not in living or living[target] not in field.get("to", [living[target]]):
-                raise No(400)
+                raise ExpectedRefusal(400)
 
     # Reads
 
@@ -298,15 +300,15 @@ class Naive:
         for entry in self.of(place, type_slug):
             if (entry["slug"], entry["language"]) == (slug, language):
                 return self._seen(entry, locale, typed=True)
-        raise No(404)
+        raise ExpectedRefusal(404)
 
     def one_as_of(
         self, at: datetime, place: Place, type_slug: str, slug: str, language: str, locale: str
     ) -> Entry:
         """§4.2 as of a time."""
-        type_ = self.past.had(at, what="type", place=place, slug=type_slug)
-        where = {"slug": slug, "language": language, "type_life": type_["life"]}
-        entry = self.past.had(at, what="entry", **where)
+        type_ = self.past.entry_at(at, what="type", place=place, slug=type_slug)
+        where = {"slug": slug, "language": language, "type_object_id": type_["object_id"]}
+        entry = self.past.entry_at(at, what="entry", **where)
         return _seen(entry, type_, locale, typed=True)
 
     def list_as_of(
@@ -319,13 +321,13 @@ class Naive:
         locale: str,
     ) -> list[Entry]:
         """§4.1 and §4.3 as of a time, without pagination."""
-        types = {one["life"]: one for one in self.past.living(at, what="type", place=place)}
+        types = {one["object_id"]: one for one in self.past.existing(at, what="type", place=place)}
         if type_slug is not None and type_slug not in {one["slug"] for one in types.values()}:
-            raise No(404)
+            raise ExpectedRefusal(404)
         wanted = {"type": type_slug, "status": status, "language": language}
         asked = {what: given for what, given in wanted.items() if given is not None}
-        entries = newest_first(self.past.living(at, what="entry", place=place, **asked))
-        return [_seen(one, types[one["type_life"]], locale, typed=True) for one in entries]
+        entries = newest_first(self.past.existing(at, what="entry", place=place, **asked))
+        return [_seen(one, types[one["type_object_id"]], locale, typed=True) for one in entries]
 
     def _seen(self, entry: Entry, locale: str, *, typed: bool = False) -> Entry:
         return _seen(entry, self.types[entry["place"]][entry["type"]], locale, typed=typed)

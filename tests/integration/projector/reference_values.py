@@ -16,7 +16,7 @@ Values = dict[str, Any]
 TEXT = ("text", "rich_text")
 
 
-class No(Exception):
+class ExpectedRefusal(Exception):
     """The command is refused with this status."""
 
     def __init__(self, status: int) -> None:
@@ -38,11 +38,11 @@ def _accepted(field: Field, value: Any) -> Any:
     kind = field["type"]
     if kind == "repeater":
         if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
-            raise No(400)
+            raise ExpectedRefusal(400)
         return [accepted(field["fields"], element) for element in value]
     chosen = value if field.get("multiple") else [value]
     if not isinstance(chosen, list) or not all(_fits(field, one) for one in chosen):
-        raise No(400)
+        raise ExpectedRefusal(400)
     return value
 
 
@@ -61,7 +61,7 @@ def _fits(field: Field, value: Any) -> bool:
     return isinstance(value, str)
 
 
-def lacking(fields: list[Field], values: Values, within: str = "") -> list[str]:
+def missing_required(fields: list[Field], values: Values, within: str = "") -> list[str]:
     """Required fields without a value, including those inside repeaters."""
     found = []
     for field in fields:
@@ -71,7 +71,7 @@ def lacking(fields: list[Field], values: Values, within: str = "") -> list[str]:
             found += [path] if field.get("required") else []
         elif field["type"] == "repeater":
             for number, element in enumerate(value):
-                found += lacking(field["fields"], element, f"{path}/{number}")
+                found += missing_required(field["fields"], element, f"{path}/{number}")
     return found
 
 
@@ -160,6 +160,6 @@ def kinds(fields: list[Field], within: str = "") -> dict[str, tuple[Any, ...]]:
     return found
 
 
-def as_sent(values: Values) -> dict[str, str]:
+def as_json(values: Values) -> dict[str, str]:
     """Values as comparable JSON, in which 1, 1.0 and true differ. Null counts as absent."""
     return {slug: json.dumps(value) for slug, value in values.items() if value is not None}

@@ -1,7 +1,7 @@
 """For any sequence of commands, the log, the responses, a rebuild and the specification agree,
 whatever is killed, rebuilt or rolled back meanwhile and however the log is split into batches.
 
-Hypothesis generates the commands, which are executed in the service and in a naive model of the
+Hypothesis generates the commands, which are executed in the service and in a reference model of the
 specification. The clock belongs to the test, so entries are created in the same millisecond and
 time goes back. Limits are so low that code for large logs runs on small ones.
 CONTENTLOG_TEST_LAWS=500 runs five hundred long examples, different ones each time.
@@ -258,16 +258,16 @@ class Laws(RuleBasedStateMachine):
 
     async def _look(self, place: Place, limit: int, locale: str) -> None:
         """Compares however much of the log is projected, except in the middle of a command with
-        several events, which the naive model does not represent."""
+        several events, which the reference model does not represent."""
         then = self.paired.models.get(await self._position())
         if then is not None:
-            await ModelReader(self.pool, then, place, limit, locale).everywhere()
+            await ModelReader(self.pool, then, place, limit, locale).check_all_reads()
 
     async def _glance(self) -> None:
         then = self.paired.models.get(await self._position())
         if then is not None:
             for place, locale in itertools.product(d.PLACES, d.LOCALES):
-                await ModelReader(self.pool, then, place, 9, locale).across(None)
+                await ModelReader(self.pool, then, place, 9, locale).check_list_across_types(None)
 
     async def _at_last(self) -> None:
         """Compares the read model that was followed and a new one, before and after all entries are
@@ -276,7 +276,7 @@ class Laws(RuleBasedStateMachine):
         followed = await dump(self.url)
         await self._alone(lambda: rebuild(self.url))
         assert await dump(self.url) == followed
-        await compare_past(self.pool, self.repository, self.paired.naive, MOMENTS)
+        await compare_past(self.pool, self.repository, self.paired.reference, MOMENTS)
         await self.paired.execute([*self.more, *self.revisions])
         await project_all(self.url, self.url, renderings=0)
         for place, locale in zip(d.PLACES, d.LOCALES, strict=True):

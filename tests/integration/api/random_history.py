@@ -1,4 +1,4 @@
-"""A random history of a workspace, applied to both the service and the naive model: entries are
+"""A random history of a workspace, applied to both the service and the reference model: entries are
 created, changed, translated, published, archived and deleted, types revised and removed, media
 files added and removed."""
 
@@ -33,7 +33,7 @@ WORDS = ("tide", "tides", "lamp", "lamps", "fog", "salt")
 
 
 def described(field: Field) -> dict[str, Any]:
-    """The field in the naive model's format."""
+    """The field in the reference model's format."""
     given = {**msgspec.structs.asdict(field), "options": [one.value for one in field.options]}
     return {what: value for what, value in given.items() if value}
 
@@ -55,14 +55,14 @@ NOTES: list[list[dict[str, Any]]] = [[NOTE, ABOUT], [ABOUT, COVER], [NOTE, ABOUT
 """The field lists that revisions of notes choose from."""
 
 
-class Story(PairedCommands):
-    """``naive`` holds the expected state; its ``past`` includes media files."""
+class RandomHistory(PairedCommands):
+    """``reference`` holds the expected state; its ``past`` includes media files."""
 
     def __init__(self, repository: Repository, seed: int) -> None:
         super().__init__(repository)
         self._chance = Random(seed)
 
-    async def tell_all(self, changes: int) -> None:
+    async def write(self, changes: int) -> None:
         await self.begin([])
         for place in [PLACE, *ELSEWHERE]:
             for slug, fields in TYPES.items():
@@ -74,15 +74,20 @@ class Story(PairedCommands):
             await self.create(place, "posts", title="Tide lamp", status="published")
         for number in range(8):
             slug = "authors" if number < 4 else "posts"
-            await self.create(PLACE, slug, **self._drawn(), fields=self._fields(slug))
+            await self.create(PLACE, slug, **self._random_properties(), fields=self._fields(slug))
         for _ in range(changes):
             Clock.time += self._chance.choice(STEPS)
             await self.change()
         Clock.time += timedelta(seconds=1)
 
     async def change(self) -> None:
-        steps = [self._begin, self._edit, self._set_status, self._translate]
-        steps += [self._end, self._revise, self._file, self._replace_flyers]
+        steps = [
+            self._create_random_entry,
+            self._update_random_entry,
+            self._set_status,
+            self._translate,
+        ]
+        steps += [self._delete_random_entry, self._revise, self._file, self._replace_flyers]
         [step] = self._chance.choices(steps, weights=[45, 20, 20, 15, 5, 1, 3, 1])
         await step()
 
@@ -93,16 +98,16 @@ class Story(PairedCommands):
     async def edit(self, one: str, **changes: Any) -> None:
         await self._update(PLACE, one, {"fields": {}, **changes})
 
-    async def end(self, one: str) -> None:
+    async def delete(self, one: str) -> None:
         await self._delete(PLACE, one)
 
     async def file(self, media_id: str, url: str | None) -> None:
         """``url``: None removes the file."""
-        workspace, life = PLACE[0], ("media", media_id)
+        workspace, object_id = PLACE[0], ("media", media_id)
         at = self._now
         if url is None:
             await self.remove_media(workspace, media_id)
-            self.naive.past.take(at, life, None)
+            self.reference.past.record(at, object_id, None)
             return
         put = c.PutMedia(
             actor=ACTOR,
@@ -112,26 +117,26 @@ class Story(PairedCommands):
             url=f"https://cdn.example/{url}",
             name=f"{url}.png",
         )
-        await self.both(partial(self.naive.put_media, workspace, media_id), put)
+        await self.execute_in_both(partial(self.reference.put_media, workspace, media_id), put)
         shown = {"id": media_id, "url": put.url, "name": put.name, "contentType": "image/png"}
-        self.naive.past.take(at, life, {"what": "media", "shown": shown})
+        self.reference.past.record(at, object_id, {"what": "media", "shown": shown})
 
-    def living(self, *types: str) -> list[str]:
-        return [one["id"] for one in self.naive.of(PLACE) if one["type"] in (types or TYPES)]
+    def existing(self, *types: str) -> list[str]:
+        return [one["id"] for one in self.reference.of(PLACE) if one["type"] in (types or TYPES)]
 
     def _remember(self, position: int) -> None:
-        """Keeps no copy of the model: ``naive.past`` has the history."""
+        """Keeps no copy of the model: ``reference.past`` has the history."""
 
     def _resolved(self, _place: Place, drawn: dict[str, Any]) -> dict[str, Any]:
         return drawn
 
-    async def _begin(self) -> None:
+    async def _create_random_entry(self) -> None:
         types = ["posts", "posts", "posts", "posts", "authors", "notes", "flyers"]
         slug = self._chance.choice(types)
-        await self.create(PLACE, slug, **self._drawn(), fields=self._fields(slug))
+        await self.create(PLACE, slug, **self._random_properties(), fields=self._fields(slug))
 
-    async def _edit(self) -> None:
-        one = self._one()
+    async def _update_random_entry(self) -> None:
+        one = self._random_entry()
         changes = {"title": self._title(), "slug": self._chance.choice(SLUGS)}
         if one["type"] == "posts":
             changes["stage"] = self._chance.choice(["writing", "review"])
@@ -139,20 +144,20 @@ class Story(PairedCommands):
         await self.edit(one["id"], **chosen, fields=self._fields(one["type"]))
 
     async def _set_status(self) -> None:
-        await self.edit(self._one()["id"], status=self._chance.choice(STATUSES))
+        await self.edit(self._random_entry()["id"], status=self._chance.choice(STATUSES))
 
     async def _translate(self) -> None:
-        one = self._one()
+        one = self._random_entry()
         locale = self._chance.choice([code for code in LOCALES if code != one["language"]])
         texts: dict[str, Any] = {"title": self._chance.choice([None, "", self._text()])}
         texts["fields"] = {"body": self._chance.choice([None, "", self._text()])}
         await self.edit(one["id"], texts={locale: texts})
 
-    async def _end(self) -> None:
-        await self.end(self._one()["id"])
+    async def _delete_random_entry(self) -> None:
+        await self.delete(self._random_entry()["id"])
 
     async def _revise(self) -> None:
-        here = sorted(self.naive.types[PLACE])
+        here = sorted(self.reference.types[PLACE])
         fields = self._chance.choice(NOTES)
         await self.revise_type(PLACE, here.index("notes"), _definition(fields, []))
 
@@ -162,15 +167,15 @@ class Story(PairedCommands):
 
     async def _replace_flyers(self) -> None:
         """Replaces the type with another one that has the same slug."""
-        here = sorted(self.naive.types[PLACE])
+        here = sorted(self.reference.types[PLACE])
         await self.remove_type(PLACE, here.index("flyers"), emptied=True)
         Clock.time += self._chance.choice(STEPS)
         await self.create_type(PLACE, "flyers", _definition([NOTE, COVER], []))
 
-    def _one(self) -> dict[str, Any]:
-        return self._chance.choice([*self.naive.of(PLACE)])
+    def _random_entry(self) -> dict[str, Any]:
+        return self._chance.choice([*self.reference.of(PLACE)])
 
-    def _drawn(self) -> dict[str, Any]:
+    def _random_properties(self) -> dict[str, Any]:
         chance = self._chance
         return {
             "title": self._title(),
@@ -189,8 +194,8 @@ class Story(PairedCommands):
         """Random values for some of the type's fields, with references to existing entries and
         files."""
         chance = self._chance
-        known = self.naive.types[PLACE][type_slug]["fields"]
-        authors, others = self.living("authors"), self.living()
+        known = self.reference.types[PLACE][type_slug]["fields"]
+        authors, others = self.existing("authors"), self.existing()
         given = {
             **{slug: msgspec.json.decode(text) for slug, text in random_values(chance).items()},
             "body": " ".join([self._text(), self._text().lower()]),
@@ -206,7 +211,7 @@ class Story(PairedCommands):
         return {slug: value for slug, value in given.items() if slug in kept}
 
     def _files(self) -> list[str]:
-        return sorted(self.naive.workspaces[PLACE[0]]["media"] & {*FILES})
+        return sorted(self.reference.workspaces[PLACE[0]]["media"] & {*FILES})
 
 
 def _definition(fields: list[dict[str, Any]], stages: list[str]) -> dict[str, Any]:

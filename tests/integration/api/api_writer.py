@@ -1,4 +1,4 @@
-"""Applies commands over REST and GraphQL, and to the naive model."""
+"""Applies commands over REST and GraphQL, and to the reference model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.integration.api.server import Answer, Client, Server
 from tests.integration.projector import command_strategies as d
 from tests.integration.projector.paired_commands import PairedCommands
 from tests.integration.projector.reference_model import Place
-from tests.integration.projector.reference_values import No
+from tests.integration.projector.reference_values import ExpectedRefusal
 from write_side.repository import Repository
 
 MUTATION = """mutation (%s) {
@@ -33,7 +33,7 @@ UPDATE = MUTATION % (
     "entry { id version }",
 )
 DELETE = MUTATION % ("$id: ID!", "delete", "id: $id", "")
-ALL_THAT_REST_CREATES = {"status": "draft", "language": "en-US", "texts": {}}
+REST_DEFAULTS = {"status": "draft", "language": "en-US", "texts": {}}
 WORDS = {
     402: ("plan",),
     404: ("not found",),
@@ -45,12 +45,12 @@ WORDS = {
 class Outcome(NamedTuple):
     """``status`` is None for a GraphQL refusal, which has REST's message but no status."""
 
-    door: str
+    api: str
     status: int | None
     message: str = ""
 
 
-class Doors(PairedCommands):
+class ApiWriter(PairedCommands):
     """Writes entries over REST and GraphQL. Types, plans and files have no API, so their commands
     run on the write side directly."""
 
@@ -58,7 +58,7 @@ class Doors(PairedCommands):
         super().__init__(repository)
         self.server = server
         self.found: set[str] = set()
-        self._turns = itertools.count()
+        self._counter = itertools.count()
 
     async def begin(self, beginnings: list[d.Beginning]) -> None:
         await super().begin([])
@@ -72,9 +72,9 @@ class Doors(PairedCommands):
     def client(self, place: Place) -> Client:
         return self.server.client(f"secret-of-{place[0]}")
 
-    def is_closed(self, place: Place) -> bool:
+    def is_excluded_by_plan(self, place: Place) -> bool:
         """Whether every request gets a 402 because the workspace's plan excludes staging."""
-        return place[1] == "staging" and not self.naive.workspaces[place[0]]["plan"]["staging"]
+        return place[1] == "staging" and not self.reference.workspaces[place[0]]["plan"]["staging"]
 
     async def ask(self, place: Place, document: str, **variables: Any) -> Answer:
         """Encodes the body with msgspec, because the service stores field values byte for byte."""
@@ -86,36 +86,39 @@ class Doors(PairedCommands):
 
     async def get(self, place: Place, path: str, **query: object) -> Answer:
         given = {"environment": place[1], **query}
-        said = "&".join(f"{name}={quote(str(value))}" for name, value in given.items())
-        return await self.client(place).get(f"{path}?{said}")
+        query_string = "&".join(f"{name}={quote(str(value))}" for name, value in given.items())
+        return await self.client(place).get(f"{path}?{query_string}")
 
     # Commands
 
     async def _create(self, place: Place, type_slug: str, new: dict[str, Any]) -> None:
-        is_over_rest = next(self._turns) % 2 == 0
-        drawn = self._new(place, {**new, **ALL_THAT_REST_CREATES} if is_over_rest else new)
-        body = created(type_slug, drawn)
+        is_over_rest = next(self._counter) % 2 == 0
+        drawn = self._new(place, {**new, **REST_DEFAULTS} if is_over_rest else new)
+        body = create_input(type_slug, drawn)
         if is_over_rest:
-            outcome, entry = await self._posted(place, body)
+            outcome, entry = await self._post_entry(place, body)
         else:
-            outcome, entry = await self._mutated(place, CREATE, input=body)
+            outcome, entry = await self._mutate(place, CREATE, input=body)
         drawn["id"] = entry["id"] if entry else drawn["id"]
-        self._foreseen(
-            place, outcome, partial(self.naive.create_entry, self._now, place, type_slug, drawn)
+        self._check_outcome(
+            place, outcome, partial(self.reference.create_entry, self._now, place, type_slug, drawn)
         )
 
     async def _update(self, place: Place, one: str, drawn: dict[str, Any]) -> None:
         expected = self._expected(place, one)
-        given = {**updated(drawn), **({} if expected is None else {"expectedVersion": expected})}
-        outcome, entry = await self._mutated(place, UPDATE, id=one, input=given)
+        given = {
+            **update_input(drawn),
+            **({} if expected is None else {"expectedVersion": expected}),
+        }
+        outcome, entry = await self._mutate(place, UPDATE, id=one, input=given)
         asked = {**drawn, "expected": expected}
-        self._foreseen(
-            place, outcome, partial(self.naive.update_entry, self._now, place, one, asked)
+        self._check_outcome(
+            place, outcome, partial(self.reference.update_entry, self._now, place, one, asked)
         )
         if entry:
-            assert entry["version"] == self.naive.entry(place, one)["version"], given
+            assert entry["version"] == self.reference.entry(place, one)["version"], given
 
-    async def translate_and_take_back(self, place: Place, number: int, locale: str) -> None:
+    async def add_and_remove_translation(self, place: Place, number: int, locale: str) -> None:
         one = self._which(place, number)
         for text in ("Titre", ""):
             texts = {locale: {"title": text, "fields": {"body": text}}}
@@ -124,39 +127,45 @@ class Doors(PairedCommands):
     def _expected(self, place: Place, one: str) -> int | None:
         """The current version, a stale version, or None."""
         try:
-            version = int(self.naive.entry(place, one)["version"])
-        except No:
+            version = int(self.reference.entry(place, one)["version"])
+        except ExpectedRefusal:
             return 1
-        return (None, version, version - 1, None, version)[next(self._turns) % 5]
+        return (None, version, version - 1, None, version)[next(self._counter) % 5]
 
     async def _delete(self, place: Place, one: str) -> None:
-        outcome, _ = await self._mutated(place, DELETE, id=one)
-        self._foreseen(place, outcome, partial(self.naive.delete_entry, self._now, place, one))
+        outcome, _ = await self._mutate(place, DELETE, id=one)
+        self._check_outcome(
+            place, outcome, partial(self.reference.delete_entry, self._now, place, one)
+        )
 
-    def _foreseen(self, place: Place, outcome: Outcome, foreseen: Callable[[], None]) -> None:
-        due = 200
+    def _check_outcome(
+        self, place: Place, outcome: Outcome, apply_to_reference: Callable[[], None]
+    ) -> None:
+        expected_status = 200
         try:
-            if self.is_closed(place):
-                raise No(402)
+            if self.is_excluded_by_plan(place):
+                raise ExpectedRefusal(402)
             before = self._versions(place)
-            foreseen()
+            apply_to_reference()
             if self._versions(place) != before:
                 self._last = self._now
-        except No as no:
-            due = no.status
-        self.found.add(f"{outcome.door} {due}")
-        assert (outcome.status == 200) == (due == 200), (outcome, due)
-        if outcome.door == "REST":
-            assert outcome.status == due
-        elif due != 200:
-            said = outcome.message
-            told = {one for one, words in WORDS.items() if any(word in said for word in words)}
-            assert told == ({due} & WORDS.keys()), (outcome, due)
+        except ExpectedRefusal as refusal:
+            expected_status = refusal.status
+        self.found.add(f"{outcome.api} {expected_status}")
+        assert (outcome.status == 200) == (expected_status == 200), (outcome, expected_status)
+        if outcome.api == "REST":
+            assert outcome.status == expected_status
+        elif expected_status != 200:
+            message = outcome.message
+            named_statuses = {
+                one for one, words in WORDS.items() if any(word in message for word in words)
+            }
+            assert named_statuses == ({expected_status} & WORDS.keys()), (outcome, expected_status)
 
     def _versions(self, place: Place) -> dict[str, int]:
-        return {entry["id"]: int(entry["version"]) for entry in self.naive.of(place)}
+        return {entry["id"]: int(entry["version"]) for entry in self.reference.of(place)}
 
-    async def _posted(self, place: Place, body: dict[str, Any]) -> tuple[Outcome, Any]:
+    async def _post_entry(self, place: Place, body: dict[str, Any]) -> tuple[Outcome, Any]:
         """Creates an entry over REST, without the members that REST does not accept."""
         sent = {
             what: body[what]
@@ -168,7 +177,7 @@ class Doors(PairedCommands):
         )
         return Outcome("REST", answer.status), answer.data if answer.status == 200 else None
 
-    async def _mutated(self, place: Place, document: str, **variables: Any) -> tuple[Outcome, Any]:
+    async def _mutate(self, place: Place, document: str, **variables: Any) -> tuple[Outcome, Any]:
         answer = await self.ask(place, document, **variables)
         assert answer.status == 200, answer.text
         assert "errors" not in answer.body, answer.text
@@ -177,26 +186,26 @@ class Doors(PairedCommands):
         return outcome, done.get("entry")
 
 
-def created(type_slug: str, drawn: dict[str, Any]) -> dict[str, Any]:
+def create_input(type_slug: str, drawn: dict[str, Any]) -> dict[str, Any]:
     body = {
         "contentTypeSlug": type_slug,
         **{what: drawn[what] for what in ("title", "slug", "language", "status", "fields")},
-        "translations": translations(drawn["texts"]),
+        "translations": translation_inputs(drawn["texts"]),
     }
     return {what: given for what, given in body.items() if given is not None}
 
 
-def updated(drawn: dict[str, Any]) -> dict[str, Any]:
+def update_input(drawn: dict[str, Any]) -> dict[str, Any]:
     named = ("title", "slug", "status", "fields")
     given: dict[str, Any] = {what: drawn[what] for what in named if what in drawn}
     if "stage" in drawn:
         given["stageId"] = drawn["stage"]
     if "texts" in drawn:
-        given["translations"] = translations(drawn["texts"])
+        given["translations"] = translation_inputs(drawn["texts"])
     return given
 
 
-def translations(texts: dict[str, Any]) -> list[dict[str, Any]]:
+def translation_inputs(texts: dict[str, Any]) -> list[dict[str, Any]]:
     """Omits unchanged titles: a null would remove the translation."""
     return [
         {"locale": locale, **{what: given for what, given in one.items() if given is not None}}
