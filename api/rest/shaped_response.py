@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from typing import Any
 
 from aiohttp import web
@@ -80,24 +80,23 @@ async def shaped_response(
 
     try:
         return await kept(call, ("shaped", *shape.key, *parameters), dependencies, read)
-    except _LargeBody as caught:
+    except LargePage as caught:
         large = caught
     return await response_from_file(call, large.size, lambda file: reader.write(file, large))
 
 
-class _LargeBody(Exception):
-    """``size``: bytes of the page."""
+class _PageInMemory(Struct, frozen=True):
+    """A page with large includes, to be written like one with large entries."""
 
-    def __init__(
-        self,
-        size: int,
-        stamp: int | None,
-        rows: Callable[[], AbstractAsyncContextManager[tuple[int, AsyncIterator[EntryRow]]]],
-    ) -> None:
-        super().__init__(f"{size:,} bytes")
-        self.size = size
-        self.stamp = stamp
-        self.rows = rows
+    page: Page[EntryRow]
+
+    @asynccontextmanager
+    async def rows(self, _step: int) -> AsyncIterator[tuple[int, AsyncIterator[EntryRow]]]:
+        async def rows() -> AsyncIterator[EntryRow]:
+            for row in self.page.rows:
+                yield row
+
+        yield self.page.total, rows()
 
 
 class _Reader:
@@ -110,17 +109,14 @@ class _Reader:
         self._stamp: int | None = None
 
     async def read(self, pool: Pool, dependencies: tuple[Dependency, ...]) -> Reading:
-        """Raises BadRequest, _LargeBody."""
+        """Raises BadRequest, and what ``read_page`` raises; LargePage also for large includes."""
         found: list[Dependency] = [*dependencies]
         if self._shape.slugs:
             type_slug = self._listed.type_slug
             known = await checked_fields(pool, self._call.scope, self._shape, type_slug)
             self._fields, self._stamp = known.fields, known.stamp
             found.append(content_types(self._call.scope))
-        try:
-            page = await self._listed.read_page(pool)
-        except LargePage as large:
-            raise _LargeBody(large.size, large.stamp, large.rows) from None
+        page = await self._listed.read_page(pool)
         if self._listed.is_single:
             found += [row.id for row in page.rows]
         shown = [self._shape.shown(self._listed.entry(row)) for row in page.rows]
@@ -132,7 +128,7 @@ class _Reader:
             includes, included = await self._included(pool, page)
         except LargeIncludes:
             size = sum(memoryview(row.fields).nbytes for row in page.rows)
-            raise _LargeBody(size, page.stamp, lambda: _in_memory(page)) from None
+            raise LargePage(_PageInMemory(page), size, len(page.rows), page.stamp) from None
         found += includes.dependencies()
         whole: wire.Wire = replace(body, includes=included)
         parts = tuple(dict.fromkeys(found))
@@ -151,7 +147,7 @@ class _Reader:
         media = {name: wire.media_file(file) for name, file in files.items()}
         return includes, wire.Includes(entries, media)
 
-    async def write(self, file: BodyFile, large: _LargeBody) -> WrittenEntries:
+    async def write(self, file: BodyFile, large: LargePage) -> WrittenEntries:
         """Piece by piece; raises BadRequest."""
         pool = self._call.service.read_model
         includes = self._new_includes(pool, large.stamp, is_file=True)
@@ -215,12 +211,3 @@ class _Reader:
     def _earlier(self, stamp: int | None) -> int | None:
         """The stamp of the fields is never later than that of the page."""
         return stamp if stamp is None or self._stamp is None else min(stamp, self._stamp)
-
-
-@asynccontextmanager
-async def _in_memory(page: Page[EntryRow]) -> AsyncIterator[tuple[int, AsyncIterator[EntryRow]]]:
-    async def rows() -> AsyncIterator[EntryRow]:
-        for row in page.rows:
-            yield row
-
-    yield page.total, rows()
