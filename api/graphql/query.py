@@ -195,7 +195,7 @@ async def _page(
         return page.rows, Pagination(limit=asked.limit, offset=asked.offset, total=page.total)
     of_any_type = wanted["type_slug"] is None
     query = asked.entry_query(**wanted, locale=locale, custom=not of_any_type)
-    query = cursors.placed(scope, locale, query, asked.cursor)
+    query = cursors.page_query(scope, locale, query, asked.cursor)
     found, ids = await list_ids_found(pool, scope, query)
     if asked.counted and found.total is None:
         raise BadRequest(
@@ -212,7 +212,7 @@ async def _past_page(
     at = query.as_of
     assert at is not None
     scope = context.call.scope
-    query = context.service.cursors.placed(scope, locale, query, asked.cursor)
+    query = context.service.cursors.page_query(scope, locale, query, asked.cursor)
     past = await context.list_at(query, locale)
     if asked.counted and past.total is None:
         raise BadRequest(

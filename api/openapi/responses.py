@@ -82,7 +82,7 @@ REFUSALS: dict[str, Exception] = {
     "wrongValue": _refused("createdAt", "gte"),
     "tooBroad": Budget(selection(_TITLED, ())).exceeded(),
     "unknownCursor": _raised(
-        lambda: Cursors(b"").placed(_SCOPE, BASE_LANGUAGE, _query(), "an altered one")
+        lambda: Cursors(b"").page_query(_SCOPE, BASE_LANGUAGE, _query(), "an altered one")
     ),
     "malformedTime": _raised(lambda: parameters.as_of({"asOf": "yesterday"})),
     "futureTime": parameters.future_time(parameters.parse_time("9999-12-31")),

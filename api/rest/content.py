@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 from aiohttp import web
-from msgspec import Raw
+from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from api.context import Call
@@ -17,25 +17,25 @@ from api.http.loop_turns import JSON
 from api.rest import parameters, point_in_time, wire
 from api.rest.idempotency import HEADER, command_key, digest
 from api.rest.ignored_members import ignored_header, ignored_names
-from api.rest.kept_response import Reading, add_position, json_response, kept
+from api.rest.kept_response import Reading, add_position, cached_response, json_response
 from api.rest.list_query import ListQuery, list_query
 from api.rest.list_response import (
-    ListSource,
-    counted,
-    found_source,
+    EntrySource,
+    ListPages,
+    found_pages,
     list_response,
+    offset_pagination,
     past_response,
 )
 from api.rest.past_includes import past_includes
 from api.rest.request_body import check_values, receive_body
 from api.rest.request_checks import check_edit, check_read, check_read_of_status, with_checks
 from api.rest.shape import past_body, shape
-from api.rest.shaped_response import ShapedSource, shaped_response, shaped_single
+from api.rest.shaped_response import shaped_response, shaped_single
 from api.rest.tokens import POSITION
 from read_side import entries, notices, paging
 from read_side.entries import EntryRow
 from read_side.listing import Page
-from read_side.notices import Dependency
 from read_side.pool import Pool
 from read_side.refusals import EntryNotFound
 from write_side.commands import CreateEntry
@@ -63,26 +63,29 @@ def routes() -> list[web.RouteDef]:
     ]
 
 
+class _ListKind(Struct, frozen=True):
+    """The form of a list. ``custom``: whether filters and sort keys may be fields of the type."""
+
+    custom: bool
+    entry_type: type[wire.Entry]
+    entry: Callable[[EntryRow, str], wire.Entry]
+    body: Callable[[list[Any], wire.ListPagination], wire.Wire]
+
+
+_OF_TYPE = _ListKind(True, wire.ListedEntry, wire.listed_entry, partial(wire.TypeListBody, True))
+_ACROSS_TYPES = _ListKind(False, wire.AnyEntry, wire.entry_of_any_type, wire.ListBody)
+
+
 async def list_of_type(call: Call) -> web.Response:
     """§4.1: by default the published entries, 10 per page; with ``asOf``, those of that time."""
     query = call.request.query
     asked = list_query(query, 10)
-    named = {
+    filters = {
         "type_slug": parameters.searchable(call.request.match_info["type"]),
         "status": parameters.status(query),
         "language": parameters.language(query),
     }
-    return await _list(
-        call,
-        asked,
-        named,
-        named,
-        notices.singles_of_type(call.scope, named["type_slug"]),
-        read=paging.list_of_type,
-        entry_type=wire.ListedEntry,
-        entry=wire.listed_entry,
-        body=partial(wire.TypeListBody, True),
-    )
+    return await _list(call, _OF_TYPE, asked, filters, paging.list_of_type)
 
 
 async def list_across_types(call: Call) -> web.Response:
@@ -90,68 +93,53 @@ async def list_across_types(call: Call) -> web.Response:
     time."""
     query = call.request.query
     asked = list_query(query, 50)
-    named = {
+    filters = {
         "type_slug": parameters.type_slug(query),
         "status": "published" if call.published_only else None,
     }
-    return await _list(
-        call,
-        asked,
-        named,
-        {**named, "language": None, "custom": False},
-        notices.content_types(call.scope),
-        read=paging.list_across_types,
-        entry_type=wire.AnyEntry,
-        entry=wire.entry_of_any_type,
-        body=wire.ListBody,
-    )
+    return await _list(call, _ACROSS_TYPES, asked, filters, paging.list_across_types)
 
 
 async def _list(
     call: Call,
+    kind: _ListKind,
     asked: ListQuery,
-    named: Mapping[str, str | None],
-    wanted: Mapping[str, Any],
-    definitions: Dependency,
-    *,
+    filters: Mapping[str, str | None],
     read: Callable[..., Awaitable[Page[EntryRow]]],
-    entry_type: type[wire.Entry],
-    entry: Callable[[EntryRow, str], wire.Entry],
-    body: Callable[[list[Any], wire.ListPagination], wire.Wire],
 ) -> web.Response:
-    """``named``: what ``read`` selects by; ``wanted``: the same for an ``EntryQuery``.
-    ``definitions``: of content types, on which filters and sort keys depend."""
+    """``read``: reads a page of a plain list; the filters are among its parameters."""
     query, scope, locale = call.request.query, call.scope, call.locale
+    type_slug, status = filters["type_slug"], filters["status"]
     at = parameters.as_of(query)
-    shaped = shape(query, entry_type)
+    shaped = shape(query, kind.entry_type)
+    wanted: dict[str, Any] = {"language": None, **filters, "custom": kind.custom}
 
-    def shown(row: EntryRow) -> wire.Entry:
-        return entry(row, locale)
+    def show(row: EntryRow) -> wire.Entry:
+        return kind.entry(row, locale)
 
     if at is not None:
         past = asked.entry_query(**wanted, as_of=at)
-        return await past_response(call, asked, past, shaped, shown, body)
-    page = {"locale": locale, "limit": asked.limit, "offset": asked.offset}
-    statuses = (named["status"],) if named["status"] else STATUSES
-    dependencies = notices.lists(scope, named["type_slug"], statuses)
-    source = ListSource(
-        (read.__name__, *named.values(), asked),
-        lambda pool: read(pool, scope, **named, **page, as_json=shaped is None),
-        lambda total: counted(asked, total),
-    )
-    if not asked.is_plain:
-        source = found_source(call, asked, asked.entry_query(**wanted, locale=locale))
-        dependencies = (*dependencies, definitions)
-
-    def whole(rows: list[Any], total: Any) -> wire.Wire:
-        return body(rows, source.pagination(total))
-
-    if shaped is None:
-        return await list_response(
-            call, source.parameters, dependencies, source.read_page, shown, whole
+        return await past_response(call, asked, past, shaped, show, kind.body)
+    dependencies = notices.lists(scope, type_slug, (status,) if status else STATUSES)
+    if asked.is_plain:
+        page = {"locale": locale, "limit": asked.limit, "offset": asked.offset}
+        pages = ListPages(
+            (read.__name__, *filters.values(), asked),
+            lambda pool: read(pool, scope, **filters, **page, as_json=shaped is None),
+            lambda total: offset_pagination(asked, total),
         )
-    listed = ShapedSource(named["type_slug"], source.read_page, shown, whole)
-    return await shaped_response(call, shaped, source.parameters, dependencies, listed)
+    else:
+        pages = found_pages(call, asked, asked.entry_query(**wanted, locale=locale))
+        of_type = notices.singles_of_type(scope, type_slug or "")
+        dependencies = (*dependencies, of_type if kind.custom else notices.content_types(scope))
+
+    def body(rows: list[Any], total: Any) -> wire.Wire:
+        return kind.body(rows, pages.pagination(total))
+
+    source = EntrySource(pages.parameters, dependencies, type_slug, pages.read, show, body)
+    if shaped is None:
+        return await list_response(call, source)
+    return await shaped_response(call, shaped, source)
 
 
 async def one(call: Call) -> web.Response:
@@ -185,7 +173,7 @@ async def one(call: Call) -> web.Response:
     given = ("one", *named.values())
     if shaped is not None:
         return await shaped_single(call, shaped, given, named["type_slug"], read_row)
-    return await kept(call, given, (type_,), read)
+    return await cached_response(call, given, (type_,), read)
 
 
 def _readable(call: Call, row: EntryRow) -> EntryRow:

@@ -34,7 +34,7 @@ class Reading(Struct, frozen=True):
     may_grow: bool = False
 
 
-async def kept(
+async def cached_response(
     call: Call,
     parameters: tuple[object, ...],
     known: Sequence[Dependency],

@@ -204,7 +204,7 @@ class Cursors:
             return None
         return self._seal.token(_context(scope, locale, query), _encode(boundary))
 
-    def placed(
+    def page_query(
         self, scope: Scope, locale: str, query: EntryQuery, cursor: str | None
     ) -> EntryQuery:
         """The query of the cursor's page. Raises BadRequest."""

@@ -15,7 +15,7 @@ from api.http.compression import GZIP_FORMAT, GZIP_LEVEL, tag_of
 from api.http.large_bodies import JSON, BodyFile, LargeResponse
 from api.http.representation import takes_gzip
 from api.rest import wire
-from api.rest.kept_response import Reading, add_position, json_response, kept
+from api.rest.kept_response import Reading, add_position, cached_response, json_response
 from api.rest.list_query import ListQuery
 from api.rest.past_includes import past_includes
 from api.rest.point_in_time import ListBudget, PastList, list_at
@@ -43,61 +43,65 @@ class WrittenEntries(Struct, frozen=True):
     stamp: int
 
 
-async def list_response(
-    call: Call,
-    parameters: tuple[object, ...],
-    dependencies: tuple[Dependency, ...],
-    read_page: ReadPage,
-    entry: Callable[[EntryRow], E],
-    body: Callable[[list[E], Any], wire.Wire],
-) -> web.Response:
-    """``parameters`` and ``dependencies``: see ``kept``. ``body`` builds the body from the entries
-    and the total."""
+class EntrySource(Struct, frozen=True):
+    """How the entries of a response are read and shown. ``parameters`` and ``dependencies``: see
+    ``cached_response``. ``type_slug``: of all of them, or None. ``entry`` shows one of them;
+    ``body`` builds the body from the entries and the total. ``is_single``: the response depends on
+    its entry alone."""
+
+    parameters: tuple[object, ...]
+    dependencies: tuple[Dependency, ...]
+    type_slug: str | None
+    read_page: ReadPage
+    entry: Callable[[EntryRow], wire.Entry]
+    body: Callable[[list[Any], Any], wire.Wire]
+    is_single: bool = False
+
+
+async def list_response(call: Call, source: EntrySource) -> web.Response:
+    """Raises what ``read_page`` raises except LargePage."""
 
     async def read(pool: Pool) -> Reading:
-        page = await read_page(pool)
-        start, end = _around_entries(body([], page.total))
+        page = await source.read_page(pool)
+        start, end = _around_entries(source.body([], page.total))
         entries = page.json
         if entries is None:
-            entries = b",".join(wire.encode(entry(row)) for row in page.rows)
+            entries = b",".join(wire.encode(source.entry(row)) for row in page.rows)
         whole = b"".join((start, entries, end))
-        return Reading(whole, page.stamp, dependencies, page.may_grow)
+        return Reading(whole, page.stamp, source.dependencies, page.may_grow)
 
     try:
-        return await kept(call, parameters, dependencies, read)
+        return await cached_response(call, source.parameters, source.dependencies, read)
     except LargePage as caught:
         large = caught
 
     async def write(file: BodyFile) -> WrittenEntries:
-        await _write(file, large, entry, body)
+        await _write(file, large, source)
         return WrittenEntries(large.size, large.stamp)
 
     return await response_from_file(call, large.size, write)
 
 
-class ListSource(Struct, frozen=True):
-    """How a list is read. ``parameters``: see ``kept``; ``pagination`` of the total of the page."""
+class ListPages(Struct, frozen=True):
+    """How the pages of a list are read. ``parameters``: see ``cached_response``; ``pagination`` of
+    the total of the page."""
 
     parameters: tuple[object, ...]
-    read_page: ReadPage
+    read: ReadPage
     pagination: Callable[[Any], wire.ListPagination]
 
 
-def found_source(call: Call, asked: ListQuery, query: EntryQuery) -> ListSource:
+def found_pages(call: Call, asked: ListQuery, query: EntryQuery) -> ListPages:
     """A list with filters, sort keys or a cursor. ``query``: without the boundary of the cursor.
 
     Raises BadRequest; reading raises TypeNotFound, InvalidQuery, IncompleteIndex, LargePage.
     """
     scope = call.scope
-    placed = call.service.cursors.placed(scope, call.locale, query, asked.cursor)
-
-    def pagination(found: FoundPage) -> wire.ListPagination:
-        return _pagination(call, asked, query, found)
-
-    return ListSource(
-        ("found", asked.cursor, placed),
-        lambda pool: list_found(pool, scope, placed, call.locale),
-        pagination,
+    page_query = call.service.cursors.page_query(scope, call.locale, query, asked.cursor)
+    return ListPages(
+        ("found", asked.cursor, page_query),
+        lambda pool: list_found(pool, scope, page_query, call.locale),
+        lambda found: _pagination(call, asked, query, found),
     )
 
 
@@ -115,7 +119,7 @@ async def past_response(
     """
     at, budget = query.as_of, ListBudget()
     assert at is not None
-    query = call.service.cursors.placed(call.scope, call.locale, query, asked.cursor)
+    query = call.service.cursors.page_query(call.scope, call.locale, query, asked.cursor)
     past = await list_at(call.service, call.scope, query, budget, locale=call.locale)
     rows = [entry(one.row) for one in past.entries]
     if shaped is not None:
@@ -132,12 +136,12 @@ def _pagination(
     call: Call, asked: ListQuery, query: EntryQuery, found: FoundPage | PastList
 ) -> wire.ListPagination:
     if asked.cursor is None:
-        return counted(asked, found.total)
+        return offset_pagination(asked, found.total)
     following = call.service.cursors.token(call.scope, call.locale, query, found.next)
     return wire.ListPagination(limit=asked.limit, total=found.total, next=following)
 
 
-def counted(asked: ListQuery, total: int | None) -> wire.ListPagination:
+def offset_pagination(asked: ListQuery, total: int | None) -> wire.ListPagination:
     """The pagination of a list without a cursor."""
     shown = total if asked.counted else None
     return wire.ListPagination(limit=asked.limit, offset=asked.offset, total=shown)
@@ -163,17 +167,12 @@ async def response_from_file(
     return response
 
 
-async def _write(
-    file: BodyFile,
-    large: LargePage,
-    entry: Callable[[EntryRow], E],
-    body: Callable[[list[E], Any], wire.Wire],
-) -> None:
+async def _write(file: BodyFile, large: LargePage, source: EntrySource) -> None:
     async with large.rows() as (page, rows):
-        start, end = _around_entries(body([], page))
+        start, end = _around_entries(source.body([], page))
         before = start
         async for row in rows:
-            await asyncio.to_thread(file.write, before + wire.encode(entry(row)))
+            await asyncio.to_thread(file.write, before + wire.encode(source.entry(row)))
             before = b","
         # All entries may have been deleted since the sizes were read.
         await asyncio.to_thread(file.end, end if before == b"," else start + end)

@@ -7,7 +7,7 @@ from aiohttp import web
 
 from api.context import Call
 from api.rest import parameters, wire
-from api.rest.kept_response import Reading, json_response, kept
+from api.rest.kept_response import Reading, cached_response, json_response
 from api.rest.request_checks import check_read, with_checks
 from read_side import content_types, lookups, notices
 from read_side.pool import Pool
@@ -38,7 +38,7 @@ async def list_content_types(call: Call) -> web.Response:
         stamp = rows[0].stamp if rows else None
         return Reading(wire.encode(body), stamp, known)
 
-    return await kept(call, ("content types",), known, read)
+    return await cached_response(call, ("content types",), known, read)
 
 
 async def one_content_type(call: Call) -> web.Response:
@@ -52,7 +52,7 @@ async def one_content_type(call: Call) -> web.Response:
         body = wire.ContentTypeBody(True, wire.content_type(row))
         return Reading(wire.encode(body), row.stamp, known)
 
-    return await kept(call, ("content type", slug), known, read)
+    return await cached_response(call, ("content type", slug), known, read)
 
 
 async def list_media(call: Call) -> web.Response:

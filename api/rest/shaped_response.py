@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Any
 
 from aiohttp import web
 from msgspec import Raw, Struct
@@ -17,8 +16,8 @@ from api.http.large_bodies import BodyFile
 from api.rest import wire
 from api.rest.include_paths import Fields, Step, steps_of
 from api.rest.includes import Includes, LargeIncludes
-from api.rest.kept_response import Reading, kept
-from api.rest.list_response import ReadPage, WrittenEntries, response_from_file
+from api.rest.kept_response import Reading, cached_response
+from api.rest.list_response import EntrySource, WrittenEntries, response_from_file
 from api.rest.shape import Shape, checked_fields
 from read_side.entries import EntryRow
 from read_side.listing import LargePage, Page
@@ -26,18 +25,6 @@ from read_side.notices import Dependency, content_types, singles_of_type
 from read_side.pool import Pool
 
 _PLACE = b"{}"
-
-
-class ShapedSource(Struct, frozen=True):
-    """How the entries of a request are read and shown. ``type_slug``: of all of them, or None.
-    ``body`` builds the body from the entries and the total; ``entry`` one of them. ``is_single``:
-    the response depends on its entry alone."""
-
-    type_slug: str | None
-    read_page: ReadPage
-    entry: Callable[[EntryRow], wire.Entry]
-    body: Callable[[list[Any], int], wire.Wire]
-    is_single: bool = False
 
 
 async def shaped_single(
@@ -53,33 +40,24 @@ async def shaped_single(
         row = await read_row(pool)
         return Page([row], 1, stamp=row.stamp)
 
-    listed = ShapedSource(
+    source = EntrySource(
+        parameters,
+        (singles_of_type(call.scope, type_slug),),
         type_slug,
         read_page,
         lambda row: wire.single_entry(row, call.locale),
         lambda rows, _: wire.SingleBody(True, rows[0]),
         is_single=True,
     )
-    dependency = singles_of_type(call.scope, type_slug)
-    return await shaped_response(call, shape, parameters, (dependency,), listed)
+    return await shaped_response(call, shape, source)
 
 
-async def shaped_response(
-    call: Call,
-    shape: Shape,
-    parameters: tuple[object, ...],
-    dependencies: tuple[Dependency, ...],
-    listed: ShapedSource,
-) -> web.Response:
-    """``parameters`` and ``dependencies``: see ``kept``. Raises BadRequest, and what ``read_page``
-    raises except LargePage."""
-    reader = _Reader(call, shape, listed)
-
-    async def read(pool: Pool) -> Reading:
-        return await reader.read(pool, dependencies)
-
+async def shaped_response(call: Call, shape: Shape, source: EntrySource) -> web.Response:
+    """Raises BadRequest, and what ``read_page`` raises except LargePage."""
+    reader = _Reader(call, shape, source)
+    parameters = ("shaped", *shape.key, *source.parameters)
     try:
-        return await kept(call, ("shaped", *shape.key, *parameters), dependencies, read)
+        return await cached_response(call, parameters, source.dependencies, reader.read)
     except LargePage as caught:
         large = caught
     return await response_from_file(call, large.size, lambda file: reader.write(file, large))
@@ -100,27 +78,27 @@ class _PageInMemory(Struct, frozen=True):
 
 
 class _Reader:
-    def __init__(self, call: Call, shape: Shape, listed: ShapedSource) -> None:
+    def __init__(self, call: Call, shape: Shape, source: EntrySource) -> None:
         self._call = call
         self._shape = shape
-        self._listed = listed
+        self._source = source
         self._steps: Step = steps_of(shape.paths)
         self._fields: Fields = {}
         self._stamp: int | None = None
 
-    async def read(self, pool: Pool, dependencies: tuple[Dependency, ...]) -> Reading:
+    async def read(self, pool: Pool) -> Reading:
         """Raises BadRequest, and what ``read_page`` raises; LargePage also for large includes."""
-        found: list[Dependency] = [*dependencies]
+        found: list[Dependency] = [*self._source.dependencies]
         if self._shape.slugs:
-            type_slug = self._listed.type_slug
+            type_slug = self._source.type_slug
             known = await checked_fields(pool, self._call.scope, self._shape, type_slug)
             self._fields, self._stamp = known.fields, known.stamp
             found.append(content_types(self._call.scope))
-        page = await self._listed.read_page(pool)
-        if self._listed.is_single:
+        page = await self._source.read_page(pool)
+        if self._source.is_single:
             found += [row.id for row in page.rows]
-        shown = [self._shape.shown(self._listed.entry(row)) for row in page.rows]
-        body = self._listed.body(shown, page.total)
+        shown = [self._shape.shown(self._source.entry(row)) for row in page.rows]
+        body = self._source.body(shown, page.total)
         if page.stamp is None or not self._shape.paths:
             stamp = self._earlier(page.stamp)
             return Reading(wire.encode(body), stamp, tuple(found), page.may_grow)
@@ -177,7 +155,7 @@ class _Reader:
         self, file: BodyFile, before: bytes, row: EntryRow, includes: Includes
     ) -> None:
         includes.add(self._type_of(row), row.fields)
-        file.write(before + wire.encode(self._shape.shown(self._listed.entry(row))))
+        file.write(before + wire.encode(self._shape.shown(self._source.entry(row))))
 
     async def _write_includes(self, file: BodyFile, includes: Includes) -> None:
         before = b',"includes":{"entries":{'
@@ -197,7 +175,7 @@ class _Reader:
             before = b","
 
     def _around_entries(self, total: int) -> tuple[bytes, bytes]:
-        body = self._listed.body([Raw(_PLACE)], total)
+        body = self._source.body([Raw(_PLACE)], total)
         start, _, end = wire.encode(body).partition(_PLACE)
         return start, end
 
@@ -206,7 +184,7 @@ class _Reader:
         return Includes(self._call, pool, self._steps, self._fields, earlier, is_file=is_file)
 
     def _type_of(self, row: EntryRow) -> str:
-        return row.type_slug or self._listed.type_slug or ""
+        return row.type_slug or self._source.type_slug or ""
 
     def _earlier(self, stamp: int | None) -> int | None:
         """The stamp of the fields is never later than that of the page."""

@@ -41,18 +41,18 @@ def test_a_cursor_is_its_boundary_in_every_process(keys: list[bytes], position: 
     boundary = Boundary(tuple(keys), position)
     given_ = token(boundary)
     assert given_ == Cursors(KEY).token(SCOPE, "en-US", QUERY, boundary)
-    assert CURSORS.placed(SCOPE, "en-US", QUERY, given_).after == boundary
+    assert CURSORS.page_query(SCOPE, "en-US", QUERY, given_).after == boundary
 
 
 def test_the_length_of_the_page_and_the_total_may_differ() -> None:
     page = replace(QUERY, limit=3, counted=False)
-    assert CURSORS.placed(SCOPE, "en-US", page, token()) == replace(page, after=BOUNDARY)
+    assert CURSORS.page_query(SCOPE, "en-US", page, token()) == replace(page, after=BOUNDARY)
 
 
 @pytest.mark.parametrize("changes", OTHERS, ids=lambda changes: next(iter(changes)))
 def test_a_cursor_of_another_query_is_refused(changes: dict[str, Any]) -> None:
     with pytest.raises(BadRequest, match="Unknown cursor"):
-        CURSORS.placed(SCOPE, "en-US", replace(QUERY, **changes), token())
+        CURSORS.page_query(SCOPE, "en-US", replace(QUERY, **changes), token())
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_a_cursor_of_another_workspace_environment_or_locale_is_refused(
     scope: Scope, locale: str
 ) -> None:
     with pytest.raises(BadRequest, match="Unknown cursor"):
-        CURSORS.placed(scope, locale, QUERY, token())
+        CURSORS.page_query(scope, locale, QUERY, token())
 
 
 def test_an_altered_cursor_is_refused() -> None:
@@ -75,9 +75,9 @@ def test_an_altered_cursor_is_refused() -> None:
     ]
     for text in (*altered, made + "=", made[:-4], "x", "é", "FIRST", "first "):
         with pytest.raises(BadRequest, match="Unknown cursor"):
-            CURSORS.placed(SCOPE, "en-US", QUERY, text)
+            CURSORS.page_query(SCOPE, "en-US", QUERY, text)
 
 
 def test_a_position_is_no_cursor() -> None:
     with pytest.raises(BadRequest):
-        CURSORS.placed(SCOPE, "en-US", QUERY, Positions(KEY).token("acme", 7))
+        CURSORS.page_query(SCOPE, "en-US", QUERY, Positions(KEY).token("acme", 7))
