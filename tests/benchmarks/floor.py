@@ -4,6 +4,8 @@ INSERT of the body.
 ``plain`` uses asyncpg's pool, as its documentation does. ``lean`` uses contentlog's pool, so that
 the remaining difference is contentlog's own work. ``fixed`` sends the same bytes without a query.
 Processes may share a port.
+
+``GET /rows/10/500`` joins 10 ready-made rows from the 500th on, which it finds by their key.
 """
 
 from __future__ import annotations
@@ -53,13 +55,27 @@ def querying(kind: str, url: str) -> web.Application:
         [(body,)] = await opened.fetch("SELECT body FROM floor WHERE id = $1", 1)
         return web.Response(body=body, content_type="application/json")
 
+    async def rows(request: web.Request) -> web.Response:
+        limit, first = (int(request.match_info[name]) for name in ("limit", "first"))
+        found = await opened.fetch(
+            "SELECT body FROM floor_row WHERE id >= $1 ORDER BY id LIMIT $2", first, limit
+        )
+        body = b'{"data":[' + b",".join(body for (body,) in found) + b"]}"
+        return web.Response(body=body, content_type="application/json")
+
     async def insert(request: web.Request) -> web.Response:
         await opened.fetch("INSERT INTO floor_entry (body) VALUES ($1)", await request.read())
         return web.Response(body=b'{"data":{}}', content_type="application/json")
 
     app = web.Application()
     app.cleanup_ctx.append(pool)
-    app.add_routes([web.get("/", ready), web.post("/", insert)])
+    app.add_routes(
+        [
+            web.get("/", ready),
+            web.get("/rows/{limit}/{first}", rows),
+            web.post("/", insert),
+        ]
+    )
     return app
 
 

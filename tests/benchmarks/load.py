@@ -23,7 +23,7 @@ class Load(Struct, frozen=True):
     """GETs of one local path, or POSTs with a new body each.
 
     Each of the ``headers`` ends with CRLF. With ``keys``, ``KEY`` in the path is replaced by a
-    random number below it.
+    random number from 1 to it.
     """
 
     port: int
@@ -36,7 +36,7 @@ class Load(Struct, frozen=True):
         head = f"{self.path} HTTP/1.1\r\nHost: bench\r\n{self.headers}"
         if self.keys:
             while True:
-                key = str(random.randrange(self.keys))
+                key = str(random.randint(1, self.keys))
                 yield f"GET {head}\r\n".replace("KEY", key).encode()
         if self.body is None:
             yield from itertools.repeat(f"GET {head}\r\n".encode())

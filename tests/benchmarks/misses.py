@@ -1,6 +1,9 @@
 """Reads that miss the cache, of random entries and pages, against the query floor: a bare aiohttp
 server that reads ready-made bytes with one query and sends them.
 
+That floor reads the same row each time, which is always in PostgreSQL's buffers. So lists are also
+compared with a floor that reads as many rows as they have, at random, from as many as there are.
+
 Each side has two processes. ``CONTENTLOG_BENCH_ENTRIES`` sets another number of entries, for
 example 1000000.
 """
@@ -13,6 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import asyncpg
+from msgspec.structs import replace
 
 from projector.rebuild.build import BuildSettings
 from projector.rebuild.operations import rebuild
@@ -34,6 +38,8 @@ PATHS = {
     "list of 10": "/v1/content/posts?offset=KEY",
     "list of 100": "/v1/content/posts?limit=100&offset=KEY",
 }
+ROWS = {"list of 10": "/rows/10/KEY", "list of 100": "/rows/100/KEY"}
+_FILL_ROWS = "INSERT INTO floor_row SELECT n, $1 FROM generate_series(1, $2::int) AS n"
 
 
 async def measure(_url: str, _other: str) -> str:
@@ -49,14 +55,22 @@ async def measure(_url: str, _other: str) -> str:
             rows: list[Row] = []
             for what, path in PATHS.items():
                 load = Load(started.port, path, HEADERS, keys=entries - 100)
-                rows += await compare(what, load, workers, url)
+                body = (await measured(load, 0.5)).body
+                await store(url, body)
+                rows += await compare(what, load, Load(0, "/", HEADERS), workers, url)
+                if what == "single entry":
+                    await store_rows(url, body, entries)
+                else:
+                    floor = Load(0, ROWS[what], HEADERS, keys=entries - 100)
+                    rows += await compare(f"{what}, rows", load, floor, workers, url)
     return table(f"Random reads of {entries:,} entries, not from memory", rows, "query floor")
 
 
-async def compare(what: str, ours: Load, workers: Sequence[int], url: str) -> list[Row]:
-    await ready(url, (await measured(ours, 0.5)).body)
+async def compare(
+    what: str, ours: Load, floor: Load, workers: Sequence[int], url: str
+) -> list[Row]:
     port, rows = free_port(), []
-    floor = Load(port, "/", HEADERS)
+    floor = replace(floor, port=port)
     async with bare_servers("plain", url, port) as pids:
         for number in CONNECTIONS:
             rates: tuple[list[float], list[float]] = ([], [])
@@ -69,13 +83,13 @@ async def compare(what: str, ours: Load, workers: Sequence[int], url: str) -> li
                     f"{median(rates[0]):,.0f}/s",
                     f"{median(rates[1]):,.0f}/s",
                     ratio_of_rounds(*rates),
-                    "≥ 1.0×" if number == CONNECTIONS[-1] else "",
+                    "≥ 1.0×" if number == CONNECTIONS[-1] and not floor.keys else "",
                 )
             )
     return rows
 
 
-async def ready(url: str, body: bytes) -> None:
+async def store(url: str, body: bytes) -> None:
     """Stores a response's bytes for the floor to read."""
     connection = await asyncpg.connect(owner_of(url))
     await connection.execute("CREATE TABLE IF NOT EXISTS floor (id int PRIMARY KEY, body bytea)")
@@ -83,4 +97,14 @@ async def ready(url: str, body: bytes) -> None:
     await connection.execute(
         "INSERT INTO floor VALUES (1, $1) ON CONFLICT (id) DO UPDATE SET body = $1", body
     )
+    await connection.close()
+
+
+async def store_rows(url: str, body: bytes, number: int) -> None:
+    """Stores as many rows as there are entries, each of the size of one."""
+    connection = await asyncpg.connect(owner_of(url))
+    await connection.execute("CREATE TABLE floor_row (id int PRIMARY KEY, body bytea)")
+    await connection.execute("GRANT SELECT ON floor_row TO PUBLIC")
+    await connection.execute(_FILL_ROWS, body, number)
+    await connection.execute("VACUUM ANALYZE floor_row")
     await connection.close()
