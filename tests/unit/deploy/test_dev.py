@@ -27,8 +27,8 @@ def calls(folder: Path, python: Path) -> str:
     return (folder / "calls").read_text()
 
 
-def test_a_copied_environment_is_made_again(tmp_path: Path) -> None:
-    one, other = tmp_path / "one", tmp_path / "other"
+def test_a_copied_or_linked_environment_is_made_again(tmp_path: Path) -> None:
+    one, copy, link = tmp_path / "one", tmp_path / "copy", tmp_path / "link"
     python = tmp_path / "python3"
     python.write_text(PYTHON)
     python.chmod(0o755)
@@ -40,5 +40,9 @@ def test_a_copied_environment_is_made_again(tmp_path: Path) -> None:
     assert "-m venv" in made
     assert made.count("pip install") == 2
     assert calls(one, python) == ""
-    shutil.copytree(one, other)
-    assert "-m venv" in calls(other, python)
+    shutil.copytree(one, copy)
+    assert "-m venv" in calls(copy, python)
+    shutil.copytree(one, link, ignore=shutil.ignore_patterns(".venv"))
+    (link / ".venv").symlink_to(one / ".venv")
+    assert "-m venv" in calls(link, python)
+    assert calls(one, python) == ""
