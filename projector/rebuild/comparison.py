@@ -23,7 +23,7 @@ from read_side.engine import is_distributed
 from read_side.schema import SHAPE, Workspaces, described, workspaces_of
 from write_side.domain.identity import Scope
 from write_side.postgres.connection import Connection
-from write_side.verification.claim_check import Difference, differing_keys
+from write_side.verification.claim_check import Difference, Kind, differing_keys
 
 Bucket: TypeAlias = tuple[str, int]
 
@@ -117,15 +117,16 @@ async def differences(live: Connection, log: Connection) -> list[Difference]:
         found += [
             Difference(*key, kind)
             for key, kind in differing_keys(rows_of_live, rows_of_log)
-            if not any(_is_coming(one, *key) for one in coming)
+            if not any(_is_coming(one, *key, kind) for one in coming)
         ]
     return sorted(found)
 
 
-def _is_coming(incomplete: Incomplete, relation: str, key: str) -> bool:
+def _is_coming(incomplete: Incomplete, relation: str, key: str, kind: Kind) -> bool:
     """Whether the row may not yet be brought up to date."""
     if relation == "entry_search":
-        return Scope(*msgspec.json.decode(key)[:2]) in incomplete.searches
+        scope = Scope(*msgspec.json.decode(key)[:2])
+        return kind == "different" and (key in incomplete.texts or scope in incomplete.searches)
     if relation == "entry_value":
         return UUID(msgspec.json.decode(key)[3]) in incomplete.lists
     return False

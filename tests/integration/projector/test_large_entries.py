@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from itertools import islice
 
 import pytest
@@ -29,6 +31,7 @@ from write_side.domain.events import Translation
 from write_side.domain.identity import Scope
 from write_side.domain.locales import supported_locales
 from write_side.domain.refusals import InvalidEntry
+from write_side.postgres.connection import Connection
 from write_side.repository import Repository
 
 
@@ -133,6 +136,20 @@ async def test_more_words_than_a_tsvector_holds_do_not_stop_the_projector(
     assert found > 1_500
 
 
+@asynccontextmanager
+async def first_batch_written(url: str) -> AsyncIterator[tuple[Connection, int]]:
+    """The projector's connection and epoch, after a batch whose long texts were left for later."""
+    model = await connect_model(url)
+    try:
+        async with connected(url) as store:
+            epoch, checkpoint = await begin_epoch(model)
+            batch = await log.Log(store).read(checkpoint.position)
+            await writer.Writer(model, epoch, words_can_wait=True).write(batch, checkpoint)
+        yield model, epoch
+    finally:
+        await model.close()
+
+
 async def test_long_texts_of_one_workspace_are_read_after_the_writes_of_all(
     given: Given, repository: Repository, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -150,28 +167,43 @@ async def test_long_texts_of_one_workspace_are_read_after_the_writes_of_all(
     await given.imports([{"title": "x", "slug": f"e{n}", **one} for n, one in enumerate(words)])
     await given.update(changed, fields=raws(text="later " * 150))
     await other.entry("theirs", fields=raws(text="theirs " * 50))
-    async with connected(database_url) as store:
-        model = await connect_model(database_url)
-        try:
-            epoch, checkpoint = await begin_epoch(model)
-            batch = await log.Log(store).read(checkpoint.position)
-            await writer.Writer(model, epoch, words_can_wait=True).write(batch, checkpoint)
-            unread = "SELECT workspace, locale FROM entry_search WHERE words IS NULL ORDER BY 1, 2"
-            # The shortest ones are read: two originals, and the text of the other workspace.
-            later = [("acme", "")] * 3 + [("acme", "de-DE")] * 4
-            assert await rows(database_url, unread) == later
-            found = await verify(build_settings(database_url, workers=1), silent)
-            assert found.read_model == []
-            chunks = 0
-            while await update_chunk(model, epoch):
-                chunks += 1
-        finally:
-            await model.close()
+    async with first_batch_written(database_url) as (model, epoch):
+        unread = "SELECT workspace, locale FROM entry_search WHERE words IS NULL ORDER BY 1, 2"
+        # The shortest ones are read: two originals, and the text of the other workspace.
+        later = [("acme", "")] * 3 + [("acme", "de-DE")] * 4
+        assert await rows(database_url, unread) == later
+        found = await verify(build_settings(database_url, workers=1), silent)
+        assert found.read_model == []
+        chunks = 0
+        while await update_chunk(model, epoch):
+            chunks += 1
     assert chunks == 5, "one entry each"
     assert await rows(database_url, unread) == []
     projected = await dump(database_url)
     await rebuild(database_url)
     assert await dump(database_url) == projected
+
+
+async def test_verify_compares_texts_next_to_those_whose_words_are_still_to_be_found(
+    given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(entry_search, "AT_ONCE", 20)
+    await given.workspace()
+    await given.content_type(Field("text", "Text", "text", searchable=True))
+    texts = (raws(), raws(), raws(text="word " * 9), raws(text="word " * 9))
+    await given.imports(
+        [{"title": "x", "slug": f"e{n}", "fields": text} for n, text in enumerate(texts)]
+    )
+    async with first_batch_written(database_url) as (model, _):
+        unread = "SELECT position FROM entry_search WHERE words IS NULL ORDER BY 1"
+        [_, lost] = [position for (position,) in await rows(database_url, unread)]
+        await model.execute("DELETE FROM entry_search WHERE position = $1", lost)
+        ready = "UPDATE entry_search SET words = 'wrong' WHERE words IS NOT NULL"
+        assert await model.execute(ready) == "UPDATE 2"
+    found = await verify(build_settings(database_url, workers=1), silent)
+    kinds = [(one.relation, one.kind) for one in found.read_model]
+    different = ("entry_search", "different")
+    assert kinds == [different, different, ("entry_search", "missing")]
 
 
 async def test_an_active_projector_reads_the_words_that_it_left(
