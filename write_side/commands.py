@@ -1,4 +1,8 @@
-"""The commands of the write side, in the imperative."""
+"""The commands of the write side, in the imperative.
+
+They share no fields with the events of the same content: an event never changes shape, a command
+may.
+"""
 
 from __future__ import annotations
 
