@@ -25,6 +25,7 @@ DROPS = 5
 _numbers = itertools.count()
 _LOCAL = {"citus.enable_ddl_propagation": "off"}
 _DISCONNECT = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{}'"
+_FIND = "SELECT count(*) FROM pg_database WHERE datname = $1"
 RUNTIME = "contentlog"
 """The role that tests run as, and its password on the developer's own server."""
 
@@ -77,7 +78,7 @@ class Databases:
         self._connections: dict[str, asyncpg.Connection[asyncpg.Record]] = {}
         server = hashlib.sha256(cluster.encode()).hexdigest()[:12]
         with _exclusive(folder / f"template-{server}.lock") as first:
-            if first:
+            if first or not self._has_template():
                 self._make_template()
 
     @contextmanager
@@ -97,6 +98,13 @@ class Databases:
         for connection in self._connections.values():
             self._loop.run_until_complete(connection.close())
         self._loop.close()
+
+    def _has_template(self) -> bool:
+        """Without one, the other workers had already ended, and stopped the server with them."""
+        self._execute("SELECT 1")
+        connection = self._connections[self._nodes[0]]
+        found = connection.fetchval(_FIND, self._template)
+        return bool(self._loop.run_until_complete(found))
 
     def _make_template(self) -> None:
         self._execute(f'DROP DATABASE IF EXISTS "{self._template}"')

@@ -6,7 +6,7 @@ import re
 import signal
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import asyncpg
@@ -18,6 +18,7 @@ from deploy.embedded.files import take
 from deploy.embedded.programs import by_name
 from deploy.embedded.server import EmbeddedPostgresError, use
 from tests.cluster import use_cluster
+from tests.databases import Databases
 from tests.integration.deploy.processes import (
     IS_ROOT,
     ask,
@@ -373,6 +374,20 @@ def test_one_cluster_serves_a_whole_run_and_is_removed_at_its_end(
             assert one == other
         assert ask(one, "SHOW max_connections") == "300"
     assert [path.name for path in tmp_path.iterdir()] == ["cluster.lock"]
+
+
+@pytest.mark.slow
+def test_a_worker_that_comes_after_the_others_have_ended_makes_its_databases(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CONTENTLOG_TEST_DATABASE_URL", raising=False)
+    for _ in range(2):
+        with (
+            use_cluster(tmp_path) as cluster,
+            closing(Databases(cluster, tmp_path)) as databases,
+            databases.new() as url,
+        ):
+            assert ask(url, "SELECT count(*) FROM write_side.event") == "0"
 
 
 def test_an_external_server_is_used_unchanged(
