@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import http.client
 import itertools
 import json
 import os
@@ -12,7 +13,6 @@ import socket
 import subprocess
 import sys
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -22,19 +22,21 @@ from typing import IO
 CONTENTLOG = Path(sys.executable).with_name("contentlog")
 
 
-_WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-_WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % _WORKERS
-PORTS = 12_000 // _WORKERS
-FIRST_PORT = 20_000 + _WORKER * PORTS
-"""The ports of all workers are below Linux's ephemeral ports, which an outgoing connection might
-take. Each worker has its own, because a port is not in use yet when it is chosen."""
-_numbers = itertools.count(random.randrange(PORTS))  # random: several runs may share the machine
+FIRST_PORT, PORTS = 20_000, 12_000
+"""The range is below Linux's ephemeral ports: an outgoing connection might take one of those."""
+WORKERS = 8
+"""Each pytest worker, up to this many, has its own part of the range."""
+_numbers = itertools.count(random.randrange(PORTS))  # random: several processes run tests
+PATIENCE = 120.0
+"""Seconds for a process to start or to end, on a busy machine."""
 
 
 def free_port() -> int:
-    """Returns a free port, a different one each time."""
+    """Returns a free port, a different one each time. It stays free until it is used: no other
+    pytest worker gets it."""
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % WORKERS
     while True:
-        port = FIRST_PORT + next(_numbers) % PORTS
+        port = FIRST_PORT + next(_numbers) % (PORTS // WORKERS) * WORKERS + worker
         with socket.socket() as probe, suppress(OSError):
             probe.bind(("127.0.0.1", port))
             return port
@@ -86,7 +88,7 @@ class Processes:
     def kill(self, name: str) -> None:
         """Kills the process with SIGKILL: it cannot finish anything."""
         self.running[name].send_signal(signal.SIGKILL)
-        self.running[name].wait(60)
+        self.running[name].wait(PATIENCE)
 
     def stop(self) -> None:
         for process in self.running.values():
@@ -96,18 +98,19 @@ class Processes:
                 process.wait(60)
             except subprocess.TimeoutExpired:
                 process.kill()
+                process.wait()
         self._log.close()
 
     def readiness(self) -> dict[str, object] | None:
         """Returns the body of the admin port's /readyz if the service is ready, or None."""
         try:
-            with urllib.request.urlopen(f"{self.operators_url}/readyz", timeout=5) as response:
+            with urllib.request.urlopen(f"{self.operators_url}/readyz", timeout=30) as response:
                 body: dict[str, object] = json.load(response)
                 return body
-        except (urllib.error.URLError, ConnectionError, TimeoutError):
+        except (OSError, http.client.HTTPException):
             return None
 
-    async def caught_up(self, patience: float = 60.0) -> dict[str, object]:
+    async def caught_up(self, patience: float = PATIENCE) -> dict[str, object]:
         """Waits until the API responds and the read model has the whole log."""
         deadline = time.monotonic() + patience
         while time.monotonic() < deadline:

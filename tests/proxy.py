@@ -10,6 +10,8 @@ from contextlib import asynccontextmanager
 from typing import Literal
 from urllib.parse import parse_qs, urlsplit, urlunsplit
 
+from tests.processes import free_port
+
 Side = Literal["request", "answer"]
 
 
@@ -25,7 +27,8 @@ class Proxy:
     def __init__(self, url: str) -> None:
         self._url = urlsplit(url)
         self._server: asyncio.Server | None = None
-        self._port = 0
+        # Not an ephemeral port: while the proxy is shut, an outgoing connection might take it.
+        self._port = free_port()
         self._open: set[asyncio.StreamWriter] = set()
         self._pumps: set[asyncio.Task[None]] = set()
         self._budget: dict[Side, int] = {}
@@ -80,7 +83,6 @@ class Proxy:
 
     async def open(self) -> None:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", self._port)
-        self._port = self._server.sockets[0].getsockname()[1]
 
     async def close(self) -> None:
         await self.shut()
