@@ -33,7 +33,7 @@ from write_side.postgres.connection import connected
 
 LOAD = 60
 """Acknowledged creates in each part of the drill."""
-PATIENCE = 90.0
+PATIENCE = 180.0
 """Seconds for a part of the drill to be acknowledged, and for contentlog to start."""
 MEMORY = 64 * 1024 * 1024
 HEADING = ("restored", "events", "acknowledged", "kept", "lost", "which", "seconds")
@@ -125,7 +125,7 @@ async def _load_and_destroy(drill: Drill, url: str) -> tuple[frozenset[str], Mar
 async def _marked(drill: Drill, url: str, ledger: Ledger) -> Marks:
     _, kept_token, _ = await _get(f"{url}/v1/changes?after=now", "next")
     before_moment = frozenset(ledger.acknowledged)
-    async with connected(drill.store.url(ROLE), timeout=20) as store:
+    async with connected(drill.store.url(ROLE), timeout=60) as store:
         moment = await store.fetchval(_NOW)
         await ledger.wait_for_more(LOAD, PATIENCE)
         _, lost_token, _ = await _get(f"{url}/v1/changes?after=now", "next")
@@ -262,7 +262,7 @@ async def _until_ready(url: str) -> None:
 
 
 async def _log(cluster: Cluster) -> LogOfTrial:
-    async with connected(cluster.url(ROLE), timeout=20) as store:
+    async with connected(cluster.url(ROLE), timeout=60) as store:
         return await LogOfTrial.read(store)
 
 
