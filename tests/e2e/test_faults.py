@@ -159,7 +159,11 @@ async def cut_short(_server: Postgres, service: Service, load: Load) -> None:
 
 @asynccontextmanager
 async def held(url: str, sql: str) -> AsyncIterator[None]:
-    async with connected(url) as connection, connection.transaction():
+    # Without the limit of ``cut_short``.
+    async with (
+        connected(url, statement_timeout="0") as connection,
+        connection.transaction(),
+    ):
         await connection.execute(sql)
         yield
 
