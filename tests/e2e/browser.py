@@ -108,7 +108,8 @@ async def place_at(url: str, fill: Callable[[Server], Awaitable[Given]]) -> Asyn
     async with (
         browsing() as browser,
         open_recorder(url) as recorder,
-        serving(url, Repository(recorder, EventMapper())) as server,
+        # On a slow machine, writes wait longer until they can be read.
+        serving(url, Repository(recorder, EventMapper()), read_your_writes=60.0) as server,
     ):
         yield Place(server.origin, browser, await fill(server))
 

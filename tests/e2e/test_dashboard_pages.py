@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Page, Request, Route, expect
 
-from tests.e2e.browser import Place, Visit, place_at, visit_with
+from tests.e2e.browser import PATIENCE, Place, Visit, place_at, visit_with
 from tests.e2e.pages import checked_in_both_themes, signed_in
 from tests.integration.api.server import Server
 from tests.integration.projector.sample_log import BODY, STAGES, Given, raws
@@ -156,12 +156,12 @@ async def test_a_user_signs_in_finds_an_entry_and_signs_out(visit: Visit) -> Non
 
     await page.get_by_role("link", name="Next").click()
     await expect(said).to_have_text("32 entries, page 2 of 2")
-    assert page.url.endswith("?page=2")
+    await expect(page).to_have_url(re.compile(r"\?page=2$"))
     await expect(total).to_be_focused()
 
     await page.get_by_label("Content type").select_option("posts")
     await expect(total).to_have_text("2 entries")
-    assert page.url.endswith("/dashboard/entries?type=posts")
+    await expect(page).to_have_url(re.compile(r"/dashboard/entries\?type=posts$"))
     await expect(page.get_by_role("link", name="CSV")).to_be_visible()
     into = page.get_by_role("link", name="Import", exact=True)
     await expect(into).to_have_attribute("href", "/dashboard/imports/new?type=posts")
@@ -172,7 +172,7 @@ async def test_a_user_signs_in_finds_an_entry_and_signs_out(visit: Visit) -> Non
     assert await page.evaluate("history.length") == steps
     await expect(total).to_have_text("1 entry")
     await expect(page.get_by_label("Search", exact=True)).to_be_focused()
-    assert page.url.endswith("?search=HELL&type=posts")
+    await expect(page).to_have_url(re.compile(r"\?search=HELL&type=posts$"))
     await page.get_by_label("Show titles in").select_option("fr-FR")
     await expect(page.get_by_text("No entries match")).to_be_visible()
     await page.get_by_label("Search", exact=True).fill("bonj")
@@ -191,7 +191,7 @@ async def test_a_user_signs_in_finds_an_entry_and_signs_out(visit: Visit) -> Non
 
     await page.get_by_role("link", name="Staging").click()
     await expect(page.get_by_text("No entries yet")).to_be_visible()
-    assert page.url.endswith("/dashboard/entries?environment=staging")
+    await expect(page).to_have_url(re.compile(r"/dashboard/entries\?environment=staging$"))
     await page.get_by_role("button", name="Sign out").click()
     await expect(page.get_by_role("heading", level=1)).to_have_text("Sign in to contentlog")
     await page.goto(f"{visit.origin}/dashboard/entries")
@@ -366,7 +366,9 @@ async def _unavailable(route: Route) -> None:
 @pytest.mark.slow
 async def test_scripts_are_not_needed(place: Place) -> None:
     context = await place.browser.new_context(java_script_enabled=False)
-    page = await signed_in(Visit(await context.new_page(), place.origin))
+    page = await context.new_page()
+    page.set_default_timeout(PATIENCE)
+    page = await signed_in(Visit(page, place.origin))
     await page.get_by_label("Search", exact=True).fill("hello")
     await page.get_by_label("Status").select_option("published")
     await page.get_by_role("button", name="Apply").click()

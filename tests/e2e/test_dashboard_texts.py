@@ -89,6 +89,7 @@ async def test_an_arabic_text_is_read_from_the_right(visit: Visit) -> None:
     width = await title.evaluate("element => element.closest('td').clientWidth")
     assert width / 2 < await _place_of_letter(title, 0) < width, "the cell shows the beginning"
     await title.click()
+    await page.get_by_role("heading", name=ARABIC).wait_for()
     for text in (page.locator("h1"), page.locator(".values .long")):
         assert await _place_of_letter(text, -1) < await _place_of_letter(text, 0)
 
@@ -123,6 +124,7 @@ async def test_a_long_title_leaves_room_and_can_be_read(
         assert await page.locator(".scroll").evaluate("e => e.scrollWidth - e.clientWidth") < 250
         assert await row.get_by_title(LONG_TITLE).count() == 1
     await row.get_by_title(LONG_TITLE).click()
+    await page.get_by_role("heading", name=LONG_TITLE).wait_for()
     lines = "element => element.offsetHeight / parseFloat(getComputedStyle(element).lineHeight)"
     assert round(await page.locator("h1").evaluate(lines)) <= 4
     for name, text in (("Title", LONG_TITLE), ("Slug", "s" * 400)):
@@ -132,6 +134,7 @@ async def test_a_long_title_leaves_room_and_can_be_read(
     await checked_in_both_themes(page)
     await page.goto(f"{visit.origin}/dashboard/entries?search=refers")
     await page.get_by_role("link", name="Refers").click()
+    await page.get_by_role("heading", name="Refers").wait_for()
     assert round(await page.get_by_role("link", name=LONG_TITLE).evaluate(lines)) <= 4
     await checked_in_both_themes(page)
 
