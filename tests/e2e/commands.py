@@ -14,7 +14,7 @@ from msgspec import Struct
 from deploy.supervisor import contentlog
 
 # Seconds, with a margin for a busy machine.
-PATIENCE = 120.0
+PATIENCE = 300.0
 
 
 class Ended(Struct, frozen=True):

@@ -5,13 +5,14 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.e2e.dev import Dev
-from tests.integration.deploy.processes import kill_all_in
+from tests.integration.deploy.processes import kill_all_in, running_in, until
 from tests.processes import free_port
 
 
@@ -22,6 +23,9 @@ def data() -> Iterator[Path]:
     folder.chmod(0o755)
     data = folder / "data"
     yield data
+    # A server removes its pid file, for which its stop waits, shortly before it ends.
+    with suppress(AssertionError):
+        until(lambda: not running_in(data), 20)
     left = kill_all_in(data)
     shutil.rmtree(folder)
     assert left == []

@@ -13,6 +13,8 @@ from typing import Any
 from deploy.supervisor import contentlog
 from tests.integration.deploy.processes import until
 
+PATIENCE = 120.0
+
 
 class Dev:
     """A `contentlog dev` process and its output so far."""
@@ -26,6 +28,8 @@ class Dev:
             "CONTENTLOG_KEY_RATE_LIMIT": "0",
             "CONTENTLOG_IP_RATE_LIMIT": "0",
             "CONTENTLOG_COST_LIMIT": "0",
+            # On a slow machine, writes wait longer until they can be read.
+            "CONTENTLOG_READ_YOUR_WRITES_MS": "30000",
         }
         self.began = time.monotonic()
         self.process = subprocess.Popen(
@@ -54,7 +58,7 @@ class Dev:
 
     def ready(self) -> float:
         """Waits until all startup output is printed. Returns the seconds since the start."""
-        until(lambda: self._is_told() or self.process.poll() is not None, 90)
+        until(lambda: self._is_told() or self.process.poll() is not None, 180)
         assert self.process.poll() is None, "".join(self.complaints)
         return time.monotonic() - self.began
 
@@ -74,7 +78,7 @@ class Dev:
             check=True,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=PATIENCE,
         ).stdout
 
     def family(self) -> set[int]:
@@ -94,7 +98,7 @@ class Dev:
         family = self.family()
         assert len(family) >= 3
         self.process.send_signal(number)
-        assert self.process.wait(60) == 0, "".join(self.complaints)
+        assert self.process.wait(PATIENCE) == 0, "".join(self.complaints)
         assert not [one for one in family if Path(f"/proc/{one}").exists()]
         until(lambda: "contentlog has stopped\n" in self.lines)
 

@@ -8,6 +8,7 @@ import shutil
 import signal
 import socket
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ pytestmark = has_proc
 
 def answer(line: str) -> Any:
     """Runs a printed command in the shell and returns the JSON response."""
-    done = subprocess.run(line, shell=True, capture_output=True, text=True, timeout=30)  # noqa: S602
+    done = subprocess.run(line, shell=True, capture_output=True, text=True, timeout=120)  # noqa: S602
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -40,13 +41,14 @@ def test_the_commands_of_the_first_start_work_and_the_second_changes_nothing(sta
     created = answer(create)
     assert created["data"]["status"] == "draft"
     assert "error" in answer(create)  # the slug is now taken
+    # The create waited until it could be read.
     status = json.loads(dev.run("status", "--json"))
     assert status["lag"] == {"events": 0, "seconds": 0.0}
     assert [one["role"] for one in status["projectors"]] == ["active"]
     dev.stop(signal.SIGINT)
 
     again = start()
-    assert again.ready() < 60  # a second or two on an idle machine
+    again.ready()
     assert json.loads(again.run("status", "--json"))["head"] == status["head"]
     assert answer(again.curl_lines()[0]) == articles
     again.stop(signal.SIGTERM)
@@ -59,11 +61,18 @@ def test_a_port_in_use_is_one_line_before_anything_is_started(
         taken.bind(("127.0.0.1", port))
         taken.listen()
         dev = start()
-        assert dev.process.wait(30) == 1
+        assert dev.process.wait(120) == 1
     until(lambda: dev.complaints)
     (line,) = dev.complaints
     assert line.startswith(f"contentlog: port {port} is already in use")
     assert not data.exists()
+
+
+def has_begun(data: Path) -> bool:
+    """Whether initdb has begun. It moves and removes files meanwhile."""
+    with suppress(FileNotFoundError):
+        return any(data.glob("**/PG_VERSION"))
+    return False
 
 
 @pytest.mark.slow
@@ -73,12 +82,12 @@ def test_an_interrupted_first_start_is_completed_by_the_next(
 ) -> None:
     dev = start()
     if step == "demo":
-        until(lambda: len(dev.family()) >= 3, 60)
+        until(lambda: len(dev.family()) >= 3)
     else:
-        until(lambda: list(data.glob("**/PG_VERSION")), 60)
+        until(lambda: has_begun(data))
     family = dev.family() - {dev.process.pid}
     dev.process.send_signal(signal.SIGKILL if step == "demo" else signal.SIGTERM)
-    assert dev.process.wait(60) in (0, -signal.SIGKILL)
+    assert dev.process.wait(120) in (0, -signal.SIGKILL)
     # The kernel ends the killed parent's children, which may take a moment.
     until(lambda: not [one for one in family if Path(f"/proc/{one}").exists()])
     again = start()
