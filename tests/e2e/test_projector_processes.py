@@ -15,6 +15,7 @@ from deploy.supervisor import contentlog
 from read_side.status import ProjectorStatus
 from tests.integration.live_projector import caught_up, dump, project_all, status_of, until
 from tests.integration.projector.sample_log import Given
+from tests.processes import PATIENCE
 from write_side.repository import Repository
 
 pytestmark = pytest.mark.slow
@@ -39,7 +40,7 @@ def start(database_url: str, tmp_path: Path) -> Iterator[Start]:
         yield start_one
         for process in started:
             process.kill()
-            process.wait(10)
+            process.wait(PATIENCE)
 
 
 async def projectors(url: str) -> dict[str, list[ProjectorStatus]]:
@@ -56,16 +57,17 @@ def pid_of(projector: ProjectorStatus) -> int:
     return int(projector.id.split("/")[1])
 
 
-async def one_of_each(url: str) -> tuple[int, int]:
-    """Waits for one active and one standby projector; returns their process ids."""
+async def working(url: str, standbys: int = 1) -> list[int]:
+    """Waits for one active projector and this many standbys; returns their process ids, that of the
+    active one first."""
+    found: dict[str, list[ProjectorStatus]] = {}
 
     async def there() -> bool:
-        found = await projectors(url)
-        return [len(found["active"]), len(found["standby"])] == [1, 1]
+        found.update(await projectors(url))
+        return [len(found["active"]), len(found["standby"])] == [1, standbys]
 
     await until(there)
-    found = await projectors(url)
-    return pid_of(found["active"][0]), pid_of(found["standby"][0])
+    return [pid_of(one) for one in (*found["active"], *found["standby"])]
 
 
 async def test_a_standby_takes_over_when_the_active_projector_is_killed(
@@ -74,7 +76,7 @@ async def test_a_standby_takes_over_when_the_active_projector_is_killed(
     given = Given(repository)
     await given.magazine()
     processes = {process.pid: process for process in (start(), start())}
-    active, standby = await one_of_each(database_url)
+    active, standby = await working(database_url)
     assert {active, standby} == set(processes)
     await caught_up(database_url)
     epoch = (await status_of(database_url)).epoch
@@ -85,7 +87,7 @@ async def test_a_standby_takes_over_when_the_active_projector_is_killed(
     entries += [await given.entry(f"after-{n}") for n in range(20)]
     await caught_up(database_url)
     took = time.monotonic() - killed
-    assert took < 10, f"took over after {took:.1f} s"  # under 1 s on an idle machine
+    assert took < 30, f"took over after {took:.1f} s"  # under 1 s on an idle machine
     assert (await status_of(database_url)).epoch == epoch + 1
 
     await given.update(entries[0], title="Still there")
@@ -100,7 +102,7 @@ async def test_a_paused_projector_is_replaced_and_writes_nothing_when_it_resumes
     given = Given(repository)
     await given.magazine()
     start(), start()
-    active, standby = await one_of_each(database_url)
+    active, standby = await working(database_url)
     await caught_up(database_url)
     epoch = (await status_of(database_url)).epoch
     os.kill(active, signal.SIGSTOP)
@@ -130,16 +132,10 @@ async def test_a_stopped_projector_exits_at_once_with_status_0(
     processes = {process.pid: process for process in (start(), start())}
     for left in (1, 0):
         await caught_up(database_url)
-        found = await projectors(database_url)
-        if left:
-            await one_of_each(database_url)
-            found = await projectors(database_url)
-        process = processes[pid_of(found["active"][0])]
-        told = time.monotonic()
-        process.terminate()
-        assert process.wait(10) == 0
-        assert time.monotonic() - told < 10  # under 1 s on an idle machine
-        assert pid_of(found["active"][0]) not in await pids(database_url), "it took its leave"
+        active, *_ = await working(database_url, left)
+        processes[active].terminate()
+        assert processes[active].wait(30) == 0  # under 1 s on an idle machine
+        assert active not in await pids(database_url), "it took its leave"
         await given.entry(f"entry-{left}")
 
         async def next_is_active(left: int = left) -> bool:
@@ -164,7 +160,7 @@ async def test_a_projector_stopped_during_its_work_loses_nothing(
         for m in range(10):
             await given.entry(f"entry-{n}-{m}")
         process.send_signal(signal.SIGTERM if n % 2 else signal.SIGKILL)
-        process.wait(10)
+        process.wait(PATIENCE)
     start()
     await caught_up(database_url)
     await project_all(database_url, model_url)
