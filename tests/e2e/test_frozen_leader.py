@@ -14,11 +14,14 @@ import pytest
 
 from deploy.embedded.sockets import OWNER
 from tests.e2e.postgres import Postgres, postgres
+from tests.integration.deploy.processes import eventually
 from write_side.postgres.connection import connect
 from write_side.postgres.leader_watch import BEAT, SILENT
 
 pytestmark = pytest.mark.slow
-SLEEP = "SELECT 'slept' FROM pg_sleep(1)"
+FROZEN = BEAT + SILENT + 2
+"""Seconds: longer than it takes to detect that the leader is unresponsive."""
+SLEEP = "SELECT 'slept' FROM pg_sleep($1)"
 
 
 @pytest.fixture
@@ -43,23 +46,22 @@ async def test_statements_end_when_another_leads_and_not_before(
     hosts = ",".join(f"127.0.0.1:{one.port}" for one in servers)
     url = f"postgresql://{OWNER}@{hosts}/postgres?target_session_attrs=read-write"
     connection, idle = await connect(url), await connect(url)
-    under_way = asyncio.create_task(connection.fetchval(SLEEP))
+    under_way = asyncio.create_task(connection.fetchval(SLEEP, FROZEN))
     await asyncio.sleep(0.1)
     leader.signal(signal.SIGSTOP)
-    # Longer than it takes to detect that the leader is unresponsive.
-    await asyncio.sleep(BEAT + SILENT + 2)
+    await asyncio.sleep(FROZEN)
     assert not under_way.done()
     leader.signal(signal.SIGCONT)
     assert await under_way == "slept"
     assert not idle.is_closed()
 
-    under_way = asyncio.create_task(connection.fetchval(SLEEP))
+    under_way = asyncio.create_task(connection.fetchval(SLEEP, FROZEN))
     await asyncio.sleep(0.1)
     leader.signal(signal.SIGSTOP)
     await asyncio.to_thread(standby.promote)
     with pytest.raises(asyncpg.ConnectionDoesNotExistError):
         await under_way
-    assert idle.is_closed()
+    await eventually(idle.is_closed)
     other = await connect(url)
     assert await other.fetchval("SHOW port") == str(standby.port)
     await other.close()
