@@ -72,7 +72,7 @@ async def place(store_url: str, model_url: str, log: Path) -> AsyncIterator[Plac
     commands = Commands(store_url, model_url, log.parent)
     await commands.run("migrate")
     with running(store_url, log, CONTENTLOG_READ_MODEL_URL=model_url) as processes:
-        await processes.caught_up(60)
+        await processes.caught_up()
         yield Place(model_url, processes, commands)
 
 
@@ -96,7 +96,9 @@ async def test_a_second_model_serves_the_same_and_is_rebuilt_independently(
 ) -> None:
     assert await compare_answers(first, second) > 50
     await what_one_api_creates_is_read_at_the_other(first, second)
-    await caught_up(database_url, second.url, 60)
+    for each in (first, second):
+        await caught_up(database_url, each.url)
+        await rendered(each.url)
     before, dumped = await identity(first.url), await dump(first.url)
     await second_is_damaged_and_mended(first, second)
     assert await identity(first.url) == before
@@ -142,7 +144,7 @@ async def what_one_api_creates_is_read_at_the_other(first: Place, second: Place)
                 assert created.status == 200
                 token = {"X-Content-Position": created.headers["X-Content-Position"]}
             path = f"{reading.api}/v1/content/{slug}/{body['slug']}"
-            await until(partial(is_read, session, path, token), 60)
+            await until(partial(is_read, session, path, token))
 
 
 async def is_read(session: aiohttp.ClientSession, path: str, token: dict[str, str]) -> bool:
