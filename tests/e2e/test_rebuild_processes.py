@@ -17,10 +17,11 @@ import aiohttp
 import pytest
 
 from deploy.supervisor import contentlog
+from projector.rebuild.progress import LOCK
 from read_side.schema import LIVE, PREVIOUS
 from tests.benchmarks.workload import SECRET, append_entries, prepare
 from tests.integration.deploy.processes import until
-from tests.integration.live_projector import dump, project_all
+from tests.integration.live_projector import connected, dump, project_all
 from tests.integration.live_projector import until as eventually
 from tests.integration.projector.random_log import RandomCommands
 from tests.integration.projector.rebuilds import schemas
@@ -30,6 +31,9 @@ from write_side.repository import Repository
 pytestmark = pytest.mark.slow
 
 ROUNDS = 2
+_OPERATION = """
+SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = $1
+AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"""
 
 
 def kill_everywhere(what: str, *urls: str) -> int:
@@ -78,6 +82,7 @@ async def test_a_rebuild_of_several_processes_can_be_killed_and_run_again(
         rebuilding.communicate()
         assert await dump(database_url) == expected
         await asyncio.to_thread(until, partial(none_runs, workers))
+        await eventually(partial(no_operation_runs, database_url))
     done = await asyncio.to_thread(start_rebuild(database_url, tmp_path).communicate)
     last = json.loads(done[0].splitlines()[-1])
     assert (last["differences"], last["notCompared"]) == (0, None), done
@@ -129,7 +134,7 @@ async def test_readers_over_http_do_not_notice_rebuilds_and_a_rollback(
                 async def went_on(before: int = before) -> bool:
                     return reads > before + 20 or any(task.done() for task in tasks)
 
-                await eventually(went_on, 60)
+                await eventually(went_on)
             for task in tasks:
                 assert not task.done(), task.exception()
                 task.cancel()
@@ -174,6 +179,12 @@ def children(parent: int) -> list[int]:
 
 def none_runs(pids: list[int]) -> bool:
     return not any(map(is_running, pids))
+
+
+async def no_operation_runs(url: str) -> bool:
+    """Whether PostgreSQL has ended the session of the killed rebuild."""
+    async with connected(url) as connection:
+        return not await connection.fetchval(_OPERATION, LOCK & 0xFFFFFFFF)
 
 
 def is_running(pid: int) -> bool:
