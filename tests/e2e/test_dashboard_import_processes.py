@@ -24,6 +24,8 @@ from tests.integration.live_projector import connected, until
 pytestmark = pytest.mark.slow
 
 ROWS = 40
+# An import whose changes cannot be read yet must still wait for them when the API is killed.
+PATIENT = {"CONTENTLOG_READ_YOUR_WRITES_MS": "60000"}
 FILE = csv("Title,Body", *(f"Row {n},Text {n}" for n in range(ROWS)))
 _HOLD_LOG = "SELECT FROM write_side.head FOR UPDATE"
 _HOLD_MODEL = "SELECT FROM read_model.checkpoint FOR UPDATE"
@@ -48,7 +50,8 @@ async def _counted(url: str, statement: str) -> int:
 
 @pytest.fixture
 async def service(database_url: str, tmp_path: Path) -> AsyncIterator[Service]:
-    async with serving(database_url, database_url, tmp_path / "processes.log") as service:
+    log = tmp_path / "processes.log"
+    async with serving(database_url, database_url, log, environment=PATIENT) as service:
         yield service
 
 
@@ -132,6 +135,6 @@ async def _answers(service: Service) -> bool:
     try:
         async with service.session.get("/healthz") as response:
             return response.status == 200
-    except aiohttp.ClientError:
+    except (aiohttp.ClientError, TimeoutError):
         await asyncio.sleep(0.1)
         return False

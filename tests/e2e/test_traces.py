@@ -19,8 +19,9 @@ from write_side.repository import Repository
 pytestmark = pytest.mark.slow
 SECRET = "a-secret-of-the-traced-test"
 REQUEST = "a-request-of-the-traced-test"
-SECONDS = 60.0
+SECONDS = 120.0
 FAST = {"OTEL_BSP_SCHEDULE_DELAY": "100"}
+PATIENT = {"CONTENTLOG_READ_YOUR_WRITES_MS": "60000"}
 
 
 @pytest.fixture
@@ -43,7 +44,8 @@ async def test_one_trace_goes_through_the_api_and_the_projector(
 ) -> None:
     log = tmp_path / "processes.log"
     with collecting() as collector:
-        processes = Processes(database_url, log, OTEL_EXPORTER_OTLP_ENDPOINT=collector.url, **FAST)
+        settings = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url, **FAST, **PATIENT}
+        processes = Processes(database_url, log, **settings)
         try:
             processes.start("api")
             processes.start("projector")
