@@ -102,6 +102,7 @@ async def test_it_is_dark_and_fits_on_a_phone(visit: Visit) -> None:
     operation = page.locator("#operations-Content-createEntry")
     await operation.locator(".opblock-summary-control").click()
     await operation.locator(".try-out__btn").click()
+    await operation.locator("textarea").first.wait_for()
     await fits(page)
     cut = "[...document.querySelectorAll('.opblock input, .opblock textarea')]"
     edges = f"{cut}.map(one => one.getBoundingClientRect().right)"
@@ -115,5 +116,5 @@ async def _tried(visit: Visit, name: str, shown: str) -> None:
     await operation.locator(".try-out__btn").click()
     await operation.locator("button.execute").click()
     answer = operation.locator(".live-responses-table .response")
-    assert "200" in await answer.locator(".response-col_status").inner_text()
-    assert shown in await answer.locator(".highlight-code").first.inner_text()
+    await expect(answer.locator(".response-col_status")).to_contain_text("200")
+    await expect(answer.locator(".highlight-code").first).to_contain_text(shown)
