@@ -253,7 +253,7 @@ async def clients(
 ) -> AsyncIterator[Callable[[Awaitable[None]], Awaitable[None]]]:
     """Runs the clients. Yields a function that awaits something else and raises the clients'
     errors."""
-    headers, timeout = {"Authorization": f"Bearer {SECRET}"}, aiohttp.ClientTimeout(total=20)
+    headers, timeout = {"Authorization": f"Bearer {SECRET}"}, aiohttp.ClientTimeout(total=60)
     async with AsyncExitStack() as stack:
         for each in world.processes:
             await each.caught_up(120)
