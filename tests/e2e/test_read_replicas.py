@@ -50,7 +50,7 @@ class Servers:
         return Processes(
             self.url,
             log,
-            CONTENTLOG_READ_YOUR_WRITES_MS="10000",
+            CONTENTLOG_READ_YOUR_WRITES_MS="30000",
             CONTENTLOG_READ_REPLICA_URLS=replicas,
             **environment,
         )
@@ -105,7 +105,7 @@ def started(servers: Servers, folder: Path) -> Iterator[list[Processes]]:
         yield processes
 
 
-async def until_used(process: Processes, replica: Postgres, patience: float = 60) -> None:
+async def until_used(process: Processes, replica: Postgres, patience: float = 120) -> None:
     """Waits until the process reads from the replica again."""
     name, deadline = f"127.0.0.1:{replica.port}", time.monotonic() + patience
     while not await metric(process, f'contentlog_replica_up{{replica="{name}"}}'):
@@ -133,7 +133,7 @@ async def kill(world: World, standby: Postgres) -> None:
     world.happens("kill the standby")
     standby.signal(signal.SIGKILL)
     await asyncio.sleep(world.chance.uniform(0, 1))
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while True:
         try:
             await asyncio.to_thread(standby.start)
@@ -196,7 +196,7 @@ async def test_a_position_from_another_machine_is_included(
                 assert (await answer.json())["data"][0]["slug"] == f"s{n}"
             async with reading.get(f"/v1/content/posts/s{n}", headers=headers) as answer:
                 assert answer.status == 200
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         while await metric(reader, USED) < 20:
             assert time.monotonic() < deadline
             async with reading.get("/v1/content?limit=100") as answer:
