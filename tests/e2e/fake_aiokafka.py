@@ -63,5 +63,6 @@ class AIOKafkaProducer(_Client):
             "value": json.loads(value),
             "headers": {name: text.decode() for name, text in headers},
         }
-        with self._file.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(record) + "\n")
+        # In one write: the process may be killed, and the file may be read, at any moment.
+        with self._file.open("ab", buffering=0) as file:
+            file.write(json.dumps(record).encode() + b"\n")
