@@ -21,7 +21,7 @@ import pytest
 CLIENTS = Path(__file__).with_name("clients")
 WANTED = ("requirements.txt", "package.json", "package-lock.json")
 LEFT_OUT = "CONTENTLOG_GENERATOR_TESTS"
-PATIENCE = 300  # seconds for an installation, and for a generator run
+PATIENCE = 900  # seconds for an installation, and for a generator run
 TSC = "--strict --noUncheckedIndexedAccess --target ES2022 --module CommonJS --outDir out"
 
 

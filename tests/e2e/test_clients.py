@@ -127,7 +127,8 @@ async def workshop(
     shutil.copytree(CLIENTS, folder)
     shutil.copy(SCHEMA, folder)
     (folder / "node_modules").symlink_to(installed.node_modules)
-    async with serving(database_url, repository) as server:
+    # On a slow machine, writes wait longer until they can be read.
+    async with serving(database_url, repository, read_your_writes=60.0) as server:
         acme = await server.workspace()
         await acme.content_type(Field("body", "Body", "text"))
         for slug in ("first", "second"):

@@ -5,10 +5,11 @@ import sys
 from generated import Client
 
 client = Client(f"{sys.argv[1]}/graphql", headers={"Authorization": f"Bearer {sys.argv[2]}"})
-made = client.create_post(title="From ariadne-codegen", fields={"body": "typed"})
+# On a slow machine, a request may take longer than the default of 5 s.
+made = client.create_post(title="From ariadne-codegen", fields={"body": "typed"}, timeout=60)
 assert made.create_content_entry.success, made.create_content_entry.message
 
-page = client.posts(limit=2).content_entries
+page = client.posts(limit=2, timeout=60).content_entries
 limit: int = page.pagination.limit
 for entry in page.data:
     assert isinstance(entry.fields, dict)
