@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import aiohttp
 import msgspec
+import pytest
 from aiohttp import web
 from msgspec import Struct
 
@@ -28,7 +30,14 @@ from write_side.domain.identity import Scope
 from write_side.repository import Repository
 
 BOTH = ("content.view", "content.edit")
-PATIENCE = 5.0
+PATIENCE = 20.0
+"""Seconds to wait for the projector: more than a busy machine needs."""
+RESPONDS = (
+    "api.rate_limits.leases.CALL_TIMEOUT",
+    "write_side.store.rate_limits.CONNECT_TIMEOUT",
+    "api.auth.access.PATIENCE",
+)
+"""Time limits after which a database counts as unavailable. For a busy machine, they are longer."""
 ACME = "secret-of-acme"
 BACKGROUND = ("lag history", "imports")
 """Background tasks, whose statements belong to no request."""
@@ -148,6 +157,9 @@ async def serving(
     limits = {"key_rate_limit": 1_000_000, "ip_rate_limit": 1_000_000, "cost_limit": 10**9}
     given = {"read_your_writes": PATIENCE, **limits, **settings}
     async with contextlib.AsyncExitStack() as stack:
+        patch = stack.enter_context(pytest.MonkeyPatch.context())
+        for limit in RESPONDS:
+            patch.setattr(limit, 30.0)
         service = await stack.enter_async_context(
             open_service(ApiSettings(**engine().settings(url), **given))
         )
@@ -173,6 +185,13 @@ async def listening(app: web.Application, patience: float = 30) -> AsyncIterator
         await site.start()
         host, port = runner.addresses[0][:2]
         yield f"http://{host}:{port}"
+
+
+async def room(seconds: float = 15.0) -> None:
+    """Waits for the next window of the rate limits if this one ends within ``seconds``."""
+    left = 60 - time.time() % 60
+    if left < seconds:
+        await asyncio.sleep(left + 0.05)
 
 
 async def malformed_http(server: Server) -> Answer:

@@ -279,7 +279,7 @@ async def test_it_is_checked_and_sent_like_content(
     again = await client.get("/v1/changes", headers={"If-None-Match": answer.headers["ETag"]})
     assert (again.status, again.text) == (304, "")
     left = [int(one.headers["X-RateLimit-Remaining"]) for one in (answer, again)]
-    assert left[1] == left[0] - 1
+    assert left[0] - left[1] == 1 or left[1] > left[0], "or a new window has begun"
     for accept in (
         "*/*",
         "text/event-stream;q=0",

@@ -19,8 +19,8 @@ from api.rate_limits.limits import (
 from tests.integration.api.dashboard import signed_in
 from tests.integration.api.graphql import asked, data
 from tests.integration.api.import_requests import send
-from tests.integration.api.server import Answer, Client, Server, serving
-from tests.integration.api.test_limits import PATH, patient, room
+from tests.integration.api.server import Answer, Client, Server, room, serving
+from tests.integration.api.test_limits import PATH
 from tests.integration.api.wizard import Wizard, csv
 from tests.integration.projector.sample_log import BODY, LEAD, Given, raws
 from write_side.domain.events import Translation
@@ -28,8 +28,6 @@ from write_side.domain.locales import supported_locales
 from write_side.imports.file_reader import Charge, read_file
 from write_side.imports.table import Row, Table
 from write_side.repository import Repository
-
-__all__ = ["patient"]  # a fixture
 
 LIMIT = 400
 FULL = "{ contentEntries(limit: %d) { data { id title } } }"

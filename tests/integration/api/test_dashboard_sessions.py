@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.integration.api.dashboard import HERE, Browser, browser, signed_in
-from tests.integration.api.server import ACME, Server, serving
+from tests.integration.api.server import ACME, Server, room, serving
 from tests.integration.live_projector import connected, until
 from tests.integration.projector.sample_log import Given
 from write_side import commands as c
@@ -234,6 +234,7 @@ async def test_every_process_knows_a_session(
 async def test_sign_in_attempts_have_a_stricter_limit_than_pages(
     server: Server, acme: Given
 ) -> None:
+    await room()
     async with browser(server) as visitor:
         for _ in range(20):
             answer = await visitor.sign_in("a guess")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from api.rate_limits.leases import AWAY
-from tests.integration.api.server import Answer, Server, malformed_http, serving
+from tests.integration.api.server import Answer, Server, malformed_http, room, serving
 from tests.integration.live_projector import connected, until
 from write_side.repository import Repository
 from write_side.store.rate_limits import APPLICATION_NAME
@@ -25,20 +24,10 @@ def shown(answer: Answer) -> tuple[int, int]:
     return int(answer.headers["X-RateLimit-Limit"]), int(answer.headers["X-RateLimit-Remaining"])
 
 
-async def room(seconds: float = 8.0) -> None:
-    """Wait for the next window if this one ends within ``seconds``."""
-    left = 60 - time.time() % 60
-    if left < seconds:
-        await asyncio.sleep(left + 0.05)
-
-
 @pytest.fixture(autouse=True)
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A slow database on a busy machine does not count as unavailable. The gauge is reset because
-    it may hold a value from the server of an earlier test."""
+def available() -> None:
+    """Resets the gauge, which may hold a value from the server of an earlier test."""
     AWAY.set(0)
-    monkeypatch.setattr("api.rate_limits.leases.CALL_TIMEOUT", 30.0)
-    monkeypatch.setattr("write_side.store.rate_limits.CONNECT_TIMEOUT", 30.0)
 
 
 class TestBuckets:

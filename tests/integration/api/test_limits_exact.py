@@ -12,15 +12,13 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.integration.api.server import Answer, Server, serving
-from tests.integration.api.test_limits import PATH, patient, room
+from tests.integration.api.server import Answer, Server, room, serving
+from tests.integration.api.test_limits import PATH
 from tests.integration.deploy.processes import children_of, eventually, listens
 from tests.integration.projector.sample_log import Given
 from tests.processes import Processes, apis
 from write_side import commands as c
 from write_side.repository import Repository
-
-__all__ = ["patient"]  # a fixture
 
 
 @pytest.mark.slow

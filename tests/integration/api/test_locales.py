@@ -76,7 +76,7 @@ async def test_it_is_checked_like_content(server: Server, site: Client) -> None:
     again = await site.get(PATH, headers={"If-None-Match": answer.headers["ETag"]})
     assert (again.status, again.text) == (304, "")
     left = [int(one.headers["X-RateLimit-Remaining"]) for one in (answer, again)]
-    assert left[0] - left[1] == 1
+    assert left[0] - left[1] == 1 or left[1] > left[0], "or a new window has begun"
     assert answer.headers["Access-Control-Allow-Origin"] == "*"
     preflight = await server.client(None).ask("OPTIONS", PATH)
     assert "If-None-Match" in preflight.headers["Access-Control-Allow-Headers"]

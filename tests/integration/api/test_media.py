@@ -78,7 +78,7 @@ async def test_it_is_checked_like_content(server: Server, library: Client) -> No
         again = await library.get(path, headers={"If-None-Match": answer.headers["ETag"]})
         assert (again.status, again.text) == (304, "")
         left = [int(one.headers["X-RateLimit-Remaining"]) for one in (answer, again)]
-        assert left[0] - left[1] == 1
+        assert left[0] - left[1] == 1 or left[1] > left[0], "or a new window has begun"
 
 
 async def test_any_origin_may_read_and_revalidate(server: Server, library: Client) -> None:
