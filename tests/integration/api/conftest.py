@@ -67,6 +67,14 @@ def logged(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Any], Callable
 
 
 @pytest.fixture
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pause of this process makes no cached response, key or lease of requests too old to use."""
+    monkeypatch.setattr("read_side.freshness.FRESH", 60.0)
+    monkeypatch.setattr("api.auth.access.VALID", 60.0)
+    monkeypatch.setattr("api.rate_limits.leases.SWEEP", 60.0)
+
+
+@pytest.fixture
 async def acme(server: Server) -> Given:
     """A workspace with a key that has the permissions to view and edit content."""
     return await server.workspace(staging=True)

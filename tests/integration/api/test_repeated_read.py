@@ -16,9 +16,11 @@ from api.http.large_bodies import ByteBudget
 from api.rest.repeated_read import OF_EACH_REQUEST, RepeatedReads
 from api.rest.response_cache import REPEATED
 from tests.integration.api.large_responses import sent, slow_reader
-from tests.integration.api.server import ACME, Answer, Server, serving
+from tests.integration.api.server import ACME, Answer, Server, room, serving
 from tests.integration.projector.sample_log import BODY, Given, raws
 from write_side.repository import Repository
+
+pytestmark = pytest.mark.usefixtures("unhurried")
 
 LARGE = "/v1/content/pages?status=draft&limit=20"
 """Over 64 kB, with gzip too."""
@@ -99,7 +101,7 @@ async def filled(given: Given) -> None:
 
 async def both_agree(server: Server, paths: Paths) -> None:
     """Wait until requests take the shortest path: responses are cached and leases exist."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not any(paths.taken):
             await server.client().get(PATHS[0])
             await asyncio.sleep(0.05)
@@ -122,7 +124,7 @@ async def test_both_paths_send_the_same(server: Server, paths: Paths) -> None:
             paths.repeated_allowed = False
             ordinary = await client.get(path, headers=headers)
             paths.repeated_allowed = True
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 while ordinary.status == 200 and "Connection" not in headers:
                     repeated = await client.get(path, headers=headers)
                     if paths.taken[-1]:
@@ -147,7 +149,7 @@ async def test_other_requests_are_not_answered_as_if_they_were_the_same(
 
 
 async def test_a_response_is_prepared_when_it_is_repeated(server: Server, paths: Paths) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not any(paths.taken):
             await server.client().get("/v1/content/posts?limit=7")
     assert paths.taken[:2] == [False, False]
@@ -157,15 +159,16 @@ async def test_a_response_is_prepared_when_it_is_repeated(server: Server, paths:
 async def test_a_large_response_is_counted_until_it_is_read(
     server: Server, paths: Paths, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    await room()
     client = server.client()
     identity = {"Accept-Encoding": "identity"}
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not paths.taken or not paths.taken[-1]:
             ordinary = await client.get(LARGE, headers=identity)
     bodies = server.service.large_bodies
     monkeypatch.setattr(bodies, "memory", ByteBudget(3 * len(ordinary.text)))
     with closing(slow_reader(server, LARGE)):
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not bodies.memory.taken:  # noqa: ASYNC110 - there is no event
                 await asyncio.sleep(0.01)
         assert paths.taken[-1]
@@ -179,6 +182,7 @@ async def test_a_large_response_is_counted_until_it_is_read(
 
 
 async def test_own_request_id_is_returned(server: Server, paths: Paths) -> None:
+    await room()
     for given in ("first", "second"):
         answer = await server.client().get(PATHS[0], headers={"X-Request-Id": given})
         assert answer.headers["X-Request-Id"] == given

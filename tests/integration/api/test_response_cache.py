@@ -24,6 +24,8 @@ from write_side.domain.definition import Field
 from write_side.domain.events import Plan
 from write_side.repository import Repository
 
+pytestmark = pytest.mark.usefixtures("unhurried")
+
 PUBLISHED_ONLY = "secret-of-a-reader"
 READS = [
     "/v1/content/posts",

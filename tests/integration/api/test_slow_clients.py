@@ -34,13 +34,8 @@ _FILE = _PART % (b"file", b'; filename="posts.csv"')
 
 
 @pytest.fixture
-async def server(
-    database_url: str, repository: Repository, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[Server]:
-    """Each workspace has an entry larger than a connection's buffers. Waiting requests are refused
-    soon."""
-    monkeypatch.setattr("write_side.fair_queue.PATIENCE", 2.0)
-    monkeypatch.setattr("api.http.large_bodies.PATIENCE", 2.0)
+async def server(database_url: str, repository: Repository) -> AsyncIterator[Server]:
+    """Each workspace has an entry larger than a connection's buffers."""
     async with serving(database_url, repository) as server:
         text = os.urandom(MB // 2).hex()
         for slug in (*SLOW, "rival"):

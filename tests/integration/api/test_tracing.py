@@ -14,7 +14,7 @@ from read_side import paging
 from tests.integration.api.deliveries import create_webhook, delivering
 from tests.integration.api.hook_server import hook_server
 from tests.integration.api.import_requests import done
-from tests.integration.api.server import Client, Server
+from tests.integration.api.server import Client, Server, room
 from tests.integration.live_projector import until
 from tests.integration.projector.sample_log import Given
 from tests.spans import Spans, attribute, id_of, linked, recording, trace_of
@@ -96,8 +96,9 @@ async def test_spans_follow_the_conventions_and_have_no_content(
 
 
 async def test_a_list_says_whether_it_was_in_memory(
-    posts: Given, client: Client, spans: Spans
+    unhurried: None, posts: Given, client: Client, spans: Spans
 ) -> None:
+    await room()
     await client.post(POST)
     spans.clear()
 
