@@ -141,9 +141,9 @@ def test_two_at_once_on_a_new_private_folder_share_one_cluster(
     ready, done = Barrier(3), Barrier(3)
 
     def one_use() -> str:
-        ready.wait(20)
+        ready.wait(120)
         with use(private_data, durable=False, system_folders=system_folders) as url:
-            done.wait(20)
+            done.wait(120)
             return url
 
     with ThreadPoolExecutor(3) as threads:
