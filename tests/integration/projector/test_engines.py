@@ -19,7 +19,7 @@ from read_side.engine import EngineRefused, is_distributed
 from read_side.notices import CHANNEL, Notice, decode_notice
 from read_side.pool import fetch, open_pool
 from read_side.status import read_status
-from tests.integration.live_projector import caught_up, connected, head_of, projecting
+from tests.integration.live_projector import SECONDS, caught_up, connected, head_of, projecting
 from tests.integration.projector.random_log import RandomCommands
 from tests.integration.projector.rebuilds import build_settings, schemas, silent
 from write_side.repository import Repository
@@ -114,7 +114,7 @@ async def test_a_position_is_waited_for_until_it_is_announced(database_url: str)
         assert not await watch.wait(5, 3 * POLL_WAITING)
         assert (await read_status(connection)).position == 0
         await connection.execute(ANNOUNCE, 5)
-        assert await watch.wait(5, 10)
+        assert await watch.wait(5, SECONDS)
         assert (await read_status(connection)).position == 5
 
 

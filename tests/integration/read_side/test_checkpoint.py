@@ -11,7 +11,7 @@ import pytest
 from read_side import checkpoint as module
 from read_side.checkpoint import CheckpointWatch, wait_until_visible
 from read_side.engine import is_distributed
-from tests.integration.live_projector import connected, until
+from tests.integration.live_projector import SECONDS, connected, until
 from tests.proxy import proxy_to
 
 MOVE = "UPDATE read_model.checkpoint SET position = $1"
@@ -37,7 +37,7 @@ async def move(url: str, position: int) -> None:
 
 async def test_each_request_waits_for_its_own_position(database_url: str) -> None:
     async with CheckpointWatch(database_url) as watch:
-        waiting = {n: asyncio.create_task(watch.wait(n, 10)) for n in (1, 5, 9)}
+        waiting = {n: asyncio.create_task(watch.wait(n, SECONDS)) for n in (1, 5, 9)}
         await move(database_url, 5)
         await execute(database_url, TELL, "5")
         assert await waiting[1]
@@ -71,7 +71,7 @@ async def test_after_a_lost_connection_the_checkpoint_is_read_again(database_url
     """A restored database may be at an earlier position."""
     await move(database_url, 9)
     async with CheckpointWatch(database_url) as watch:
-        assert await watch.wait(9, 10)
+        assert await watch.wait(9, SECONDS)
         await move(database_url, 3)
         await execute(database_url, CUT)
 
@@ -101,11 +101,11 @@ async def test_the_watch_recovers_from_a_silent_database(
         assert not await watch.wait(9, 0.1)
         monkeypatch.setattr(asyncpg, "connect", connect)
         await move(database_url, 9)
-        assert await watch.wait(9, 20)
+        assert await watch.wait(9, SECONDS)
         proxy.be_a_black_hole()
         proxy.answers = True
         await move(database_url, 10)
-        assert await watch.wait(10, 20)
+        assert await watch.wait(10, SECONDS)
 
 
 async def test_after_a_rebuild_from_a_restored_log_the_checkpoint_is_read_again(
@@ -114,7 +114,7 @@ async def test_after_a_rebuild_from_a_restored_log_the_checkpoint_is_read_again(
     """Otherwise a writer at a position that is used again would be answered too early."""
     await move(database_url, 9)
     async with CheckpointWatch(database_url) as watch:
-        assert await watch.wait(9, 10)
+        assert await watch.wait(9, SECONDS)
         await move(database_url, 3)
 
         async def back() -> bool:
@@ -122,12 +122,12 @@ async def test_after_a_rebuild_from_a_restored_log_the_checkpoint_is_read_again(
 
         await until(back)
         await move(database_url, 4)
-        assert await watch.wait(4, 10)
+        assert await watch.wait(4, SECONDS)
 
 
 async def test_the_watch_ends_even_if_woken_at_the_same_moment(database_url: str) -> None:
     """asyncio.wait_for would swallow the cancellation, and the watch would never end."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(SECONDS):
         for _ in range(5):
             async with CheckpointWatch(database_url) as watch:
                 await asyncio.sleep(0.1)
@@ -137,4 +137,4 @@ async def test_the_watch_ends_even_if_woken_at_the_same_moment(database_url: str
 async def test_waiting_without_a_watch(database_url: str) -> None:
     assert not await wait_until_visible(database_url, 1, 0.1)
     await move(database_url, 1)
-    assert await wait_until_visible(database_url, 1, 10)
+    assert await wait_until_visible(database_url, 1, SECONDS)

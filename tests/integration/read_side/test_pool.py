@@ -35,7 +35,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def until_read(pool: Pool, times: int = 1) -> None:
     """Repeats reads until all succeed; on a busy machine, connecting may take too long."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while True:
             outcomes = await asyncio.gather(
                 *(fetch(pool, ONE) for _ in range(times)), return_exceptions=True
@@ -63,7 +63,7 @@ async def test_ended_connections_are_replaced(database_url: str) -> None:
 
 @pytest.mark.usefixtures("impatient")
 async def test_a_silent_database_is_unavailable_until_it_responds(proxy: Proxy) -> None:
-    async with asyncio.timeout(30), open_pool(proxy.url) as pool:
+    async with asyncio.timeout(120), open_pool(proxy.url) as pool:
         proxy.be_a_black_hole()
         for _ in range(2):
             with pytest.raises(ReadModelUnavailable):
@@ -74,7 +74,7 @@ async def test_a_silent_database_is_unavailable_until_it_responds(proxy: Proxy) 
 
 @pytest.mark.usefixtures("impatient")
 async def test_a_read_that_gets_no_connection_in_time_is_refused(proxy: Proxy) -> None:
-    async with asyncio.timeout(30), open_pool(proxy.url) as pool:
+    async with asyncio.timeout(120), open_pool(proxy.url) as pool:
         proxy.be_a_black_hole()
         asked = (fetch(pool, ONE) for _ in range(50))
         outcomes = await asyncio.gather(*asked, return_exceptions=True)
@@ -110,7 +110,7 @@ async def test_queries_of_one_workspace_leave_turns_for_others(database_url: str
         busy = [asyncio.create_task(at_one_moment(pool, "busy", long)) for _ in range(8)]
         try:
             await until(all_begun)
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 assert await at_one_moment(pool, "other", short) == "answered"
             assert len(begun) == QUERIES_OF_ONE
         finally:
