@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import IO, Any
 
+import psycopg
 import pytest
 from click.testing import CliRunner, Result
 
@@ -25,6 +26,7 @@ from tests.databases import owner_of
 from tests.integration.deploy.processes import until
 from tests.integration.write_side.sample_commands import UNRELEASED
 from tests.processes import free_port
+from write_side.domain.identity import slug_hash
 
 Run = Callable[..., Result]
 
@@ -39,6 +41,11 @@ contentTypes:
       - {slug: views, name: Views, type: number}
       - {slug: related, name: Related, type: reference, to: [posts], multiple: true}
 """
+CLAIM = """
+INSERT INTO write_side.entry_claim
+    (id, workspace, environment, content_type_id, language, slug_hash)
+SELECT gen_random_uuid(), 'acme', 'production', id, 'en-US', %s
+FROM write_side.content_type_claim"""
 POSTS = 'Title,Status,Views,Related\nOne,published,"1,200",two\nTwo,,,\n'
 
 
@@ -64,7 +71,7 @@ def run(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> I
 
         def _run(*arguments: str, url: str = database_url) -> Result:
             runner = CliRunner()
-            return thread.submit(runner.invoke, cli, arguments, env=environment(url)).result(60)
+            return thread.submit(runner.invoke, cli, arguments, env=environment(url)).result(180)
 
         yield _run
 
@@ -582,17 +589,21 @@ def test_several_workers_answer_on_one_port_and_end_with_their_parent(
 
 
 def test_an_interrupted_import_in_parts_says_how_to_continue(
-    run: Run, start: Callable[..., subprocess.Popen[str]], files: Path
+    run: Run, start: Callable[..., subprocess.Popen[str]], files: Path, database_url: str
 ) -> None:
     run("apply", "acme.yaml")
     rows = "".join(f"Title {n}\n" for n in range(8_000))
     (files / "posts.csv").write_text(f"Title\n{rows}")
     command = ("import", "posts.csv", "--workspace", "acme", "--type", "posts", "--split")
-    importing = start(*command)
-    assert importing.stderr is not None
-    lines = iter(importing.stderr.readline, "")
-    assert "part 1 of 4 is imported\n" in lines
-    importing.send_signal(signal.SIGTERM)
+    with psycopg.connect(owner_of(database_url)) as holder:
+        # The second part waits for this claim until the signal is sent.
+        holder.execute(CLAIM, [slug_hash("title-3000")])
+        importing = start(*command)
+        assert importing.stderr is not None
+        lines = iter(importing.stderr.readline, "")
+        assert "part 1 of 4 is imported\n" in lines
+        importing.send_signal(signal.SIGTERM)
+        holder.rollback()
     [hint] = [line for line in lines if line.startswith("note: ")]
     assert importing.wait(60) == 1
     option, import_id = hint.split()[-2:]

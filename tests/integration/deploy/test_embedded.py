@@ -3,6 +3,7 @@
 import asyncio
 import os
 import re
+import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -230,14 +231,20 @@ def test_a_server_that_lost_its_socket_is_started_again(
         leave(other)
 
 
+def until_initdb_runs(data: Path) -> None:
+    """On a busy machine, it may have ended before this looks."""
+    until(lambda: list(data.glob("initdb-*/PG_VERSION")) or (data / "postgres").exists())
+
+
 @pytest.mark.slow
 def test_a_killed_initdb_leaves_nothing_that_matters(data: Path) -> None:
-    with user(data) as killed:
-        until(lambda: list(data.glob("initdb-*/PG_VERSION")))
-        killed.kill()
-        killed.wait()
-        kill_all_in(data)
-    assert list(data.glob("initdb-*"))
+    while not list(data.glob("initdb-*")):
+        shutil.rmtree(data, ignore_errors=True)
+        with user(data) as killed:
+            until_initdb_runs(data)
+            killed.kill()
+            killed.wait()
+            kill_all_in(data)
     with use(data, durable=False) as url:
         assert ask(url, "SELECT 1") == "1"
         assert list(data.glob("initdb-*")) == []
@@ -246,7 +253,7 @@ def test_a_killed_initdb_leaves_nothing_that_matters(data: Path) -> None:
 @pytest.mark.slow
 def test_an_initdb_whose_user_was_killed_is_waited_for(data: Path) -> None:
     with user(data) as killed:
-        until(lambda: list(data.glob("initdb-*/PG_VERSION")))
+        until_initdb_runs(data)
         orphans = paused(data)
         killed.kill()
         killed.wait()
