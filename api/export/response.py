@@ -15,6 +15,7 @@ from typing import Literal
 from aiohttp import web
 
 from api.context import Call
+from api.errors import NoTemporarySpace
 from api.export.table import csv_chunks
 from api.export.xlsx_file import write_xlsx
 from api.http.file_turns import EXPORTING, SENDING
@@ -49,7 +50,10 @@ async def export_response(call: Call, filters: Filters, kind: Kind) -> web.Strea
         if kind == "csv":
             await _send(call, response, _pages(call, csv_chunks(wanted)))
         else:
-            await _send_workbook(call, response, wanted)
+            try:
+                await _send_workbook(call, response, wanted)
+            except OSError as error:
+                raise NoTemporarySpace(error) from None
     return response
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import io
+import os
 import re
 import tempfile
 from collections.abc import AsyncIterator
@@ -228,6 +230,22 @@ async def test_a_fault_during_the_export_aborts_the_connection(
         assert response.status == 200
         with pytest.raises(aiohttp.ClientPayloadError):
             await response.read()
+
+
+@pytest.mark.parametrize("where", ["tempfile.mkdtemp", "api.export.xlsx_file.XlsxFile.add"])
+async def test_a_workbook_on_a_full_disk_is_503_and_one_line(
+    server: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], where: str
+) -> None:
+    def full(*_given: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(where, full)
+    refused = await server.client().get("/export/posts.xlsx")
+    assert (refused.status, refused.headers["Retry-After"]) == (503, "1")
+    logged = capsys.readouterr().out
+    full_disk = "no temporary file for a large request or response: No space left on device"
+    assert logged.count(full_disk) == 1
+    assert "Traceback" not in logged
 
 
 @pytest.mark.parametrize("kind", ["csv", "xlsx"])
