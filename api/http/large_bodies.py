@@ -13,6 +13,7 @@ import tempfile
 import zlib
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
 from functools import partial
 from typing import BinaryIO, cast
 
@@ -35,8 +36,9 @@ SHARE = 0.25
 JSON = "application/json"
 WORKSPACE = web.RequestKey("workspace", str)
 Release = Callable[[], Awaitable[None]]
-AFTER_HANDLING: web.RequestKey[list[Release]] = web.RequestKey("after_handling", list)
-AFTER_SENDING: web.RequestKey[list[Release]] = web.RequestKey("after_sending", list)
+AFTER_HANDLING = web.RequestKey("after_handling", AsyncExitStack)
+AFTER_SENDING = web.RequestKey("after_sending", AsyncExitStack)
+"""What is to be released. All of it is, even if some of it fails."""
 
 
 class ByteBudget:
@@ -208,22 +210,20 @@ class LargeResponse(web.Response):
 async def request_handled(request: web.BaseRequest) -> None:
     """Releases what only the handler needed. The client may read its response slowly."""
     if AFTER_HANDLING in request:
-        for release in request.pop(AFTER_HANDLING):
-            await release()
+        await request.pop(AFTER_HANDLING).aclose()
 
 
 async def response_sent(request: web.BaseRequest) -> None:
     """Releases what the response held, even if it was not sent."""
     if AFTER_SENDING in request:
-        for release in request.pop(AFTER_SENDING):
-            await release()
+        await request.pop(AFTER_SENDING).aclose()
 
 
 def after_handling(request: web.BaseRequest, release: Release) -> None:
     """Calls ``release`` once the handler has returned or failed."""
-    request.setdefault(AFTER_HANDLING, []).append(release)
+    request.setdefault(AFTER_HANDLING, AsyncExitStack()).push_async_callback(release)
 
 
 def after_sending(request: web.BaseRequest, release: Release) -> None:
     """Calls ``release`` once the response is sent, or sending it has failed."""
-    request.setdefault(AFTER_SENDING, []).append(release)
+    request.setdefault(AFTER_SENDING, AsyncExitStack()).push_async_callback(release)
