@@ -151,5 +151,5 @@ class FormReader:
 
     async def _chunks(self, part: BodyPartReader) -> AsyncIterator[bytes]:
         while chunk := await part.read_chunk(_CHUNK):
+            await self._arrived(len(chunk))
             yield chunk
-            self._arrived(len(chunk))

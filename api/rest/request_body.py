@@ -12,8 +12,8 @@ from __future__ import annotations
 import asyncio
 import zlib
 from codecs import BOM_UTF8
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 
 from aiohttp import web
 
@@ -67,32 +67,28 @@ async def receive_body(call: Call, most: int | None = None) -> bytes:
 
 
 @asynccontextmanager
-async def arriving(call: Call) -> AsyncIterator[Callable[[int], None]]:
+async def arriving(call: Call) -> AsyncIterator[Callable[[int], Awaitable[None]]]:
     """Limits the number of large bodies of a workspace that arrive, and the time for each. A steady
     client may take longer than ``client_timeout``, but not forever. Yields a function to call with
-    the size of each part that has arrived.
+    the size of each part that has arrived, before the part is kept.
 
-    Raises Overloaded, SlowClient.
+    Both raise Overloaded and SlowClient.
     """
-    length = call.request.content_length
-    if length is not None and length <= LARGE:
-        async with _arrival_deadline(call) as arrived:
-            yield arrived
-        return
-    async with call.request.app[RECEIVING].turn(call.client), _arrival_deadline(call) as arrived:
-        yield arrived
-
-
-@asynccontextmanager
-async def _arrival_deadline(call: Call) -> AsyncIterator[Callable[[int], None]]:
-    began, received = asyncio.get_running_loop().time(), 0
+    loop = asyncio.get_running_loop()
+    began, received = loop.time(), 0
     patience = call.service.settings.client_timeout or None
     try:
-        async with asyncio.timeout(patience) as deadline:
+        async with AsyncExitStack() as turns, asyncio.timeout(patience) as deadline:
 
-            def arrived(size: int) -> None:
-                nonlocal received
-                received += size
+            async def arrived(size: int) -> None:
+                nonlocal began, received
+                was_small, received = received <= LARGE, received + size
+                if was_small and received > LARGE:
+                    # The client does not have to send while it waits.
+                    deadline.reschedule(None)
+                    waiting = loop.time()
+                    await turns.enter_async_context(call.request.app[RECEIVING].turn(call.client))
+                    began += loop.time() - waiting
                 if patience:
                     deadline.reschedule(began + patience + received / SLOWEST)
 
@@ -127,10 +123,10 @@ async def _receive(call: Call, limit: int, decompressor: Decompressor | None) ->
     after_handling(call.request, spool.close)
     async with arriving(call) as arrived:
         while chunk := await call.request.content.readany():
+            await arrived(len(chunk))
             await spool.write(chunk)
             if spool.size > limit:
                 raise BodyTooLarge(limit)
-            arrived(len(chunk))
     await spool.rewind()
     counted = CountedBody(call)
     await counted.begin(min(limit, spool.size * (MOST_INFLATED if decompressor else 1)))

@@ -37,10 +37,14 @@ def body(title: str, size: int = SIZE) -> bytes:
     return short + b" " * (size - len(short))
 
 
-def head(length: int) -> bytes:
+def head(length: int | None) -> bytes:
     key = "Authorization: Bearer secret-of-acme\r\n"
-    length_of = f"Content-Length: {length}\r\n"
-    return f"POST /v1/content HTTP/1.1\r\nHost: x\r\n{key}{length_of}\r\n".encode()
+    framing = "Transfer-Encoding: chunked" if length is None else f"Content-Length: {length}"
+    return f"POST /v1/content HTTP/1.1\r\nHost: x\r\n{key}{framing}\r\n\r\n".encode()
+
+
+def chunked(content: bytes) -> bytes:
+    return head(None) + b"%x\r\n%b\r\n0\r\n\r\n" % (len(content), content)
 
 
 async def status(streams: Streams) -> int:
@@ -93,6 +97,10 @@ async def test_bodies_of_a_workspace_arrive_some_at_a_time(
         refused = await server.client().post(body("One more"))
         assert (refused.status, refused.headers["Retry-After"]) == (503, "1")
         assert (await server.client().post(body("Small", 1_000))).status == 200
+        for title, size, expected in (("Chunked", 1_000, 200), ("Too large", SIZE, 503)):
+            streams = await stack.enter_async_context(connected(server))
+            streams[1].write(chunked(body(title, size)))
+            assert await status(streams) == expected
         assert (await server.client("secret-of-rival").post(body("Rival"))).status == 200
 
 
