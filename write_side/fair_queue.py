@@ -23,13 +23,19 @@ class Overloaded(Exception):
         super().__init__("Too many requests are waiting for the same work, please retry")
 
 
-class FairQueue:
-    """A fixed number of turns at a time, at most ``per_client`` of them for one client, with
-    clients in rotation. A request therefore waits for a few turns of each other client, regardless
-    of how many these wait for. A client is a workspace or an address."""
+def is_within_share(total: float, taken: float, own: int, number: int = 1) -> bool:
+    """Whether a workspace that has ``own`` of what is ``taken`` may take this number more: it may
+    have half of what the others leave, so something is left for each further workspace."""
+    return own + number <= (total - taken + own) // 2
 
-    def __init__(self, at_once: float, waiting: int = WAITING, per_client: int = 1) -> None:
-        self._free = at_once
+
+class FairQueue:
+    """A fixed number of turns at a time, at most ``per_client`` of them for one client (None: its
+    share), with clients in rotation. A request therefore waits for a few turns of each other
+    client, regardless of how many these wait for. A client is a workspace or an address."""
+
+    def __init__(self, at_once: float, waiting: int = WAITING, per_client: int | None = 1) -> None:
+        self._at_once = self._free = at_once
         self._most = waiting
         self._per_client = per_client
         self._busy: Counter[str] = Counter()
@@ -73,7 +79,7 @@ class FairQueue:
 
     def _start_next(self) -> None:
         while self._free:
-            client = next((c for c in self._waiting if self._busy[c] < self._per_client), None)
+            client = next(filter(self._may_begin, self._waiting), None)
             if client is None:
                 return
             queue = self._waiting.pop(client)
@@ -84,6 +90,12 @@ class FairQueue:
                 self._free -= 1
                 self._busy[client] += 1
                 waiting.set_result(None)
+
+    def _may_begin(self, client: str) -> bool:
+        busy = self._busy[client]
+        if self._per_client is None:
+            return is_within_share(self._at_once, self._at_once - self._free, busy)
+        return busy < self._per_client
 
     def _leave(self, client: str, waiting: asyncio.Future[None]) -> None:
         if waiting.done() and not waiting.cancelled():

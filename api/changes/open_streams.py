@@ -9,9 +9,10 @@ from typing import Protocol
 
 from api.auth.keys import Caller
 from api.errors import Busy, TooManyStreams
-from api.http.open_connections import is_within_share, most_connections
+from api.http.open_connections import most_connections
 from api.settings import ApiSettings
 from read_side.change_tail import ChangeTail
+from write_side.fair_queue import is_within_share
 
 SHARE = 0.5
 """The share of the connections that streams may take; the rest is for requests. A workspace may

@@ -21,8 +21,8 @@ from aiohttp import web
 from aiohttp.payload import BytesIOPayload, IOBasePayload, Payload
 
 from api.errors import Busy, NoTemporarySpace
-from api.http.open_connections import is_within_share, most_connections
-from write_side.fair_queue import FairQueue
+from api.http.open_connections import most_connections
+from write_side.fair_queue import FairQueue, is_within_share
 
 LARGE = 64 * 1024
 MEMORY = 32 * 1024 * 1024

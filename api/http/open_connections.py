@@ -28,12 +28,6 @@ def most_connections() -> int:
     return MOST if soft == resource.RLIM_INFINITY else min(max(int(soft * SHARE), 1), MOST)
 
 
-def is_within_share(total: int, taken: int, own: int, number: int = 1) -> bool:
-    """Whether a workspace that has ``own`` of what is ``taken`` may take this number more: it may
-    have half of what the others leave, so something is left for each further workspace."""
-    return own + number <= (total - taken + own) // 2
-
-
 class OpenConnections:
     """Closes an idle connection if there are more than ``most``: the longest idle one of the
     address that has the most idle ones, so that one address cannot displace all others. A new one

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import random
+import sys
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from urllib.parse import urlsplit
 
 import structlog
@@ -27,6 +29,7 @@ from api.webhooks.sender import GONE, Sender
 from read_side.refusals import ReadModelUnavailable
 from write_side import tracing
 from write_side.domain.webhook import Webhook
+from write_side.fair_queue import FairQueue
 from write_side.postgres.connection import is_transient
 from write_side.postgres.session_lock import PAUSED
 from write_side.store.conflicts import StoreUnavailable
@@ -53,14 +56,17 @@ SwitchOff = Callable[[Webhook, str], Awaitable[None]]
 
 class DeliveryLimits:
     """Endpoints that fail have a separate limit, so that any number of them cannot delay the
-    others."""
+    others. Of each limit, a workspace has only its share, because endpoints may also be slow."""
 
     def __init__(self) -> None:
-        self._healthy = asyncio.Semaphore(HEALTHY)
-        self._failing = asyncio.Semaphore(FAILING)
+        self._healthy, self._failing = (
+            FairQueue(at_once, waiting=sys.maxsize, per_client=None)
+            for at_once in (HEALTHY, FAILING)
+        )
 
-    def of_attempt(self, attempt: int) -> asyncio.Semaphore:
-        return self._healthy if attempt == 0 else self._failing
+    def turn(self, workspace: str, attempt: int) -> AbstractAsyncContextManager[None]:
+        turns = self._healthy if attempt == 0 else self._failing
+        return turns.turn(workspace, patient=True)
 
 
 class Lease:
@@ -208,7 +214,7 @@ class EndpointTask:
             return Outcome(message_id=change.id, type=change.type, attempt=attempt, error=reason)
         message = message_of(change.id, change.type, change.at, change.data)
         check = self._shared.lease.check
-        async with self._shared.limits.of_attempt(self._attempt):
+        async with self._shared.limits.turn(self.endpoint.workspace, self._attempt):
             check()
             with await self._span(change, attempt) as span:
                 outcome = await self._shared.sender.send(

@@ -54,6 +54,15 @@ async def test_a_client_has_one_turn_at_a_time_and_others_rotate() -> None:
     assert line.working == []
 
 
+async def test_a_client_may_have_half_of_what_the_others_leave() -> None:
+    line = Line(FairQueue(8, per_client=None))
+    await line.add("a1", "a2", "a3", "a4", "a5", "b1", "b2", "b3", "c1")
+    assert line.working == ["a1", "a2", "a3", "a4", "b1", "b2", "c1"]
+    for name in ("a1", "a2", "a3"):
+        await line.end(name)
+    assert line.working == ["a4", "b1", "b2", "c1", "b3", "a5"]
+
+
 async def test_a_client_may_have_several_turns_while_some_are_left_for_others() -> None:
     line = Line(FairQueue(3, per_client=2))
     await line.add("a1", "a2", "a3", "b1", "b2")
