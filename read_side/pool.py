@@ -7,12 +7,14 @@ which makes a single entry 20 % slower even without its session reset (ADR 22).
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, TypeVar
 
 import asyncpg
+import structlog
 from asyncpg.transaction import Transaction
 from msgspec import Struct
 
@@ -33,6 +35,8 @@ PATIENCE = 10.0
 """Seconds for a read, far more than any takes; for a server that stops responding."""
 CONNECTING = 5.0
 """Seconds to wait for a connection, including the time to open it."""
+MISSING_AGAIN = 60.0
+"""Seconds after which a missing table is logged in full again."""
 _DATABASE: tracing.Attributes = {"db.system.name": "postgresql", "db.namespace": "read_model"}
 _NAMES = {text: name for name, text in statements("read_side").items()}
 # Citus finds the worker by the values of the parameters.
@@ -50,6 +54,7 @@ _LASTING = (
 )
 REFUSALS = (NotFound, InvalidQuery, IncompleteIndex)
 T = TypeVar("T")
+_log = structlog.get_logger("read_side.pool")
 
 
 class Pool:
@@ -74,6 +79,7 @@ class Pool:
         attempts: int = 2,
     ) -> None:
         self.attempts = attempts
+        self._missing_logged = -MISSING_AGAIN
         self._url = url
         self._patience = patience
         self._connecting = min(CONNECTING, patience)
@@ -113,6 +119,20 @@ class Pool:
             raise
         finally:
             self._release(connection)
+
+    def is_unavailable(self, error: Exception) -> bool:
+        """Whether the read model is unavailable, which is no fault of the read. If a table is
+        missing, that may be a fault of the statement after all, so it is logged in full, now and
+        then."""
+        if is_transient(error):
+            return True
+        if isinstance(error, asyncpg.UndefinedTableError):
+            now = time.monotonic()
+            if now - self._missing_logged >= MISSING_AGAIN:
+                self._missing_logged = now
+                text = getattr(error, "query", None) or ""
+                _log.error("a table is missing", statement=_NAMES.get(text, text), exc_info=error)
+        return isinstance(error, _LASTING)
 
     def expire(self) -> None:
         """Closes the idle connections: if one was lost, the others probably are too."""
@@ -196,13 +216,9 @@ async def moment(pool: Pool) -> AsyncIterator[Connection]:
             if model != await connection.fetchval(_MODEL):
                 raise ReadModelUnavailable
     except Exception as error:
-        if _is_unavailable(error):
+        if pool.is_unavailable(error):
             raise ReadModelUnavailable from error
         raise
-
-
-def _is_unavailable(error: Exception) -> bool:
-    return is_transient(error) or isinstance(error, _LASTING)
 
 
 def _moment(connection: Connection) -> Transaction:
@@ -286,7 +302,7 @@ async def _attempts(pool: Pool, attempt: Callable[[], Awaitable[T]]) -> T:
             return await attempt()
         except Exception as error:
             is_repeated = is_transient(error) and number < pool.attempts
-            if not is_repeated and _is_unavailable(error):
+            if not is_repeated and pool.is_unavailable(error):
                 raise ReadModelUnavailable from error
             if not is_repeated:
                 raise
