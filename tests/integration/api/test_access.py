@@ -41,11 +41,11 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 async def given(repository: Repository) -> Given:
     given = Given(repository)
     await given.workspace()
-    await issued(given, "somebody", SECRET)
+    await issue(given, "somebody", SECRET)
     return given
 
 
-async def issued(given: Given, name: str, secret: str, **limits: Any) -> None:
+async def issue(given: Given, name: str, secret: str, **limits: Any) -> None:
     await given.does(
         c.IssueKey,
         workspace="acme",
@@ -56,40 +56,40 @@ async def issued(given: Given, name: str, secret: str, **limits: Any) -> None:
     )
 
 
-async def revoked(given: Given) -> None:
+async def revoke(given: Given) -> None:
     await given.does(c.RevokeKey, workspace="acme", name="somebody")
 
 
 @pytest.fixture
-def unprompted(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_periodic_refresh(monkeypatch: pytest.MonkeyPatch) -> None:
     """No periodic refresh: only requests refresh the keys, and only when necessary."""
     monkeypatch.setattr(access, "POLL", FOR_EVER)
     monkeypatch.setattr(access, "VALID", FOR_EVER)
 
 
 @contextmanager
-def counted_looks(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
+def recorded_refreshes(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
     """Records the start time of each refresh."""
-    looks: list[float] = []
+    refreshes: list[float] = []
     refresh = KeyLoader.refresh
 
-    async def counted(claims: KeyLoader) -> None:
-        looks.append(asyncio.get_running_loop().time())
+    async def recorded(claims: KeyLoader) -> None:
+        refreshes.append(asyncio.get_running_loop().time())
         await refresh(claims)
 
     with monkeypatch.context() as patch:
-        patch.setattr(KeyLoader, "refresh", counted)
-        yield looks
+        patch.setattr(KeyLoader, "refresh", recorded)
+        yield refreshes
 
 
-async def settled(known: Access) -> None:
+async def wait_until_current(known: Access) -> None:
     """Waits until the connection listens and the keys have been refreshed since the last
     notification."""
 
-    async def has_looked() -> bool:
+    async def is_current() -> bool:
         return known._connection is not None and known._last_refresh >= known._last_notification
 
-    await until(has_looked)
+    await until(is_current)
 
 
 async def test_a_revoked_key_is_refused_without_a_notification(
@@ -99,7 +99,7 @@ async def test_a_revoked_key_is_refused_without_a_notification(
     monkeypatch.setattr(access, "VALID", 0.05)
     async with Access(NOWHERE, given.repository) as known:
         assert await known.caller(SECRET)
-        await revoked(given)
+        await revoke(given)
         await asyncio.sleep(0.05)
         assert await known.caller(SECRET) is None
 
@@ -131,14 +131,14 @@ async def test_the_first_load_fails_in_the_end(
         await Access(NOWHERE, given.repository).__aenter__()
 
 
-@pytest.mark.usefixtures("unprompted")
+@pytest.mark.usefixtures("no_periodic_refresh")
 async def test_a_revoked_key_is_refused_after_a_notification(
     given: Given, database_url: str
 ) -> None:
     async with Access(database_url, given.repository) as known:
-        await settled(known)
+        await wait_until_current(known)
         assert await known.caller(SECRET)
-        await revoked(given)
+        await revoke(given)
 
         async def refused() -> bool:
             return await known.caller(SECRET) is None
@@ -151,7 +151,7 @@ async def test_a_revoked_key_is_removed_without_a_request(
 ) -> None:
     monkeypatch.setattr(access, "VALID", FOR_EVER)
     async with Access(NOWHERE, given.repository) as known:
-        await revoked(given)
+        await revoke(given)
 
         async def gone() -> bool:
             return len(known._loader.keys._by_digest) == 0
@@ -159,33 +159,33 @@ async def test_a_revoked_key_is_removed_without_a_request(
         await until(gone)
 
 
-@pytest.mark.usefixtures("unprompted")
+@pytest.mark.usefixtures("no_periodic_refresh")
 async def test_a_key_that_was_just_issued_is_valid(given: Given) -> None:
     async with Access(NOWHERE, given.repository) as known:
         for n in range(5):
-            await issued(given, f"new {n}", f"a-secret-of-number-{n}")
+            await issue(given, f"new {n}", f"a-secret-of-number-{n}")
             assert await known.caller(f"a-secret-of-number-{n}")
 
 
-@pytest.mark.usefixtures("unprompted")
+@pytest.mark.usefixtures("no_periodic_refresh")
 async def test_a_known_key_is_found_in_memory(
     given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with Access(database_url, given.repository) as known:
-        await settled(known)
-        with counted_looks(monkeypatch) as looks:
+        await wait_until_current(known)
+        with recorded_refreshes(monkeypatch) as refreshes:
             for _ in range(100):
                 assert await known.caller(SECRET)
-            assert looks == []
+            assert refreshes == []
 
 
-@pytest.mark.usefixtures("unprompted")
+@pytest.mark.usefixtures("no_periodic_refresh")
 async def test_every_refusal_does_the_same_work(
     given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with Access(database_url, given.repository) as known:
-        await settled(known)
-        await revoked(given)
+        await wait_until_current(known)
+        await revoke(given)
 
         async def refused() -> bool:
             return await known.caller(SECRET) is None
@@ -194,16 +194,16 @@ async def test_every_refusal_does_the_same_work(
         work: list[str] = []
         fetch, sha256, compare = known._fetch, hashlib.sha256, Keys.caller
 
-        def noted(what: str, function: Any) -> Any:
-            def note(*given: Any) -> Any:
+        def recorded(what: str, function: Any) -> Any:
+            def record(*given: Any) -> Any:
                 work.append(f"{what} {given[0]}" if what == "asked" else what)
                 return function(*given)
 
-            return note
+            return record
 
-        monkeypatch.setattr(known._loader, "_fetch", noted("asked", fetch))
-        monkeypatch.setattr(hashlib, "sha256", noted("hashed", sha256))
-        monkeypatch.setattr(Keys, "caller", noted("compared", compare))
+        monkeypatch.setattr(known._loader, "_fetch", recorded("asked", fetch))
+        monkeypatch.setattr(hashlib, "sha256", recorded("hashed", sha256))
+        monkeypatch.setattr(Keys, "caller", recorded("compared", compare))
         done = []
         for secret in ("", "unknown", "unknown", SECRET, "another unknown"):
             assert await known.caller(secret) is None
@@ -213,30 +213,30 @@ async def test_every_refusal_does_the_same_work(
         assert all(one == done[0] for one in done)
 
 
-@pytest.mark.usefixtures("unprompted")
+@pytest.mark.usefixtures("no_periodic_refresh")
 async def test_many_invalid_keys_cause_few_refreshes(
     given: Given, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with Access(NOWHERE, given.repository) as known:
-        with counted_looks(monkeypatch) as looks:
+        with recorded_refreshes(monkeypatch) as refreshes:
             flood = [known.caller(f"made up {n}") for n in range(500)]
             assert not any(await asyncio.gather(*flood))
-            assert len(looks) == 1
+            assert len(refreshes) == 1
 
             async def one_after_another(name: str) -> None:
                 for n in range(3):
                     assert await known.caller(f"{name}{n}") is None
 
             await asyncio.gather(*(one_after_another(name) for name in "abcdefgh"))
-            pauses = [later - sooner for sooner, later in pairwise(looks)]
+            pauses = [later - sooner for sooner, later in pairwise(refreshes)]
             assert min(pauses) >= access.PACE * 0.9
             assert await known.caller(SECRET)
 
 
-@pytest.mark.usefixtures("unprompted")
+@pytest.mark.usefixtures("no_periodic_refresh")
 async def test_a_cancelled_request_does_not_cancel_the_refresh_of_others(given: Given) -> None:
     async with Access(NOWHERE, given.repository) as known:
-        await issued(given, "new", "a-secret-of-the-new-one")
+        await issue(given, "new", "a-secret-of-the-new-one")
         waiting = [
             asyncio.create_task(known.caller("a-secret-of-the-new-one")),
             asyncio.create_task(known.caller("a-secret-of-the-new-one")),
@@ -253,22 +253,22 @@ class TestStoreAway:
         monkeypatch.setattr(access, "VALID", 0.0)
         monkeypatch.setattr(access, "POLL", FOR_EVER)
         async with Access(NOWHERE, given.repository) as known:
-            away(given, monkeypatch)
-            with counted_looks(monkeypatch) as looks:
+            make_store_unavailable(given, monkeypatch)
+            with recorded_refreshes(monkeypatch) as refreshes:
                 for _ in range(20):
                     assert all(await asyncio.gather(*(known.caller(SECRET) for _ in range(10))))
                     assert await known.caller("") is None
                     with pytest.raises(StoreUnavailable):
                         await known.caller("unknown, or issued a moment ago")
-                assert len(looks) == 1
+                assert len(refreshes) == 1
 
     async def test_revoked_keys_are_refused_when_the_store_is_back(
         self, given: Given, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         async with Access(NOWHERE, given.repository) as known:
-            await revoked(given)
+            await revoke(given)
             with monkeypatch.context() as patch:
-                away(given, patch)
+                make_store_unavailable(given, patch)
 
                 async def noticed() -> bool:
                     return known._away
@@ -283,17 +283,17 @@ class TestStoreAway:
 
     async def test_a_dead_connection_is_replaced(self, given: Given, database_url: str) -> None:
         async with Access(database_url, given.repository) as known:
-            await settled(known)
+            await wait_until_current(known)
             dead = known._connection
             assert dead is not None
             dead.terminate()
-            await revoked(given)
+            await revoke(given)
 
             async def listens_again() -> bool:
                 return known._connection not in (None, dead)
 
             await until(listens_again)
-            await settled(known)
+            await wait_until_current(known)
             assert await known.caller(SECRET) is None
 
     async def test_a_silently_dead_connection_keeps_no_revoked_key_valid(
@@ -302,16 +302,16 @@ class TestStoreAway:
         monkeypatch.setattr(access, "POLL", FOR_EVER)
         monkeypatch.setattr(access, "VALID", 0.0)
         async with proxy_to(database_url) as proxy, Access(proxy.url, given.repository) as known:
-            await settled(known)
+            await wait_until_current(known)
             monkeypatch.setattr(access, "PATIENCE", 1.0)
             proxy.go_dumb("answer")
-            await revoked(given)
+            await revoke(given)
             assert await known.caller(SECRET) is None
 
     async def test_a_service_does_not_start_without_its_keys(
         self, given: Given, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        away(given, monkeypatch)
+        make_store_unavailable(given, monkeypatch)
         with pytest.raises(StoreUnavailable):
             async with Access(NOWHERE, given.repository):
                 raise AssertionError("it has started")
@@ -327,7 +327,7 @@ class Clock:
         return self.now
 
 
-@pytest.mark.usefixtures("unprompted")
+@pytest.mark.usefixtures("no_periodic_refresh")
 class TestTrust:
     async def test_without_the_store_known_keys_are_valid_for_five_minutes(
         self, given: Given, monkeypatch: pytest.MonkeyPatch
@@ -336,7 +336,7 @@ class TestTrust:
         monkeypatch.setattr(access, "VALID", 0.0)
         async with Access(NOWHERE, given.repository, clock) as known:
             with monkeypatch.context() as patch:
-                away(given, patch)
+                make_store_unavailable(given, patch)
                 clock.now += access.TRUST
                 assert await known.caller(SECRET)
                 assert known.cached_caller(SECRET)
@@ -360,7 +360,7 @@ class TestTrust:
             assert await known.caller(SECRET)
 
 
-@pytest.mark.usefixtures("unprompted")
+@pytest.mark.usefixtures("no_periodic_refresh")
 class TestExpiry:
     async def test_a_key_expires_by_the_clock_of_the_store(
         self, given: Given, monkeypatch: pytest.MonkeyPatch
@@ -368,11 +368,11 @@ class TestExpiry:
         """Between refreshes, this process's monotonic clock advances the store's time."""
         clock = Clock()
         until = datetime(2100, 1, 1, tzinfo=UTC)
-        await issued(given, "brief", "a-secret-that-expires", expires_at=until)
+        await issue(given, "brief", "a-secret-that-expires", expires_at=until)
         async with Access(NOWHERE, given.repository, clock) as known:
             assert await known.caller("a-secret-that-expires")
             left = (until - known.store_time()).total_seconds()
-            away(given, monkeypatch)
+            make_store_unavailable(given, monkeypatch)
             monkeypatch.setattr(access, "TRUST", 10 * left)
             clock.now += left - 1
             assert known.cached_caller("a-secret-that-expires")
@@ -385,7 +385,7 @@ class TestExpiry:
     ) -> None:
         await follow_clock(database_url)
         soon = store_clock.Clock.time + timedelta(seconds=1)
-        await issued(given, "brief", "a-secret-that-expires", expires_at=soon)
+        await issue(given, "brief", "a-secret-that-expires", expires_at=soon)
         store_clock.Clock.time = soon
         async with Access(NOWHERE, given.repository) as known:
             assert await known.caller("a-secret-that-expires") is None
@@ -417,7 +417,7 @@ async def test_the_day_of_the_last_use_is_written_once_by_all_processes(given: G
     assert await last_uses(fetch, [key.id]) == {key.id: today + timedelta(days=1)}
 
 
-def away(given: Given, monkeypatch: pytest.MonkeyPatch) -> None:
+def make_store_unavailable(given: Given, monkeypatch: pytest.MonkeyPatch) -> None:
     async def fetch(*_: object) -> None:
         raise StoreUnavailable
 

@@ -32,9 +32,9 @@ Logged = Callable[[Any], Callable[[], str]]
 CONTRACT = Contract()
 MARK = "only-globex-may-read-this"
 ENOUGH = 120  # seconds until a request counts as hanging
-AT_A_TIME = 25
-LET_GO = 0
-PROMISED = {
+BATCH = 25
+CLOSED = 0
+REQUIRED_HEADERS = {
     "X-Request-Id",
     "X-RateLimit-Limit",
     "X-RateLimit-Remaining",
@@ -52,7 +52,7 @@ BOUNDED = settings(
 
 
 @asynccontextmanager
-async def faultless(
+async def server_without_errors(
     url: str, repository: Repository, logged: Logged, **options: Any
 ) -> AsyncIterator[Server]:
     """A server with two workspaces, of which tests use only acme. Fails if an error is logged."""
@@ -74,16 +74,18 @@ async def faultless(
 async def server(
     database_url: str, repository: Repository, logged: Logged
 ) -> AsyncIterator[Server]:
-    async with faultless(database_url, repository, logged) as server:
+    async with server_without_errors(database_url, repository, logged) as server:
         yield server
 
 
 @pytest.fixture
-async def impatient(
+async def short_timeout_server(
     database_url: str, repository: Repository, logged: Logged
 ) -> AsyncIterator[Server]:
     """A server that soon closes connections of clients that do not finish their requests."""
-    async with faultless(database_url, repository, logged, client_timeout=0.5) as server:
+    async with server_without_errors(
+        database_url, repository, logged, client_timeout=0.5
+    ) as server:
         yield server
 
 
@@ -94,20 +96,24 @@ def statuses() -> Iterator[Counter[int]]:
     counted: Counter[int] = Counter()
     yield counted
     assert min(counted[200], counted[400]) > 0, counted
-    assert counted[LET_GO] < counted.total() / 2, counted
+    assert counted[CLOSED] < counted.total() / 2, counted
 
 
 @BOUNDED
-@given(several=st.lists(requests(), min_size=AT_A_TIME, max_size=AT_A_TIME))
+@given(several=st.lists(requests(), min_size=BATCH, max_size=BATCH))
 async def test_arbitrary_bytes_are_answered(
-    impatient: Server, statuses: Counter[int], several: list[Sent]
+    short_timeout_server: Server, statuses: Counter[int], several: list[Sent]
 ) -> None:
     async with asyncio.timeout(ENOUGH):
-        statuses.update(await asyncio.gather(*(answered_well(impatient, sent) for sent in several)))
+        statuses.update(
+            await asyncio.gather(
+                *(status_of_checked_response(short_timeout_server, sent) for sent in several)
+            )
+        )
 
 
 @BOUNDED
-@given(several=st.lists(st.tuples(PATHS, QUERIES), min_size=AT_A_TIME, max_size=AT_A_TIME))
+@given(several=st.lists(st.tuples(PATHS, QUERIES), min_size=BATCH, max_size=BATCH))
 async def test_any_path_and_query(
     server: Server, statuses: Counter[int], several: list[tuple[str, str]]
 ) -> None:
@@ -122,7 +128,7 @@ async def test_any_path_and_query(
 
 
 @BOUNDED
-@given(several=st.lists(bodies(), min_size=AT_A_TIME, max_size=AT_A_TIME))
+@given(several=st.lists(bodies(), min_size=BATCH, max_size=BATCH))
 async def test_any_body(server: Server, statuses: Counter[int], several: list[bytes]) -> None:
     client = server.client()
     for body in several:
@@ -162,10 +168,10 @@ def create(title: str) -> bytes:
     return b"%b\r\nContent-Length: %d\r\n\r\n%b" % (head, len(new), new)
 
 
-async def answered_well(server: Server, sent: Sent) -> int:
-    """The status, or LET_GO if the server closed the connection without a response, as it does for
+async def status_of_checked_response(server: Server, sent: Sent) -> int:
+    """The status, or CLOSED if the server closed the connection without a response, as it does for
     an incomplete request."""
-    cut, status = b"", LET_GO
+    cut, status = b"", CLOSED
     async with connected(server) as streams:
         streams[1].write(sent.raw)
         try:
@@ -184,7 +190,7 @@ async def check_answer(sent: Sent, streams: Streams) -> int:
     headers = CIMultiDict(re.findall(r"^([^:]+): (.*)$", "\n".join(lines), re.M))
     status = int(line.split()[1])
     assert status < 500 or status == 501, (sent, head)
-    assert headers.keys() >= PROMISED, (sent, head)
+    assert headers.keys() >= REQUIRED_HEADERS, (sent, head)
     body = await rest(sent, headers, streams)
     assert MARK.encode() not in body, sent
     if status >= 400 and body:

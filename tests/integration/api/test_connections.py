@@ -30,7 +30,7 @@ POST = b"POST /v1/content HTTP/1.1\r\nHost: x\r\n" + KEY
 LARGE_HEADER = b"X: " + b"y" * 8_000 + b"\r\n"
 NEW = {"contentTypeSlug": "posts", "title": "T"}
 ENOUGH = 60  # seconds, enough for a slow machine
-BROKEN = {
+MALFORMED = {
     b"nonsense\r\n\r\n": 400,
     b"GET\r\n\r\n": 400,
     b"GET / HTTP/9.9.9\r\n\r\n": 400,
@@ -48,7 +48,7 @@ BROKEN = {
 
 
 @pytest.fixture
-async def impatient(database_url: str, repository: Repository) -> AsyncIterator[Server]:
+async def short_timeout_server(database_url: str, repository: Repository) -> AsyncIterator[Server]:
     async with serving(
         database_url, repository, client_timeout=0.3, max_body_bytes=50_000
     ) as server:
@@ -78,19 +78,19 @@ async def answered(streams: Streams, request: bytes) -> tuple[int, dict[str, str
     return int(head.split()[1]), headers, json.decode(body)
 
 
-def packed(head: bytes, body: bytes) -> bytes:
+def gzip_request(head: bytes, body: bytes) -> bytes:
     """A request with ``Content-Encoding: gzip``."""
     length = b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(body)
     return head + length + body
 
 
 @pytest.fixture
-def unpacked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def decompressed_sizes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The size of each decompressed piece, in this process."""
     sizes: list[int] = []
     made = zlib.decompressobj
 
-    class Watched:
+    class RecordingDecompressor:
         def __init__(self, *args: Any, **options: Any) -> None:
             self._made = made(*args, **options)
 
@@ -101,7 +101,7 @@ def unpacked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         def __getattr__(self, name: str) -> Any:
             return getattr(self._made, name)
 
-    monkeypatch.setattr(zlib, "decompressobj", Watched)
+    monkeypatch.setattr(zlib, "decompressobj", RecordingDecompressor)
     return sizes
 
 
@@ -116,9 +116,9 @@ async def is_closed(streams: Streams) -> bool:
 async def test_malformed_http_has_the_error_envelope_and_an_id(
     server: Server, logged: Logged
 ) -> None:
-    read, before = logged("json"), broken()
+    read, before = logged("json"), malformed_count()
     ids = set()
-    for request, expected in BROKEN.items():
+    for request, expected in MALFORMED.items():
         async with connected(server) as streams:
             status, headers, body = await answered(streams, request)
             assert (status, list(body)) == (expected, ["error"]), request[:60]
@@ -131,17 +131,17 @@ async def test_malformed_http_has_the_error_envelope_and_an_id(
     assert {line["level"] for line in lines} == {"info"}
     for event in ("malformed request", "request"):
         assert {line["request_id"] for line in lines if line["event"] == event} == ids
-    assert broken() - before == len(ids) == len(BROKEN)
+    assert malformed_count() - before == len(ids) == len(MALFORMED)
 
 
-def broken() -> float:
+def malformed_count() -> float:
     """How many responses to malformed requests this process has counted."""
     COUNTS.flush()
     labels = {"method": "other", "route": "none"}
     return sum(
         REGISTRY.get_sample_value("contentlog_requests_total", {**labels, "status": str(status)})
         or 0
-        for status in set(BROKEN.values())
+        for status in set(MALFORMED.values())
     )
 
 
@@ -181,8 +181,8 @@ async def test_a_fault_outside_of_the_application_has_the_error_envelope(
 
 
 class TestSlowClients:
-    async def test_a_head_that_does_not_end_is_aborted(self, impatient: Server) -> None:
-        async with connected(impatient) as streams:
+    async def test_a_head_that_does_not_end_is_aborted(self, short_timeout_server: Server) -> None:
+        async with connected(short_timeout_server) as streams:
             for byte in b"GET /v1/content HTTP/1.1\r\nHost":
                 streams[1].write(bytes([byte]))
                 await asyncio.sleep(0.02)
@@ -195,20 +195,24 @@ class TestSlowClients:
             streams[1].write(b"GET / HTTP/1.1\r\nHost: x\r\n" + LARGE_HEADER * 15)
             assert await is_closed(streams)
 
-    async def test_a_connection_that_sends_nothing_is_closed(self, impatient: Server) -> None:
-        async with connected(impatient) as streams:
+    async def test_a_connection_that_sends_nothing_is_closed(
+        self, short_timeout_server: Server
+    ) -> None:
+        async with connected(short_timeout_server) as streams:
             assert await is_closed(streams)
 
-    async def test_a_second_head_that_does_not_end_is_aborted(self, impatient: Server) -> None:
-        async with connected(impatient) as streams:
+    async def test_a_second_head_that_does_not_end_is_aborted(
+        self, short_timeout_server: Server
+    ) -> None:
+        async with connected(short_timeout_server) as streams:
             request = b"GET /v1/content HTTP/1.1\r\nHost: x\r\n" + KEY + b"\r\n"
             assert (await answered(streams, request))[0] == 200
             streams[1].write(b"GET /v1")
             assert await is_closed(streams)
 
-    async def test_a_pause_between_requests_is_allowed(self, impatient: Server) -> None:
+    async def test_a_pause_between_requests_is_allowed(self, short_timeout_server: Server) -> None:
         request = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
-        async with connected(impatient) as streams:
+        async with connected(short_timeout_server) as streams:
             assert (await answered(streams, request))[0] == 200
             await asyncio.sleep(0.5)
             streams[1].write(request[:10])
@@ -217,8 +221,8 @@ class TestSlowClients:
             await asyncio.sleep(0.5)
             assert (await answered(streams, request))[0] == 200
 
-    async def test_a_body_that_arrives_slowly_is_a_408(self, impatient: Server) -> None:
-        async with connected(impatient) as streams:
+    async def test_a_body_that_arrives_slowly_is_a_408(self, short_timeout_server: Server) -> None:
+        async with connected(short_timeout_server) as streams:
             streams[1].write(POST + b"Transfer-Encoding: chunked\r\n\r\n")
             for _ in range(60):
                 streams[1].write(b"1\r\n \r\n")
@@ -233,18 +237,18 @@ class TestSlowClients:
             )
 
     async def test_a_client_that_does_not_read_is_disconnected(
-        self, impatient: Server, logged: Logged
+        self, short_timeout_server: Server, logged: Logged
     ) -> None:
         read = logged("json")
-        acme = await impatient.workspace("globex")
+        acme = await short_timeout_server.workspace("globex")
         await acme.content_type()
         for n in range(20):
             await acme.entry(f"e{n}", fields=raws(body="x" * 45_000))
-        await impatient.caught_up()
+        await short_timeout_server.caught_up()
         request = b"GET /v1/content?limit=100 HTTP/1.1\r\nHost: x\r\n" + KEY.replace(
             b"acme", b"globex"
         )
-        async with connected(impatient) as (reader, writer):
+        async with connected(short_timeout_server) as (reader, writer):
             writer.write((request + b"\r\n") * 20)
             async with asyncio.timeout(ENOUGH):
                 while "does not read its response" not in read():  # noqa: ASYNC110 - a log tells nobody
@@ -255,9 +259,9 @@ class TestSlowClients:
 
 class TestBodies:
     async def test_the_limit_applies_to_chunks_and_to_decompressed_bodies(
-        self, impatient: Server
+        self, short_timeout_server: Server
     ) -> None:
-        client = impatient.client()
+        client = short_timeout_server.client()
 
         async def chunks(size: int, times: int) -> AsyncIterator[bytes]:
             for _ in range(times):
@@ -275,30 +279,32 @@ class TestBodies:
         answer = await client.ask("POST", "/v1/content", data=chunks(1000, 50), headers=close)
         refused(answer, 400, "valid JSON")
 
-    async def test_a_body_declared_as_too_large_is_refused_at_once(self, impatient: Server) -> None:
-        async with connected(impatient) as streams:
+    async def test_a_body_declared_as_too_large_is_refused_at_once(
+        self, short_timeout_server: Server
+    ) -> None:
+        async with connected(short_timeout_server) as streams:
             request = POST + b"Content-Length: 50001\r\n\r\n"
             status, _, body = await answered(streams, request)
             assert (status, list(body)) == (413, ["error"])
 
     async def test_a_damaged_body_is_a_400_and_no_fault(
-        self, impatient: Server, logged: Logged
+        self, short_timeout_server: Server, logged: Logged
     ) -> None:
         read = logged("json")
         whole = gzip.compress(b'{"contentTypeSlug": "posts", "title": "T"}')
         for damaged in (b"no gzip", whole[:-1], whole + b"x"):
-            async with connected(impatient) as streams:
-                answer = await answered(streams, packed(POST, damaged))
+            async with connected(short_timeout_server) as streams:
+                answer = await answered(streams, gzip_request(POST, damaged))
                 assert answer[0] == 400, damaged
                 assert "its encoding is damaged" in answer[2]["error"]
-                assert (await answered(streams, packed(POST, whole)))[0] in (200, 409)
+                assert (await answered(streams, gzip_request(POST, whole)))[0] in (200, 409)
         assert {json.decode(line)["level"] for line in read().splitlines()} == {"info"}
 
     async def test_after_damaged_chunks_the_connection_is_closed(
-        self, impatient: Server, logged: Logged
+        self, short_timeout_server: Server, logged: Logged
     ) -> None:
         read = logged("json")
-        async with connected(impatient) as streams:
+        async with connected(short_timeout_server) as streams:
             request = POST + b"Transfer-Encoding: chunked\r\n\r\nno length\r\n"
             status, headers, body = await answered(streams, request)
             assert (status, list(body)) == (400, ["error"])
@@ -307,47 +313,53 @@ class TestBodies:
         assert {json.decode(line)["level"] for line in read().splitlines()} == {"info"}
 
     async def test_an_unsupported_compression_is_a_400_that_names_the_supported_ones(
-        self, impatient: Server
+        self, short_timeout_server: Server
     ) -> None:
         for encoding in ("br", "zstd", "gzip, gzip"):
-            answer = await impatient.client().post(NEW, headers={"Content-Encoding": encoding})
+            answer = await short_timeout_server.client().post(
+                NEW, headers={"Content-Encoding": encoding}
+            )
             refused(answer, 400, "gzip or deflate")
 
     async def test_an_unread_body_is_never_decompressed(
-        self, impatient: Server, unpacked: list[int]
+        self, short_timeout_server: Server, decompressed_sizes: list[int]
     ) -> None:
         """The second request is answered once the first one's body has left the connection."""
         bomb = gzip.compress(bytes(5_000_000))
-        assert len(bomb) < impatient.service.settings.max_body_bytes
+        assert len(bomb) < short_timeout_server.service.settings.max_body_bytes
         nobody = POST.replace(b"secret", b"no-secret")
         unread = [
-            (401, packed(nobody, bomb)),
-            (404, packed(POST.replace(b"/v1/content", b"/nothing"), bomb)),
-            (405, packed(POST.replace(b"POST", b"DELETE"), bomb)),
-            (200, packed(POST.replace(b"POST", b"GET"), bomb)),
-            (413, packed(POST, gzip.compress(bytes(5_000_000), 0)[:50_001])),
+            (401, gzip_request(nobody, bomb)),
+            (404, gzip_request(POST.replace(b"/v1/content", b"/nothing"), bomb)),
+            (405, gzip_request(POST.replace(b"POST", b"DELETE"), bomb)),
+            (200, gzip_request(POST.replace(b"POST", b"GET"), bomb)),
+            (413, gzip_request(POST, gzip.compress(bytes(5_000_000), 0)[:50_001])),
         ]
         for status, request in unread:
-            async with connected(impatient) as streams:
+            async with connected(short_timeout_server) as streams:
                 assert (await answered(streams, request))[0] == status
-                assert (await answered(streams, packed(nobody, b"")))[0] == 401
-        assert unpacked == []
+                assert (await answered(streams, gzip_request(nobody, b"")))[0] == 401
+        assert decompressed_sizes == []
 
     async def test_an_endless_compressed_body_is_decompressed_up_to_the_limit(
-        self, impatient: Server, unpacked: list[int]
+        self, short_timeout_server: Server, decompressed_sizes: list[int]
     ) -> None:
         bomb = gzip.compress(bytes(5_000_000))
         chunk = b"%x\r\n%b\r\n" % (len(bomb), bomb)
         chunked = POST + b"Content-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n"
-        for request in (packed(POST, bomb), chunked + 5 * chunk + b"0\r\n\r\n"):
-            async with connected(impatient) as streams:
+        for request in (gzip_request(POST, bomb), chunked + 5 * chunk + b"0\r\n\r\n"):
+            async with connected(short_timeout_server) as streams:
                 assert (await answered(streams, request))[0] == 413
-                assert (await answered(streams, packed(POST, b"")))[0] == 400
-            assert sum(unpacked) == impatient.service.settings.max_body_bytes + 1
-            unpacked.clear()
+                assert (await answered(streams, gzip_request(POST, b"")))[0] == 400
+            assert (
+                sum(decompressed_sizes) == short_timeout_server.service.settings.max_body_bytes + 1
+            )
+            decompressed_sizes.clear()
 
-    async def test_json_is_read_regardless_of_its_content_type(self, impatient: Server) -> None:
-        client = impatient.client()
+    async def test_json_is_read_regardless_of_its_content_type(
+        self, short_timeout_server: Server
+    ) -> None:
+        client = short_timeout_server.client()
         for n, name in enumerate(
             ["application/json; charset=utf-8", "text/plain", "application/x-www-form-urlencoded"]
         ):

@@ -15,7 +15,7 @@ from yarl import URL
 from read_side.refusals import ReadModelUnavailable
 from tests.contract import Contract
 from tests.integration.api.server import ACME, Answer, Client, Server, serving
-from tests.integration.api.test_connections import BROKEN, POST, answered, connected
+from tests.integration.api.test_connections import MALFORMED, POST, answered, connected
 from tests.integration.projector.sample_log import raws
 from write_side import commands as c
 from write_side.domain.definition import Field
@@ -185,7 +185,7 @@ async def test_faults_and_unavailable_databases(
 
 async def test_malformed_http(server: Server) -> None:
     expects = b"GET /v1/content HTTP/1.1\r\nHost: x\r\nExpect: x\r\n\r\n"
-    for request, status in [*BROKEN.items(), (expects, 417)]:
+    for request, status in [*MALFORMED.items(), (expects, 417)]:
         await holds_raw(server, request, status, "GET", "/")
 
 

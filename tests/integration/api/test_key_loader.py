@@ -24,7 +24,7 @@ from write_side.repository import Repository
 from write_side.store import access
 
 
-class Asked:
+class RecordingFetch:
     """Forwards statements to the store and records them."""
 
     def __init__(self, repository: Repository) -> None:
@@ -37,8 +37,8 @@ class Asked:
 
 
 @pytest.fixture
-def asked(repository: Repository) -> Asked:
-    return Asked(repository)
+def fetch(repository: Repository) -> RecordingFetch:
+    return RecordingFetch(repository)
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ async def connection(database_url: str) -> AsyncIterator[Connection]:
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
 
-async def issued(given: Given, name: str, permissions: tuple[str, ...] = ("content.view",)) -> None:
+async def issue(given: Given, name: str, permissions: tuple[str, ...] = ("content.view",)) -> None:
     await given.does(
         c.IssueKey,
         workspace=given.scope.workspace,
@@ -66,52 +66,52 @@ async def workspace(repository: Repository, slug: str) -> Given:
     return given
 
 
-def held(keys: Keys) -> list[Any]:
+def loaded_callers(keys: Keys) -> list[Any]:
     """The callers of all loaded keys."""
     return sorted(map(repr, (keys.caller(one, NOON) for one in keys._by_digest)))
 
 
-async def read_anew(repository: Repository) -> list[Any]:
+async def keys_after_fresh_load(repository: Repository) -> list[Any]:
     claims = KeyLoader(repository.recorder.fetch, repository)
     await claims.refresh()
-    return held(claims.keys)
+    return loaded_callers(claims.keys)
 
 
 async def test_the_keys_in_memory_match_the_store_after_every_change(
-    repository: Repository, asked: Asked, monkeypatch: pytest.MonkeyPatch
+    repository: Repository, fetch: RecordingFetch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "AT_ONCE", 3)
-    dice = random.Random(20261121)
-    claims = KeyLoader(asked, repository)
+    rng = random.Random(20261121)
+    claims = KeyLoader(fetch, repository)
     await claims.refresh()
-    asked.statements.clear()
+    fetch.statements.clear()
     workspaces = [await workspace(repository, "first")]
     for n in range(60):
-        for _ in range(dice.randint(1, 6)):
-            given = dice.choice(workspaces)
-            if dice.random() < 0.1:
+        for _ in range(rng.randint(1, 6)):
+            given = rng.choice(workspaces)
+            if rng.random() < 0.1:
                 workspaces.append(await workspace(repository, f"w-{len(workspaces)}"))
             else:
-                await change(given, dice)
+                await change(given, rng)
         await claims.refresh()
-        assert held(claims.keys) == await read_anew(repository), n
+        assert loaded_callers(claims.keys) == await keys_after_fresh_load(repository), n
     assert len(claims.keys._by_digest) > 5
-    assert access._LIVE not in asked.statements, "it was never read from the start again"
+    assert access._LIVE not in fetch.statements, "it was never read from the start again"
 
 
-async def change(given: Given, dice: random.Random) -> None:
-    name, slug = dice.choice("abcd"), given.scope.workspace
-    permissions = dice.choice([("content.view",), ("content.view", "content.edit")])
+async def change(given: Given, rng: random.Random) -> None:
+    name, slug = rng.choice("abcd"), given.scope.workspace
+    permissions = rng.choice([("content.view",), ("content.view", "content.edit")])
     try:
-        match dice.randrange(5):
+        match rng.randrange(5):
             case 0 | 1:
-                await issued(given, name, permissions)
+                await issue(given, name, permissions)
             case 2:
                 await given.does(c.RevokeKey, workspace=slug, name=name)
             case 3:
                 await given.does(c.PermitKey, workspace=slug, name=name, permissions=permissions)
             case _:
-                plan = Plan(staging=True, entries=dice.randrange(100))
+                plan = Plan(staging=True, entries=rng.randrange(100))
                 await given.does(c.ChangePlan, workspace=slug, plan=plan)
                 await given.does(c.AddEnvironment, scope=Scope(slug, "staging"))
     except Refused:
@@ -119,30 +119,30 @@ async def change(given: Given, dice: random.Random) -> None:
 
 
 async def test_one_small_query_is_sent_if_nothing_has_changed(
-    repository: Repository, asked: Asked
+    repository: Repository, fetch: RecordingFetch
 ) -> None:
     given = await workspace(repository, "acme")
-    await issued(given, "a")
+    await issue(given, "a")
     await given.content_type()
-    claims = KeyLoader(asked, repository)
+    claims = KeyLoader(fetch, repository)
     await claims.refresh()
-    asked.statements.clear()
+    fetch.statements.clear()
     await given.entry("one")
     await claims.refresh()
-    assert asked.statements == [access._MARK]
+    assert fetch.statements == [access._MARK]
 
 
 @pytest.mark.parametrize("how", ["restored", "failed over", "far behind", "repaired"])
 async def test_all_keys_are_read_if_the_log_is_not_sufficient(
     how: str,
     repository: Repository,
-    asked: Asked,
+    fetch: RecordingFetch,
     connection: Connection,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     given = await workspace(repository, "acme")
-    await issued(given, "a")
-    claims = KeyLoader(asked, repository)
+    await issue(given, "a")
+    claims = KeyLoader(fetch, repository)
     await claims.refresh()
     assert len(claims.keys._by_digest) == 1
     # Changed by hand, as if the log had lost the event behind it.
@@ -168,7 +168,7 @@ async def test_keys_remain_available_while_they_are_read_again(
     repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given = await workspace(repository, "acme")
-    await issued(given, "a")
+    await issue(given, "a")
     claims = KeyLoader(repository.recorder.fetch, repository)
     await claims.refresh()
     claims._mark = None

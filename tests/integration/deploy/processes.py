@@ -70,8 +70,8 @@ def url_of(process: subprocess.Popen[str]) -> str:
 
 def leave(process: subprocess.Popen[str]) -> None:
     """Close the process's input and wait until it exits without an error."""
-    said, complained = process.communicate(timeout=60)
-    assert (said.split()[-1:], complained, process.returncode) == (["left"], "", 0)
+    output, errors = process.communicate(timeout=60)
+    assert (output.split()[-1:], errors, process.returncode) == (["left"], "", 0)
 
 
 def ask(url: str, question: str) -> str:

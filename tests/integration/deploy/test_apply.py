@@ -36,7 +36,7 @@ POSTS = (
 )
 
 
-async def told(repository: Repository, text: str, *, prune: bool = False) -> list[str]:
+async def diff_lines(repository: Repository, text: str, *, prune: bool = False) -> list[str]:
     manifest = read_manifest(text.encode(), "acme.yaml")
     return [step.done for step in await diff(manifest, repository, OPERATOR, prune=prune)]
 
@@ -87,7 +87,7 @@ async def test_a_dry_run_prints_the_changes_and_appends_nothing(
 async def test_every_problem_with_the_workspace_is_named_at_once(repository: Repository) -> None:
     await apply(repository, f"{HEAD}, contentTypes: [{AUTHORS}]}}")
     with pytest.raises(ManifestError) as refusal:
-        await told(
+        await diff_lines(
             repository,
             """
 workspace: acme
@@ -132,8 +132,8 @@ async def test_a_content_type_keeps_the_fields_and_workflow_that_are_not_mention
 
     async def revised(keys: str, *, prune: bool = False) -> list[str]:
         text = f"{HEAD}, contentTypes: [{{slug: authors, {keys}}}]}}"
-        said = await told(repository, text, prune=prune)
-        return [line.removeprefix("content type authors in production revised: ") for line in said]
+        lines = await diff_lines(repository, text, prune=prune)
+        return [line.removeprefix("content type authors in production revised: ") for line in lines]
 
     assert await revised("name: Authors") == []
     assert await revised("name: Authors", prune=True) == []
@@ -155,8 +155,8 @@ async def test_a_type_to_which_a_kept_field_refers_is_not_pruned(repository: Rep
     with pytest.raises(
         ManifestError, match=r"1:46: contentTypes\[0\].fields\[0\].to\[0\]: production has no cont"
     ):
-        await told(repository, kept, prune=True)
-    assert await told(repository, kept) == []
+        await diff_lines(repository, kept, prune=True)
+    assert await diff_lines(repository, kept) == []
 
 
 async def test_prune_removes_anything_not_mentioned(repository: Repository) -> None:
@@ -164,8 +164,8 @@ async def test_prune_removes_anything_not_mentioned(repository: Repository) -> N
     text += "media: [{id: hero, url: 'https://x.example/h', name: h, contentType: image/png}]}"
     await apply(repository, text)
     narrowed = AUTHORS.replace("fields:", "environments: [staging], fields:")
-    said = await apply(repository, f"{STAGED}, contentTypes: [{narrowed}]}}", prune=True)
-    assert said == [
+    lines = await apply(repository, f"{STAGED}, contentTypes: [{narrowed}]}}", prune=True)
+    assert lines == [
         "content type authors in production removed: the manifest does not mention it",
         "media hero removed: the manifest does not mention it",
         "key ci revoked: the manifest does not mention it",
@@ -190,8 +190,8 @@ async def test_a_content_type_with_entries_is_not_pruned(repository: Repository)
 
 async def test_a_secret_is_generated_and_shown_once(repository: Repository) -> None:
     text = f"{HEAD}, keys: [{{name: web, permissions: [content.view]}}]}}"
-    (_, said) = await apply(repository, text)
-    found = re.fullmatch(r"secret of key web, shown only once: (cl_\S{43})", said)
+    (_, lines) = await apply(repository, text)
+    found = re.fullmatch(r"secret of key web, shown only once: (cl_\S{43})", lines)
     assert found
     key = await repository.find_key("acme", "web")
     assert key is not None
@@ -265,7 +265,7 @@ async def test_a_key_that_has_expired_gets_no_new_secret(
     assert await apply(repository, f"{HEAD}, {KEY}}}") == []
     other = KEY.replace(SECRET, f"another-{SECRET}")
     with pytest.raises(ManifestError, match=r"keys\[0\].expires: an expiry of 2090-01-02"):
-        await told(repository, f"{HEAD}, {other}}}")
+        await diff_lines(repository, f"{HEAD}, {other}}}")
 
 
 async def test_an_expiry_that_has_passed_is_refused_before_anything_is_done(
@@ -330,19 +330,19 @@ async def test_a_field_never_changes_its_type(repository: Repository) -> None:
         ManifestError,
         match=r"1:115: contentTypes\[0\].fields\[0\].type: field 'bio' is text permanently",
     ):
-        await told(repository, f"{HEAD}, contentTypes: [{changed}]}}")
+        await diff_lines(repository, f"{HEAD}, contentTypes: [{changed}]}}")
 
 
 async def test_a_reference_names_a_type_of_its_environment(repository: Repository) -> None:
     with pytest.raises(
         ManifestError, match=r"1:133: contentTypes\[0\].fields\[0\].to\[0\]: production has no cont"
     ):
-        await told(repository, f"{HEAD}, contentTypes: [{POSTS}]}}")
+        await diff_lines(repository, f"{HEAD}, contentTypes: [{POSTS}]}}")
     await apply(repository, f"{HEAD}, contentTypes: [{AUTHORS}]}}")
-    said = await told(repository, f"{HEAD}, contentTypes: [{POSTS}]}}")
-    assert said == ["content type posts in production created"]
+    lines = await diff_lines(repository, f"{HEAD}, contentTypes: [{POSTS}]}}")
+    assert lines == ["content type posts in production created"]
     with pytest.raises(ManifestError, match="no content type 'authors'"):
-        await told(repository, f"{HEAD}, contentTypes: [{POSTS}]}}", prune=True)
+        await diff_lines(repository, f"{HEAD}, contentTypes: [{POSTS}]}}", prune=True)
 
 
 async def test_the_plans_limit_is_met_before_anything_is_done(repository: Repository) -> None:
@@ -356,13 +356,13 @@ async def test_pruning_makes_room_under_the_plans_limit(repository: Repository) 
     limited = f"{HEAD}, plan: {{contentTypes: 1}}"
     await apply(repository, f"{limited}, contentTypes: [{AUTHORS}]}}")
     topics = AUTHORS.replace("authors", "topics")
-    said = await apply(repository, f"{limited}, contentTypes: [{topics}]}}", prune=True)
-    assert len(said) == 2
+    lines = await apply(repository, f"{limited}, contentTypes: [{topics}]}}", prune=True)
+    assert len(lines) == 2
 
 
 async def test_staging_needs_the_plan(repository: Repository) -> None:
     with pytest.raises(ManifestError, match="staging needs"):
-        await told(repository, f"{HEAD}, environments: [staging]}}")
+        await diff_lines(repository, f"{HEAD}, environments: [staging]}}")
     await apply(repository, f"{STAGED}}}")
     without = f"{HEAD}, plan: null, contentTypes: [{AUTHORS}]}}"
     assert await apply(repository, without) == [
@@ -375,16 +375,16 @@ async def test_staging_needs_the_plan(repository: Repository) -> None:
 async def test_a_limit_that_the_plan_does_not_mention_is_kept(repository: Repository) -> None:
     whole = "plan: {entries: 5, contentTypes: 2, requestsPerMinute: 9, staging: true}"
     await apply(repository, f"{HEAD}, {whole}}}")
-    said = await apply(repository, f"{HEAD}, plan: {{entries: 6, requestsPerMinute: null}}}}")
-    assert said == [
+    lines = await apply(repository, f"{HEAD}, plan: {{entries: 6, requestsPerMinute: null}}}}")
+    assert lines == [
         "plan changed to 6 entries, 2 content types, 600 (default) requests per minute, "
         "staging: yes"
     ]
-    assert await told(repository, f"{HEAD}, plan: {{}}}}") == []
-    assert await told(repository, f"{HEAD}, plan: {{staging: null}}}}") != []
+    assert await diff_lines(repository, f"{HEAD}, plan: {{}}}}") == []
+    assert await diff_lines(repository, f"{HEAD}, plan: {{staging: null}}}}") != []
 
 
 async def test_a_workspace_is_renamed(repository: Repository) -> None:
     await apply(repository, f"{HEAD}}}")
-    said = await apply(repository, "{workspace: acme, name: Acme and Sons}")
-    assert said == ["workspace acme renamed to 'Acme and Sons'"]
+    lines = await apply(repository, "{workspace: acme, name: Acme and Sons}")
+    assert lines == ["workspace acme renamed to 'Acme and Sons'"]

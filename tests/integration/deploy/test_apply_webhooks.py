@@ -6,7 +6,7 @@ import ipaddress
 
 import pytest
 
-from tests.integration.deploy.test_apply import OPERATOR, apply, told
+from tests.integration.deploy.test_apply import OPERATOR, apply, diff_lines
 from write_side.commands import SwitchWebhookOff
 from write_side.dispatch import execute
 from write_side.domain.webhook import new_webhook_secret
@@ -47,7 +47,9 @@ async def test_a_given_secret_is_not_printed(repository: Repository) -> None:
 async def test_what_has_changed_is_named(repository: Repository) -> None:
     await apply(repository, f"{HEAD}{SEARCH}}}]}}")
     changed = f"{HEAD}{SEARCH}, types: [posts], events: [entry.published], include: entry}}]}}"
-    assert await told(repository, changed) == ["webhook search changed: types, events, include"]
+    assert await diff_lines(repository, changed) == [
+        "webhook search changed: types, events, include"
+    ]
     await apply(repository, changed)
     assert await apply(repository, changed) == []
     manifest = await snapshot(repository, "acme")
@@ -60,12 +62,12 @@ async def test_only_null_restores_a_default(repository: Repository) -> None:
     head = HEAD.replace("webhooks: [", staging)
     selected = "environment: staging, types: [posts], events: [entry.published], include: entry"
     await apply(repository, f"{head}{SEARCH}, {selected}}}]}}")
-    assert await told(repository, f"{HEAD}{SEARCH}}}]}}") == []
-    assert await told(repository, f"{HEAD}{SEARCH}, types: []}}]}}") == [
+    assert await diff_lines(repository, f"{HEAD}{SEARCH}}}]}}") == []
+    assert await diff_lines(repository, f"{HEAD}{SEARCH}, types: []}}]}}") == [
         "webhook search changed: types"
     ]
     for what in ("environment", "types", "events", "include"):
-        assert await told(repository, f"{HEAD}{SEARCH}, {what}: null}}]}}") == [
+        assert await diff_lines(repository, f"{HEAD}{SEARCH}, {what}: null}}]}}") == [
             f"webhook search changed: {what}"
         ]
 
@@ -120,7 +122,7 @@ async def test_an_address_that_is_not_public_is_refused_unless_it_is_named(
 ) -> None:
     text = "{workspace: acme, name: Acme, webhooks: [{name: a, url: 'http://127.0.0.1:9/'}]}"
     with pytest.raises(ManifestError, match=r"webhooks\[0\].url.*CONTENTLOG_WEBHOOK_NETWORKS"):
-        await told(repository, text)
+        await diff_lines(repository, text)
     document = read_manifest(text.encode(), "acme.yaml")
     networks = (ipaddress.ip_network("127.0.0.0/8"),)
     assert await diff(document, repository, OPERATOR, networks=networks)
@@ -154,4 +156,4 @@ async def test_a_content_type_that_the_workspace_does_not_have_is_noted(
 
 async def test_an_endpoint_of_staging_needs_staging(repository: Repository) -> None:
     with pytest.raises(ManifestError, match="no staging environment"):
-        await told(repository, f"{HEAD}{SEARCH}, environment: staging}}]}}")
+        await diff_lines(repository, f"{HEAD}{SEARCH}, environment: staging}}]}}")

@@ -113,7 +113,7 @@ def files(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def said(done: Result) -> list[str]:
+def output_lines(done: Result) -> list[str]:
     """The output lines of a command that succeeded without warnings."""
     assert (done.exit_code, done.stderr) == (0, "")
     return done.stdout.splitlines()
@@ -130,10 +130,10 @@ def refused(done: Result) -> str:
 def test_migrate_creates_both_databases_once(run: Run, empty_database_url: str) -> None:
     assert "run `contentlog migrate`" in refused(run("status", url=empty_database_url))
     assert "run `contentlog migrate`" in refused(run("events", url=empty_database_url))
-    first = said(run("migrate", url=empty_database_url))
+    first = output_lines(run("migrate", url=empty_database_url))
     assert first[0] == "event store: version 2 installed"
     assert first[-1] == "read model: created"
-    again = said(run("migrate", url=empty_database_url))
+    again = output_lines(run("migrate", url=empty_database_url))
     assert again == ["event store: up to date", "read model: already exists"]
     assert json.loads(run("status", "--json", url=empty_database_url).stdout)["head"] == 0
 
@@ -142,9 +142,9 @@ def test_an_api_on_an_empty_database_says_only_what_to_run(
     start: Callable[..., subprocess.Popen[str]], empty_database_url: str
 ) -> None:
     api = start("api", url=empty_database_url)
-    _, said = api.communicate(timeout=60)
+    _, output = api.communicate(timeout=60)
     assert api.returncode == 1
-    assert said.splitlines() == [
+    assert output.splitlines() == [
         "contentlog: the database is not set up for this version: run `contentlog migrate`"
     ]
 
@@ -186,23 +186,26 @@ async def test_a_read_model_of_a_different_shape_must_be_rebuilt(
         await connection.execute("UPDATE read_model.checkpoint SET shape = 'older'")
         assert "a different shape" in refused(run("migrate"))
         await connection.execute("DROP SCHEMA read_model CASCADE")
-    assert said(run("migrate")) == ["event store: up to date", "read model: created"]
+    assert output_lines(run("migrate")) == ["event store: up to date", "read model: created"]
 
 
 def test_rebuild_rollback_and_verify_report_progress(run: Run, files: Path) -> None:
     """With --json, the output is JSON lines, and the last one is the result."""
     assert run("apply", "acme.yaml").exit_code == 0
     assert "only a rebuild leaves one" in refused(run("rollback"))
-    phases, result = told(run("rebuild", "--json"))
+    phases, result = json_phases_and_result(run("rebuild", "--json"))
     assert phases[:2] == ["replay", "index"]
     assert phases[-1] == "switch"
     assert result == {"position": 3, "differences": 0, "notCompared": "it is empty"}
-    assert told(run("rebuild", "--json")) == (
+    assert json_phases_and_result(run("rebuild", "--json")) == (
         ["replay", "index", "follow", "compare", "switch"],
         {"position": 3, "differences": 0, "notCompared": None},
     )
-    assert told(run("rollback", "--json")) == (["follow", "switch"], {"position": 3})
-    phases, result = told(run("verify", "--json"))
+    assert json_phases_and_result(run("rollback", "--json")) == (
+        ["follow", "switch"],
+        {"position": 3},
+    )
+    phases, result = json_phases_and_result(run("verify", "--json"))
     assert phases == ["replay", "index", "follow", "compare", "claims"]
     assert result == {
         "position": 3, "readModel": 0, "notCompared": None, "claims": 0, "repaired": 0
@@ -212,31 +215,35 @@ def test_rebuild_rollback_and_verify_report_progress(run: Run, files: Path) -> N
 @pytest.mark.slow
 def test_without_json_output_is_text_even_in_a_pipe(run: Run, files: Path) -> None:
     assert run("apply", "acme.yaml").exit_code == 0
-    assert said(run("rebuild"))[-1] == (
+    assert output_lines(run("rebuild"))[-1] == (
         "the new read model is live, at position 3; not compared: it is empty"
     )
-    lines = said(run("rebuild"))
+    lines = output_lines(run("rebuild"))
     assert lines[0] == "replay   0 of 3"
     assert re.fullmatch(r"replay   3 of 3, [\d,]+/s", lines[1])
-    assert said(run("rollback"))[-1] == "the previous read model is live again, at position 3"
-    assert said(run("verify"))[-1] == "log, claims and read model agree, at position 3"
+    assert (
+        output_lines(run("rollback"))[-1] == "the previous read model is live again, at position 3"
+    )
+    assert output_lines(run("verify"))[-1] == "log, claims and read model agree, at position 3"
 
 
 def test_changes_are_printed_as_the_feed_has_them(run: Run, files: Path) -> None:
     assert run("apply", "acme.yaml").exit_code == 0
-    assert said(run("rebuild"))
-    lines = said(run("changes", "--workspace", "acme"))
+    assert output_lines(run("rebuild"))
+    lines = output_lines(run("changes", "--workspace", "acme"))
     assert lines
     assert re.fullmatch(r"[\d-]+ [\d:]+ UTC  contentType.changed  posts", lines[0])
-    changes = [json.loads(line) for line in said(run("changes", "--workspace", "acme", "--json"))]
+    changes = [
+        json.loads(line) for line in output_lines(run("changes", "--workspace", "acme", "--json"))
+    ]
     assert [change["previous"] for change in changes] == [
         None,
         *(change["id"] for change in changes[:-1]),
     ]
     token = changes[0]["id"]
-    after = said(run("changes", "--workspace", "acme", "--json", "--after", token))
+    after = output_lines(run("changes", "--workspace", "acme", "--json", "--after", token))
     assert [json.loads(line) for line in after] == changes[1:]
-    assert said(run("changes", "--workspace", "acme", "--after", "now")) == []
+    assert output_lines(run("changes", "--workspace", "acme", "--after", "now")) == []
     assert "is not the id of a change" in refused(
         run("changes", "--workspace", "acme", "--after", "x")
     )
@@ -245,9 +252,9 @@ def test_changes_are_printed_as_the_feed_has_them(run: Run, files: Path) -> None
 
 def test_an_unknown_stream_is_refused(run: Run, files: Path) -> None:
     run("apply", "acme.yaml")
-    (line,) = said(run("events", "--stream", "workspace/acme"))
+    (line,) = output_lines(run("events", "--stream", "workspace/acme"))
     assert json.loads(line)["position"] == 1
-    assert said(run("events", "--stream", "workspace/acme", "--after", "1")) == []
+    assert output_lines(run("events", "--stream", "workspace/acme", "--after", "1")) == []
     assert run("events", "--after", str(2**63)).exit_code == 2
     for options in ((), ("--follow",)):
         reason = refused(run("events", "--stream", "workspace/acm", *options))
@@ -258,9 +265,9 @@ def test_a_manifest_is_shown_and_applied_without_a_change(run: Run, files: Path)
     run("apply", "acme.yaml")
     shown = run("manifest", "show", "acme")
     (files / "shown.yaml").write_text(shown.stdout)
-    assert said(run("apply", "shown.yaml")) == ["no changes"]
+    assert output_lines(run("apply", "shown.yaml")) == ["no changes"]
     (files / "shown.json").write_text(run("manifest", "show", "acme", "--json").stdout)
-    assert said(run("apply", "shown.json", "--prune")) == ["no changes"]
+    assert output_lines(run("apply", "shown.json", "--prune")) == ["no changes"]
     assert "secret" not in shown.stdout
     assert "no workspace 'nobody'" in refused(run("manifest", "show", "nobody"))
 
@@ -291,7 +298,7 @@ def test_a_manifest_without_fields_and_workflow_keeps_those_of_the_content_type(
     manifest.write_text(f"{bare}{workflow}  fields: [{{slug: t, name: T, type: text}}]\n")
     run("apply", "a.yaml")
     manifest.write_text(bare)
-    assert said(run("apply", "a.yaml", "--dry-run")) == ["no changes"]
+    assert output_lines(run("apply", "a.yaml", "--dry-run")) == ["no changes"]
     manifest.write_text(f"{bare}  fields: []\n  workflow: null\n")
     assert run("apply", "a.yaml", "--dry-run").stdout.splitlines() == [
         "content type a in production would be revised: field removed: t; stage removed: one"
@@ -332,7 +339,9 @@ async def test_an_installation_without_rebuild_tables_is_rebuilt(
         await connection.execute("DROP TABLE projector.work")
         await connection.execute("UPDATE read_model.checkpoint SET shape = 'older', position = 1")
     assert "rebuild --accept-differences" in refused(run("migrate"))
-    assert told(run("rebuild", "--accept-differences", "--json"))[1]["position"] == 3
+    assert (
+        json_phases_and_result(run("rebuild", "--accept-differences", "--json"))[1]["position"] == 3
+    )
     assert run("status").exit_code == 0
 
 
@@ -341,7 +350,7 @@ async def test_status_says_that_a_rebuild_is_starting(run: Run, database_url: st
         await connection.execute(
             "INSERT INTO projector.work (name, phase, done, total) VALUES ('rebuild', '', 0, 0)"
         )
-    assert re.fullmatch(r"rebuild     starting, 0 of 0, for \d+ s", said(run("status"))[-1])
+    assert re.fullmatch(r"rebuild     starting, 0 of 0, for \d+ s", output_lines(run("status"))[-1])
 
 
 async def test_status_reports_an_event_that_cannot_be_read(run: Run, database_url: str) -> None:
@@ -381,13 +390,16 @@ async def test_differences_are_printed_and_end_with_status_1(
     done = run("verify", "--repair", "--json")
     assert done.stdout.splitlines()[-3:-1] == [model, usage]
     assert "run `contentlog rebuild --accept-differences`" in refused(done)
-    assert told(run("rebuild", "--accept-differences", "--json"))[1]["differences"] == 1
-    assert told(run("verify", "--json"))[1]["claims"] == 0
+    assert (
+        json_phases_and_result(run("rebuild", "--accept-differences", "--json"))[1]["differences"]
+        == 1
+    )
+    assert json_phases_and_result(run("verify", "--json"))[1]["claims"] == 0
 
 
-def told(done: Result) -> tuple[list[str], dict[str, Any]]:
+def json_phases_and_result(done: Result) -> tuple[list[str], dict[str, Any]]:
     """The reported phases and the result."""
-    lines = [json.loads(line) for line in said(done)]
+    lines = [json.loads(line) for line in output_lines(done)]
     phases = [line["phase"] for line in lines if "phase" in line]
     return list(dict.fromkeys(phases)), lines[-1]
 
@@ -412,37 +424,37 @@ def test_a_missing_database_is_one_line(
     start: Callable[..., subprocess.Popen[str]], database_url: str
 ) -> None:
     process = start("status", url=re.sub(r"/[^/?]+(\?|$)", r"/nowhere\1", database_url, count=1))
-    said, complained = process.communicate(timeout=60)
-    assert (process.returncode, said) == (1, "")
-    assert complained.startswith("contentlog: ")
-    assert complained.count("\n") == 1
-    assert 'database "nowhere" does not exist' in complained
+    output, errors = process.communicate(timeout=60)
+    assert (process.returncode, output) == (1, "")
+    assert errors.startswith("contentlog: ")
+    assert errors.count("\n") == 1
+    assert 'database "nowhere" does not exist' in errors
 
 
 @pytest.mark.usefixtures("projecting")
 def test_a_workspace_is_applied_filled_and_listed(run: Run, files: Path) -> None:
-    applied = said(run("apply", "acme.yaml"))
+    applied = output_lines(run("apply", "acme.yaml"))
     assert applied[:3] == [
         "workspace acme created",
         "content type posts in production created",
         "key web issued",
     ]
     assert re.fullmatch(r"secret of key web, shown only once: cl_\S{43}", applied[3])
-    assert said(run("apply", "acme.yaml")) == ["no changes"]
+    assert output_lines(run("apply", "acme.yaml")) == ["no changes"]
     place = ("--workspace", "acme", "--type", "posts")
-    imported = said(run("import", "posts.csv", *place, "--import-id", "first"))
+    imported = output_lines(run("import", "posts.csv", *place, "--import-id", "first"))
     assert imported == ["2 entries imported; import id 'first'"]
-    assert said(run("import", "posts.csv", *place, "--import-id", "first")) == [
+    assert output_lines(run("import", "posts.csv", *place, "--import-id", "first")) == [
         "import 'first' has already run: no changes"
     ]
-    assert said(run("import", "posts.csv", *place)) == [
+    assert output_lines(run("import", "posts.csv", *place)) == [
         "nothing imported: 2 skipped because their slug exists"
     ]
-    status = json.loads("".join(said(run("status", "--json"))))
+    status = json.loads("".join(output_lines(run("status", "--json"))))
     assert (status["head"], status["checkpoint"]) == (6, 6)
     assert status["lag"] == {"events": 0, "seconds": 0.0}
     assert [one["role"] for one in status["projectors"]] == ["active"]
-    assert "lag         0 events, 0.0 s" in said(run("status"))
+    assert "lag         0 events, 0.0 s" in output_lines(run("status"))
 
 
 @pytest.mark.usefixtures("projecting")
@@ -453,7 +465,7 @@ def test_keys_are_issued_listed_and_revoked(run: Run, files: Path) -> None:
     issued = run("key", "issue", *of, "--name", "ci", *both)
     assert issued.exit_code == 0
     assert re.fullmatch(r"cl_\S{43}\n", issued.stdout)
-    keys = json.loads("".join(said(run("key", "list", *of, "--json"))))
+    keys = json.loads("".join(output_lines(run("key", "list", *of, "--json"))))
     assert [(key["name"], key["permissions"]) for key in keys] == [
         ("ci", ["content.view", "content.edit"]),
         ("web", ["content.view"]),
@@ -465,9 +477,9 @@ def test_keys_are_issued_listed_and_revoked(run: Run, files: Path) -> None:
         "lastUsed": None,
     }
     assert "'ci' cannot be issued" in refused(run("key", "issue", *of, "--name", "ci", *both))
-    assert said(run("key", "revoke", *of, "--name", "ci")) == ["key 'ci' of 'acme' revoked"]
+    assert output_lines(run("key", "revoke", *of, "--name", "ci")) == ["key 'ci' of 'acme' revoked"]
     assert "no API key 'ci'" in refused(run("key", "revoke", *of, "--name", "ci"))
-    listed = said(run("key", "list", *of))[0]
+    listed = output_lines(run("key", "list", *of))[0]
     assert re.fullmatch(r"web  content.view  issued 2\S+ \S+ UTC  never used", listed)
     assert "no workspace 'nowhere'" in refused(run("key", "list", "--workspace", "nowhere"))
 
@@ -488,12 +500,12 @@ async def test_a_key_may_expire_and_be_limited_to_one_environment(
             "INSERT INTO write_side.key_use SELECT id, '2026-01-31' FROM write_side.key_claim "
             "WHERE name = 'shop'"
         )
-    [page, shop, _] = said(run("key", "list", "--workspace", "acme"))
+    [page, shop, _] = output_lines(run("key", "list", "--workspace", "acme"))
     assert re.fullmatch(
         r"page  content.published  staging only  issued .+ UTC  expires .+ UTC  never used", page
     )
     assert shop.endswith("expires 2100-01-31 09:30 UTC  last used 2026-01-31")
-    rows = json.loads("".join(said(run("key", "list", "--workspace", "acme", "--json"))))
+    rows = json.loads("".join(output_lines(run("key", "list", "--workspace", "acme", "--json"))))
     until = datetime.fromisoformat(rows[0]["expires"]) - datetime.now(UTC)
     assert timedelta(days=89) < until <= timedelta(days=90)
     assert (rows[1]["lastUsed"], rows[1]["expires"]) == ("2026-01-31", "2100-01-31T09:30:00Z")
@@ -518,7 +530,7 @@ def test_a_dry_run_prints_the_changes_and_changes_nothing(run: Run, files: Path)
         "content type posts in production would be created",
         "key web would be issued",
     ]
-    assert said(run("events")) == []
+    assert output_lines(run("events")) == []
 
 
 def test_an_invalid_manifest_is_one_line(run: Run, files: Path) -> None:
@@ -540,7 +552,7 @@ def test_invalid_cells_are_listed_and_nothing_is_imported(run: Run, files: Path)
         "row 3, Title: is blank",
         "row 3, Related: 'three' names no entry: no entry of type posts has the id or slug 'three'",
     ]
-    assert len(said(run("events"))) == 3
+    assert len(output_lines(run("events"))) == 3
     other = run("import", "bad.csv", "--workspace", "acme", "--type", "songs")
     assert refused(other) == "content type not found"
 
@@ -555,10 +567,10 @@ def test_events_are_json_lines_and_can_be_followed(
     assert topics == ["content_type.created.v1", "key.issued.v1"]
     following.send_signal(signal.SIGINT)
     assert following.wait(60) == 0
-    lines = [json.loads(line) for line in said(run("events"))]
+    lines = [json.loads(line) for line in output_lines(run("events"))]
     assert [line["position"] for line in lines] == [1, 2, 3]
     assert lines[0]["event"]["actor"]["kind"] == "operator"
-    one = said(run("events", "--stream", "workspace/acme"))
+    one = output_lines(run("events", "--stream", "workspace/acme"))
     assert [json.loads(line)["stream"] for line in one] == ["workspace/acme"]
 
 

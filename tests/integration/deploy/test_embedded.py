@@ -347,8 +347,8 @@ def test_a_disk_that_is_full_at_the_start_is_named(small_disk: Path) -> None:
 
 
 def test_a_full_disk_is_recognized_by_postgresqls_message() -> None:
-    said = "FATAL:  could not write lock file: No space left on device"
-    assert "disk that holds /x is full" in str(failed("It did not start", said, Path("/x")))
+    error_output = "FATAL:  could not write lock file: No space left on device"
+    assert "disk that holds /x is full" in str(failed("It did not start", error_output, Path("/x")))
 
 
 @pytest.mark.slow

@@ -145,8 +145,8 @@ async def pauses(
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    said = [message.partition("; starting it again in ") for message in caplog.messages[:count]]
-    return [(end, pause) for end, _, pause in said]
+    restarts = [message.partition("; starting it again in ") for message in caplog.messages[:count]]
+    return [(end, pause) for end, _, pause in restarts]
 
 
 async def test_pauses_double_up_to_a_limit(

@@ -69,9 +69,9 @@ def port(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
 def secret(run: Run, port: int, tmp_path: Path) -> str:
     """The secret that `contentlog apply` has printed."""
     (tmp_path / "acme.yaml").write_text(MANIFEST.format(port=port))
-    said = run("apply", "acme.yaml")
-    assert said.exit_code == 0, said.output
-    [line] = [line for line in said.stdout.splitlines() if "secret of webhook search" in line]
+    result = run("apply", "acme.yaml")
+    assert result.exit_code == 0, result.output
+    [line] = [line for line in result.stdout.splitlines() if "secret of webhook search" in line]
     return line.rpartition(" ")[2]
 
 
@@ -91,9 +91,9 @@ def test_endpoints_are_listed(run: Run, secret: str) -> None:
 
 
 def test_a_test_message_verifies(run: Run, secret: str) -> None:
-    said = run("webhook", "test", "search", *WHERE)
-    assert said.exit_code == 0, said.output
-    assert said.stdout.startswith("webhook 'search' accepted the message: HTTP 200, ")
+    result = run("webhook", "test", "search", *WHERE)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("webhook 'search' accepted the message: HTTP 200, ")
     [(headers, body)] = Hook.received
     assert Webhook(secret).verify(body, headers)["type"] == "webhook.test"
     [line] = run("webhook", "deliveries", "search", *WHERE).stdout.splitlines()
@@ -101,9 +101,9 @@ def test_a_test_message_verifies(run: Run, secret: str) -> None:
     assert "webhook.test  HTTP 200" in line
     assert line.endswith("thanks")
     Hook.status = 500
-    said = run("webhook", "test", "search", *WHERE)
-    assert said.exit_code == 1
-    assert said.stderr == ("contentlog: webhook 'search' did not accept the message: HTTP 500\n")
+    result = run("webhook", "test", "search", *WHERE)
+    assert result.exit_code == 1
+    assert result.stderr == ("contentlog: webhook 'search' did not accept the message: HTTP 500\n")
     rows = json.loads(
         run(
             "webhook", "deliveries", "search", *WHERE, "--failed", "--since", "2026-01-31", "--json"
@@ -113,9 +113,9 @@ def test_a_test_message_verifies(run: Run, secret: str) -> None:
 
 
 def test_a_rotated_secret_is_alone_on_standard_output(run: Run, secret: str) -> None:
-    said = run("webhook", "rotate", "search", *WHERE)
-    new = said.stdout.strip()
-    assert said.stderr == "new secret of webhook 'search'; it is shown only once:\n"
+    result = run("webhook", "rotate", "search", *WHERE)
+    new = result.stdout.strip()
+    assert result.stderr == "new secret of webhook 'search'; it is shown only once:\n"
     run("webhook", "test", "search", *WHERE)
     [(headers, body)] = Hook.received
     assert Webhook(new).verify(body, headers)
@@ -128,12 +128,12 @@ def test_a_rotated_secret_is_alone_on_standard_output(run: Run, secret: str) -> 
 
 
 def test_enable_says_where_it_continues(run: Run, secret: str, database_url: str) -> None:
-    said = run("webhook", "enable", "search", *WHERE)
+    result = run("webhook", "enable", "search", *WHERE)
     continues = "it continues after the changes"
-    assert said.stdout.startswith(f"webhook 'search' is on already; {continues}")
+    assert result.stdout.startswith(f"webhook 'search' is on already; {continues}")
     asyncio.run(switch_off(database_url))
-    said = run("webhook", "enable", "search", *WHERE)
-    assert said.stdout.startswith(f"webhook 'search' is switched on; {continues}")
+    result = run("webhook", "enable", "search", *WHERE)
+    assert result.stdout.startswith(f"webhook 'search' is switched on; {continues}")
 
 
 async def switch_off(url: str) -> None:
@@ -148,11 +148,14 @@ def test_replay_takes_a_time_or_the_id_of_a_change(
     run: Run, secret: str, database_url: str
 ) -> None:
     asyncio.run(project_all(database_url, database_url))
-    said = run("webhook", "replay", "search", *WHERE, "--after", "2020-01-31")
-    assert (said.exit_code, said.stdout) == (0, "webhook 'search' continues from the beginning\n")
-    said = run("webhook", "replay", "search", *WHERE, "--after", "yesterday")
-    assert said.exit_code == 1
-    assert said.stderr == (
+    result = run("webhook", "replay", "search", *WHERE, "--after", "2020-01-31")
+    assert (result.exit_code, result.stdout) == (
+        0,
+        "webhook 'search' continues from the beginning\n",
+    )
+    result = run("webhook", "replay", "search", *WHERE, "--after", "yesterday")
+    assert result.exit_code == 1
+    assert result.stderr == (
         "contentlog: 'yesterday' is neither the id of a change in production nor a time such as "
         "2027-01-31T09:30:00Z\n"
     )
@@ -160,16 +163,16 @@ def test_replay_takes_a_time_or_the_id_of_a_change(
 
 def test_a_replay_from_the_future_is_refused(run: Run, secret: str, database_url: str) -> None:
     asyncio.run(project_all(database_url, database_url))
-    said = run("webhook", "replay", "search", *WHERE, "--after", "2999-01-31")
-    assert said.exit_code == 1
-    assert said.stderr == "contentlog: '2999-01-31' is in the future: use a time in the past\n"
+    result = run("webhook", "replay", "search", *WHERE, "--after", "2999-01-31")
+    assert result.exit_code == 1
+    assert result.stderr == "contentlog: '2999-01-31' is in the future: use a time in the past\n"
 
 
 def test_a_replay_says_that_the_endpoint_is_off(run: Run, secret: str, database_url: str) -> None:
     asyncio.run(project_all(database_url, database_url))
     asyncio.run(switch_off(database_url))
-    said = run("webhook", "replay", "search", *WHERE, "--after", "2020-01-31")
-    assert said.stdout == (
+    result = run("webhook", "replay", "search", *WHERE, "--after", "2020-01-31")
+    assert result.stdout == (
         "webhook 'search' is switched off; once it is enabled, it continues from the beginning\n"
     )
 
@@ -183,7 +186,7 @@ def test_an_unknown_endpoint_is_one_line(run: Run, secret: str) -> None:
         ("rotate",),
         ("replay", "--after", "x"),
     ):
-        said = run("webhook", name, "none", *WHERE, *options)
-        assert (said.exit_code, said.stderr) == (1, unknown), name
-        said = run("webhook", name, "none", "--workspace", "rival", *options)
-        assert said.stderr == "contentlog: there is no workspace 'rival'\n", name
+        result = run("webhook", name, "none", *WHERE, *options)
+        assert (result.exit_code, result.stderr) == (1, unknown), name
+        result = run("webhook", name, "none", "--workspace", "rival", *options)
+        assert result.stderr == "contentlog: there is no workspace 'rival'\n", name

@@ -101,9 +101,9 @@ class ModelReader:
                 return
             assert expected is not None, f"{self._place} has no {where}"
             assert page.total == length, (self._place, where)
-            expected = expected[offset : offset + self._limit]
+            wanted = expected[offset : offset + self._limit]
             assert [row_as_dict(row) for row in page.rows] == [
-                with_json_fields(one) for one in expected
+                with_json_fields(one) for one in wanted
             ]
 
     async def check_single_entries(self, type_slug: str) -> None:
@@ -190,9 +190,9 @@ async def _compare_past_lists(service: Service, reference: ReferenceModel, at: d
                 break
             assert expected is not None, (at, where)
             assert then.total == len(expected), (at, where)
-            expected = expected[offset : offset + limit]
+            wanted = expected[offset : offset + limit]
             found = [row_as_dict(one.row) for one in then.entries]
-            assert found == [with_json_fields(one) for one in expected], (at, where, offset)
+            assert found == [with_json_fields(one) for one in wanted], (at, where, offset)
 
 
 def service_on(pool: Pool, repository: Repository, time: Callable[[], datetime]) -> Service:
