@@ -90,8 +90,8 @@ async def compared(pool: Pool, folder: Path) -> list[Row]:
     wanted = await of(pool)
     ready = [headings(wanted)]
     ready += [row async for page in pages(wanted) for row in page]
-    times: dict[str, list[Took]] = {}
-    still: list[float] = []
+    times: dict[str, list[Timing]] = {}
+    pauses: list[float] = []
     works: dict[str, Callable[[], Awaitable[None]]] = {
         "csv": lambda: export_csv(pool, folder / "e.csv"),
         "csv floor": lambda: asyncio.to_thread(floor_csv, ready, folder / "f.csv"),
@@ -101,52 +101,52 @@ async def compared(pool: Pool, folder: Path) -> list[Row]:
     for _ in range(ROUNDS):
         for name, work in works.items():
             ticking = asyncio.create_task(longest_pause())
-            began = Took.now()
+            start = Timing.now()
             await work()
-            times.setdefault(name, []).append(Took.now().since(began))
+            times.setdefault(name, []).append(Timing.now().since(start))
             ticking.cancel()
             if name == "xlsx":
-                still.append(await ticking)
+                pauses.append(await ticking)
     return [
         row(kind, (folder / f"e.{kind}").stat().st_size, times[kind], times[f"{kind} floor"], aim)
         for kind, aim in (("csv", 1), ("xlsx", 4))
     ] + [
         Row(
             "xlsx: longest wait of other tasks for the event loop",
-            f"{max(still) * 1000:.0f} ms",
+            f"{max(pauses) * 1000:.0f} ms",
             "–",
         )
     ]
 
 
-class Took(Struct):
+class Timing(Struct):
     """Elapsed seconds, and this process's processor seconds."""
 
     seconds: float
     processor: float
 
     @classmethod
-    def now(cls) -> Took:
+    def now(cls) -> Timing:
         return cls(time.perf_counter(), time.process_time())
 
-    def since(self, began: Took) -> Took:
-        return Took(self.seconds - began.seconds, self.processor - began.processor)
+    def since(self, start: Timing) -> Timing:
+        return Timing(self.seconds - start.seconds, self.processor - start.processor)
 
 
-def row(kind: str, size: int, ours: list[Took], theirs: list[Took], aim: int) -> Row:
+def row(kind: str, size: int, ours: list[Timing], theirs: list[Timing], aim: int) -> Row:
     return Row(
         f"{kind} ({size / 1e6:.1f} MB)",
-        told(ours),
-        told(theirs),
+        formatted_medians(ours),
+        formatted_medians(theirs),
         ratio_of_rounds([one.seconds for one in theirs], [one.seconds for one in ours]),
         f"≤ {aim} s",
     )
 
 
-def told(took: list[Took]) -> str:
+def formatted_medians(timings: list[Timing]) -> str:
     seconds, processor = (
-        median([one.seconds for one in took]),
-        median([one.processor for one in took]),
+        median([one.seconds for one in timings]),
+        median([one.processor for one in timings]),
     )
     return f"{seconds:.2f} s (processor {processor:.2f} s)"
 

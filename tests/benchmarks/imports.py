@@ -73,8 +73,8 @@ HEADINGS = [*ATTRIBUTES, *VALUED, "FAQ", *(f"Text {n}" for n in range(TEXTS))]
 
 
 class Figures(Struct):
-    """Seconds for each round. ``blocked``, ``alone`` and ``beside`` have single waits in seconds;
-    ``megabytes`` is the peak memory."""
+    """Seconds for each round. ``blocked``, ``alone`` and ``concurrent`` have single waits in
+    seconds; ``megabytes`` is the peak memory."""
 
     read: list[float] = []
     preview: list[float] = []
@@ -84,7 +84,7 @@ class Figures(Struct):
     reverted: list[float] = []
     blocked: list[float] = []
     alone: list[float] = []
-    beside: list[float] = []
+    concurrent: list[float] = []
     megabytes: float = 0.0
 
 
@@ -117,7 +117,7 @@ def _lines(kind: str, figures: Figures) -> list[str]:
         middle, worst = median(seconds) * 1000, max(seconds) * 1000
         return f"| {kind}: {what} | {middle:.1f} ms | {worst:.0f} ms | {bound} |"
 
-    more = (max(figures.beside) - max(figures.alone)) * 1000
+    more = (max(figures.concurrent) - max(figures.alone)) * 1000
     return [
         row("reading the file", figures.read),
         row("preview", figures.preview, "3 s"),
@@ -126,7 +126,7 @@ def _lines(kind: str, figures: Figures) -> list[str]:
         row("import that updates every row", figures.updated),
         row("reverting the import", figures.reverted),
         wait("a create, no import running", figures.alone),
-        wait("a create, while previews and imports run", figures.beside),
+        wait("a create, while previews and imports run", figures.concurrent),
         f"| {kind}: extra wait of a create, worst | | {more:.0f} ms | 150 ms |",
         wait("the event loop is blocked", figures.blocked),
         f"| {kind}: peak memory of the process | | {figures.megabytes:.0f} MB | 300 MB |",
@@ -143,7 +143,10 @@ async def job(url: str, kind: str) -> Figures:
             await asyncio.sleep(2)
         for number in range(ROUNDS):
             document = _document(kind, number)
-            async with _writers(repository, figures.beside), _watched(figures.blocked):
+            async with (
+                _writers(repository, figures.concurrent),
+                _event_loop_blocking(figures.blocked),
+            ):
                 with _timing(figures.read):
                     upload = await keep_upload(repository, SCOPE, f"posts.{kind}", document)
                 request = await _imported(repository, upload, figures, url)
@@ -218,12 +221,12 @@ async def _writers(repository: Repository, waits: list[float]) -> AsyncIterator[
             waits.append(time.perf_counter() - began)
             await asyncio.sleep(0.005)
 
-    async with _beside(*(write() for _ in range(WRITERS))):
+    async with _run_concurrently(*(write() for _ in range(WRITERS))):
         yield
 
 
 @asynccontextmanager
-async def _watched(blocked: list[float]) -> AsyncIterator[None]:
+async def _event_loop_blocking(blocked: list[float]) -> AsyncIterator[None]:
     async def watch() -> None:
         while True:
             began = time.perf_counter()
@@ -231,12 +234,12 @@ async def _watched(blocked: list[float]) -> AsyncIterator[None]:
             blocked.append(time.perf_counter() - began)
             await asyncio.sleep(0.002)
 
-    async with _beside(watch()):
+    async with _run_concurrently(watch()):
         yield
 
 
 @asynccontextmanager
-async def _beside(*work: Awaitable[None]) -> AsyncIterator[None]:
+async def _run_concurrently(*work: Awaitable[None]) -> AsyncIterator[None]:
     tasks = [asyncio.ensure_future(each) for each in work]
     try:
         yield

@@ -62,12 +62,12 @@ async def measured(url: str, entries: int, rounds: int) -> tuple[float, float, i
     await rebuild(settings, accept_differences=False, report=lambda _: None)
     seconds, floors, peak = [], [], 0
     for _ in range(rounds):
-        watching = Watching()
+        watch = MemoryWatch()
         started = time.perf_counter()
-        done = await rebuild(settings, accept_differences=False, report=watching.tell)
+        done = await rebuild(settings, accept_differences=False, report=watch.report)
         seconds.append(time.perf_counter() - started)
         assert (done.found, done.not_compared) == ([], None)
-        peak = max(peak, watching.peak)
+        peak = max(peak, watch.peak)
         floors.append(await floor(url))
     return median(seconds), median(floors), events, peak
 
@@ -92,14 +92,14 @@ async def make(url: str) -> None:
     await connection.close()
 
 
-class Watching:
+class MemoryWatch:
     """Measures the memory of this process and its children."""
 
     def __init__(self) -> None:
         self.peak = 0
         self._own = resident(os.getpid())
 
-    def tell(self, _progress: Progress) -> None:
+    def report(self, _progress: Progress) -> None:
         children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
         mine = resident(os.getpid()) - self._own
         self.peak = max(self.peak, mine + sum(resident(int(pid)) for pid in children))

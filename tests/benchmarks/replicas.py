@@ -62,7 +62,7 @@ async def measure(_url: str, _other: str) -> str:
             await api.caught_up(60)
             apis.append(api)
         for number, server in enumerate((primary, *standbys)):
-            stack.enter_context(held(server, f"contentlog-bench-{number}"))
+            stack.enter_context(cpu_limited(server, f"contentlog-bench-{number}"))
         lines = [f"### Reads on replicas, each server with {SHARE:.0%} of a processor", ""]
         lines += ["| what | primary | 1 replica | 2 replicas |", "|---|--:|--:|--:|"]
         for what, path in PATHS.items():
@@ -92,7 +92,7 @@ def standby(primary: Postgres, folder: Path) -> Iterator[Postgres]:
 
 
 @contextmanager
-def held(server: Postgres, name: str) -> Iterator[None]:
+def cpu_limited(server: Postgres, name: str) -> Iterator[None]:
     """Limits all processes of the server to SHARE. Processes that they start inherit the group."""
     group = _GROUPS / name
     group.mkdir()

@@ -75,13 +75,13 @@ async def switched(url: str) -> tuple[float, float]:
     """Rebuilds the read model. Returns the times at which the switch began and ended."""
     began = 0.0
 
-    def tell(progress: Progress) -> None:
+    def report(progress: Progress) -> None:
         nonlocal began
         if progress.phase == "switch" and not progress.done:
             began = time.perf_counter()
 
     settings = BuildSettings(event_store_url=url, read_model_url=url, workers=1)
-    done = await rebuild(settings, accept_differences=False, report=tell)
+    done = await rebuild(settings, accept_differences=False, report=report)
     assert (done.found, done.not_compared) == ([], None)
     return began, time.perf_counter()
 

@@ -82,7 +82,7 @@ async def measure(url: str, _other: str) -> str:
         ]
         waits = [
             *await steady("alone", processes.port, total),
-            *await beside_flood(processes.port, total),
+            *await during_flood(processes.port, total),
         ]
     title = f"{total:,} workspaces, of which the largest has {sizes(total)[0]:,} entries"
     steadily = f"{RATE:.0f} requests/s for {SECONDS:.0f} s, by Zipf's law"
@@ -205,7 +205,7 @@ async def steady(what: str, port: int, total: int, first: int = 1) -> list[Row]:
     return [row(f"{name}, {what}", found[name]) for name in sorted(found)]
 
 
-async def beside_flood(port: int, total: int) -> list[Row]:
+async def during_flood(port: int, total: int) -> list[Row]:
     """Measures the other workspaces while the largest reads uncached pages and creates entries,
     without a pause."""
     headers = f"Authorization: Bearer {secret(1)}\r\n"

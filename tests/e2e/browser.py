@@ -44,33 +44,35 @@ def chromium() -> str:
     pytest.skip(missing)
 
 
-class Visit:
+class PageSession:
     """A page, with the requests it sent and the errors and warnings it logged."""
 
     def __init__(self, page: Page, origin: str) -> None:
         self.page = page
         self.origin = origin
-        self.asked: list[str] = []
+        self.requested_urls: list[str] = []
         self.complaints: list[str] = []
-        page.on("request", self._note)
-        page.on("console", lambda message: self._heard(message.type, message.text))
-        page.on("pageerror", lambda error: self._heard("error", str(error)))
+        page.on("request", self._record_request)
+        page.on("console", lambda message: self._record_message(message.type, message.text))
+        page.on("pageerror", lambda error: self._record_message("error", str(error)))
 
     @property
-    def strayed(self) -> list[str]:
+    def external_requests(self) -> list[str]:
         """The URLs of requests to other hosts."""
-        return [url for url in self.asked if not url.startswith((self.origin + "/", "data:"))]
+        return [
+            url for url in self.requested_urls if not url.startswith((self.origin + "/", "data:"))
+        ]
 
-    def _note(self, request: Request) -> None:
-        self.asked.append(request.url)
+    def _record_request(self, request: Request) -> None:
+        self.requested_urls.append(request.url)
 
-    def _heard(self, kind: str, text: str) -> None:
+    def _record_message(self, kind: str, text: str) -> None:
         if kind in ("error", "warning"):
             self.complaints.append(text)
 
 
 @asynccontextmanager
-async def browsing() -> AsyncIterator[Browser]:
+async def launched_browser() -> AsyncIterator[Browser]:
     """Starts a browser for any number of visits."""
     program = chromium()
     async with async_playwright() as playwright:
@@ -84,18 +86,18 @@ async def browsing() -> AsyncIterator[Browser]:
 
 
 @asynccontextmanager
-async def visit_with(browser: Browser, origin: str) -> AsyncIterator[Visit]:
+async def opened_page(browser: Browser, origin: str) -> AsyncIterator[PageSession]:
     """Opens a page with its own cookies and storage."""
     context = await browser.new_context()
     page = await context.new_page()
     page.set_default_timeout(PATIENCE)
     try:
-        yield Visit(page, origin)
+        yield PageSession(page, origin)
     finally:
         await context.close()
 
 
-class Place(Struct):
+class BrowserFixture(Struct):
     """A server with content, and a browser, shared by all tests of a module."""
 
     origin: str
@@ -104,21 +106,26 @@ class Place(Struct):
 
 
 @asynccontextmanager
-async def place_at(url: str, fill: Callable[[Server], Awaitable[Given]]) -> AsyncIterator[Place]:
+async def server_and_browser(
+    url: str, fill: Callable[[Server], Awaitable[Given]]
+) -> AsyncIterator[BrowserFixture]:
     async with (
-        browsing() as browser,
+        launched_browser() as browser,
         open_recorder(url) as recorder,
         # On a slow machine, writes wait longer until they can be read.
         serving(url, Repository(recorder, EventMapper()), read_your_writes=60.0) as server,
     ):
-        yield Place(server.origin, browser, await fill(server))
+        yield BrowserFixture(server.origin, browser, await fill(server))
 
 
 @asynccontextmanager
-async def visiting(
+async def served_page(
     url: str, fill: Callable[[Server], Awaitable[Given]], path: str
-) -> AsyncIterator[Visit]:
+) -> AsyncIterator[PageSession]:
     """Starts a server with content and opens one of its pages."""
-    async with place_at(url, fill) as place, visit_with(place.browser, place.origin) as visit:
-        await visit.page.goto(f"{visit.origin}{path}")
-        yield visit
+    async with (
+        server_and_browser(url, fill) as shared,
+        opened_page(shared.browser, shared.origin) as session,
+    ):
+        await session.page.goto(f"{session.origin}{path}")
+        yield session

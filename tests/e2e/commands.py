@@ -17,15 +17,15 @@ from deploy.supervisor import contentlog
 PATIENCE = 300.0
 
 
-class Ended(Struct, frozen=True):
+class CommandResult(Struct, frozen=True):
     status: int
-    printed: str
-    complained: str
+    stdout: str
+    stderr: str
 
     @property
     def result(self) -> Any:
         """The last line of the ``--json`` output: the result of the command."""
-        return json.loads(self.printed.splitlines()[-1])
+        return json.loads(self.stdout.splitlines()[-1])
 
 
 class Commands:
@@ -41,22 +41,22 @@ class Commands:
             **environment,
         }
 
-    async def run(self, *arguments: str) -> Ended:
+    async def run(self, *arguments: str) -> CommandResult:
         """Runs a command that must succeed."""
         ended = await self.ended(*arguments)
         assert ended.status == 0, ended
         return ended
 
-    async def refused(self, *arguments: str) -> Ended:
+    async def refused(self, *arguments: str) -> CommandResult:
         """Runs a command that must exit with status 1 and one line on standard error."""
         ended = await self.ended(*arguments)
-        assert (ended.status, ended.complained.count("\n")) == (1, 1), ended
+        assert (ended.status, ended.stderr.count("\n")) == (1, 1), ended
         return ended
 
-    async def ended(self, *arguments: str) -> Ended:
+    async def ended(self, *arguments: str) -> CommandResult:
         return await asyncio.to_thread(self._ended, arguments)
 
-    def _ended(self, arguments: tuple[str, ...]) -> Ended:
+    def _ended(self, arguments: tuple[str, ...]) -> CommandResult:
         done = subprocess.run(
             contentlog(*arguments),
             env=self._environment,
@@ -65,4 +65,4 @@ class Commands:
             text=True,
             timeout=PATIENCE,
         )
-        return Ended(done.returncode, done.stdout, done.stderr)
+        return CommandResult(done.returncode, done.stdout, done.stderr)

@@ -58,11 +58,11 @@ class Dev:
 
     def ready(self) -> float:
         """Waits until all startup output is printed. Returns the seconds since the start."""
-        until(lambda: self._is_told() or self.process.poll() is not None, 180)
+        until(lambda: self._has_printed_instructions() or self.process.poll() is not None, 180)
         assert self.process.poll() is None, "".join(self.complaints)
         return time.monotonic() - self.began
 
-    def _is_told(self) -> bool:
+    def _has_printed_instructions(self) -> bool:
         return any("curl -H" in line and " -d " in line for line in self.lines) or any(
             "contentlog key issue" in line for line in self.lines
         )
@@ -81,7 +81,7 @@ class Dev:
             timeout=PATIENCE,
         ).stdout
 
-    def family(self) -> set[int]:
+    def pids(self) -> set[int]:
         """The process ids of the parent and its direct children."""
         found = {self.process.pid}
         for stat in Path("/proc").glob("[0-9]*/stat"):
@@ -95,11 +95,11 @@ class Dev:
 
     def stop(self, number: signal.Signals) -> None:
         """Signals only the parent. All processes must exit cleanly."""
-        family = self.family()
-        assert len(family) >= 3
+        pids = self.pids()
+        assert len(pids) >= 3
         self.process.send_signal(number)
         assert self.process.wait(PATIENCE) == 0, "".join(self.complaints)
-        assert not [one for one in family if Path(f"/proc/{one}").exists()]
+        assert not [one for one in pids if Path(f"/proc/{one}").exists()]
         until(lambda: "contentlog has stopped\n" in self.lines)
 
     def kill(self) -> None:

@@ -51,12 +51,12 @@ class Generators:
         )
         try:
             async with asyncio.timeout(PATIENCE):
-                printed, _ = await process.communicate()
+                stdout, _ = await process.communicate()
         finally:
             if process.returncode is None:
                 process.kill()
-        assert process.returncode == 0, f"{program}: {printed.decode()}"
-        return printed.decode()
+        assert process.returncode == 0, f"{program}: {stdout.decode()}"
+        return stdout.decode()
 
     async def compile(self, folder: Path, program: str) -> None:
         """Compiles TypeScript with strict checks into the folder ``out``."""

@@ -51,12 +51,12 @@ def projector(store_url: str, model_url: str) -> int:
     their batch. When everything is projected, commits that fill values or render entries take the
     batch's place."""
     kills = 0
-    while telling := asyncio.run(_to_do(store_url, model_url)):
+    while next_call := asyncio.run(_to_do(store_url, model_url)):
         for prepare in (
             kill_points.at_commit("before"),
-            kill_points.at_commit("before", telling),
+            kill_points.at_commit("before", next_call),
             kill_points.at_commit("after"),
-            kill_points.at_commit("after", telling),
+            kill_points.at_commit("after", next_call),
         ):
             kills += not kill_points.run(
                 partial(project_all, store_url, model_url, [BATCH]), prepare

@@ -43,15 +43,15 @@ def run(work: Work, prepare: Callable[[], None]) -> bool:
     return True
 
 
-def at_commit(point: Point, telling: tuple[object, str] | None = None) -> Callable[[], None]:
-    """Kills the process right before or right after its first commit. If ``telling`` names a
+def at_commit(point: Point, after_call: tuple[object, str] | None = None) -> Callable[[], None]:
+    """Kills the process right before or right after its first commit. If ``after_call`` names a
     function of a module or class, only transactions that called it count. A statement that the
     projector sends without BEGIN is also a transaction."""
 
     def prepare() -> None:
         commit = Transaction._Transaction__commit  # type: ignore[attr-defined]
         send = WriteTransaction.send
-        told = telling is None
+        is_armed = after_call is None
 
         async def dying(self: Transaction) -> None:
             await die_at(partial(commit, self))
@@ -63,21 +63,21 @@ def at_commit(point: Point, telling: tuple[object, str] | None = None) -> Callab
                 await die_at(partial(send, self))
 
         async def die_at(committing: Callable[[], Awaitable[None]]) -> None:
-            if not told or point == "after":
+            if not is_armed or point == "after":
                 await committing()
-            if told:
+            if is_armed:
                 die()
 
-        def tell(told_of: Callable[..., Any]) -> Callable[..., Any]:
-            async def telling_of_it(*args: Any) -> Any:
-                nonlocal told
-                told = True
-                return await told_of(*args)
+        def armed_by(function: Callable[..., Any]) -> Callable[..., Any]:
+            async def arm_and_call(*args: Any) -> Any:
+                nonlocal is_armed
+                is_armed = True
+                return await function(*args)
 
-            return telling_of_it
+            return arm_and_call
 
-        if telling is not None:
-            setattr(*telling, tell(getattr(*telling)))
+        if after_call is not None:
+            setattr(*after_call, armed_by(getattr(*after_call)))
         Transaction._Transaction__commit = dying  # type: ignore[attr-defined]
         WriteTransaction.send = dying_send  # type: ignore[method-assign]
 

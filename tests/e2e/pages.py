@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from playwright.async_api import Page, expect
 
-from tests.e2e.browser import PATIENCE, Visit
+from tests.e2e.browser import PATIENCE, PageSession
 from tests.integration.api.server import ACME
 
 expect.set_options(timeout=PATIENCE)
@@ -24,10 +24,10 @@ _RUN = f"""async () => {{
 _OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 
-async def signed_in(visit: Visit, secret: str = ACME) -> Page:
+async def signed_in(session: PageSession, secret: str = ACME) -> Page:
     """Requests the entries page and signs in with the form."""
-    page = visit.page
-    await page.goto(f"{visit.origin}/dashboard/entries")
+    page = session.page
+    await page.goto(f"{session.origin}/dashboard/entries")
     await page.get_by_label("API key").fill(secret)
     await page.get_by_role("button", name="Sign in").click()
     await page.get_by_role("heading", name="Entries", exact=True).wait_for()

@@ -57,11 +57,11 @@ class Load:
                 self.reads.append(response.status)
             await asyncio.sleep(PACE)
 
-    async def creates_get(self, status: int) -> None:
+    async def until_creates_get(self, status: int) -> None:
         """Waits until creates get this status."""
         await _answered(self.creates, status)
 
-    async def reads_get(self, status: int) -> None:
+    async def until_reads_get(self, status: int) -> None:
         await _answered(self.reads, status)
 
 
@@ -97,7 +97,7 @@ class Service:
 
         await until(ready, PATIENCE)
 
-    async def until_away(self) -> None:
+    async def until_unavailable(self) -> None:
         """Waits until readiness reports that a database does not respond."""
 
         async def not_ready() -> bool:
@@ -117,15 +117,15 @@ class Service:
         await project_all(self.store_url, fresh_model_url)
         assert await dump(self.model_url) == await dump(fresh_model_url)
 
-    async def until_level(self) -> None:
+    async def until_caught_up(self) -> None:
         """Waits until the read model has everything now in the log, and readiness says so."""
         head = await caught_up(self.store_url, self.model_url, PATIENCE)
 
-        async def level() -> bool:
+        async def is_caught_up() -> bool:
             status, body = await self.readiness()
             return status == 200 and body["head"] == body["checkpoint"] >= head
 
-        await until(level, PATIENCE)
+        await until(is_caught_up, PATIENCE)
 
 
 @asynccontextmanager
@@ -136,8 +136,8 @@ async def under_load(service: Service) -> AsyncIterator[Load]:
     works = (load.create_until_stopped, load.read_until_stopped)
     tasks = [asyncio.create_task(work()) for work in works]
     try:
-        await load.creates_get(200)
-        await load.reads_get(200)
+        await load.until_creates_get(200)
+        await load.until_reads_get(200)
         yield load
     finally:
         load.stopped = True

@@ -55,7 +55,7 @@ class Entry:
         self.least = max(self.least, reached[0])
 
 
-class World:
+class LoadTest:
     """API processes, and the known state of their entries. ``pause`` is the longest pause of a
     writer, in seconds."""
 
@@ -86,11 +86,11 @@ class World:
             return self.sessions[client % 3]
         return self.chance.choice(self.sessions)
 
-    def happens(self, what: str) -> None:
+    def record_event(self, what: str) -> None:
         self.counts[what] += 1
         self.events.append(f"{time.monotonic():.3f} {what}")
 
-    def written(self, entry: Entry) -> None:
+    def record_write(self, entry: Entry) -> None:
         """Records that the entry's latest state can be read."""
         entry.least = len(entry.states) - 1
         self._follow(entry)
@@ -111,33 +111,33 @@ class World:
             raise
 
 
-async def write(world: World, client: int) -> None:
-    """Writes the client's own entries until ``world.writing`` is false."""
-    entries = world.entries[client]
-    while world.writing:
-        await asyncio.sleep(world.chance.uniform(0, world.pause))
-        session = world.session(client)
-        entry = world.chance.choice(entries)
+async def write(load: LoadTest, client: int) -> None:
+    """Writes the client's own entries until ``load.writing`` is false."""
+    entries = load.entries[client]
+    while load.writing:
+        await asyncio.sleep(load.chance.uniform(0, load.pause))
+        session = load.session(client)
+        entry = load.chance.choice(entries)
         views = len(entry.states)
         if entry.states[-1] == ABSENT:
             entry.states.append(views)
-            await create(world, session, entry, views)
-        elif world.chance.random() < 0.2:
+            await create(load, session, entry, views)
+        elif load.chance.random() < 0.2:
             entry.states.append(ABSENT)
-            await change(world, session, entry, DELETE)
+            await change(load, session, entry, DELETE)
         else:
             entry.states.append(views)
-            await change(world, session, entry, UPDATE, {"fields": {"views": views}})
+            await change(load, session, entry, UPDATE, {"fields": {"views": views}})
 
 
-async def create(world: World, session: aiohttp.ClientSession, entry: Entry, views: int) -> None:
+async def create(load: LoadTest, session: aiohttp.ClientSession, entry: Entry, views: int) -> None:
     """Retries until the create is known to be in the log."""
     fields = {"views": views}
     body = {"contentTypeSlug": "posts", "title": "T", "slug": entry.slug, "fields": fields}
     while True:
-        async with asked(session, "POST", "/v1/content", json=body) as answer:
+        async with send(session, "POST", "/v1/content", json=body) as answer:
             if answer is None or answer.status >= 500:
-                world.counts["writes without an answer"] += 1
+                load.counts["writes without an answer"] += 1
                 continue
             if answer.status == 409:  # an unacknowledged create took effect
                 entry.id = await id_of(session, entry.slug)
@@ -145,29 +145,29 @@ async def create(world: World, session: aiohttp.ClientSession, entry: Entry, vie
             assert answer.status == 200, await answer.text()
             entry.id = (await answer.json())["data"]["id"]
             if answer.headers["X-Content-Visible"] == "true":
-                world.written(entry)
-            world.counts["creates"] += 1
+                load.record_write(entry)
+            load.counts["creates"] += 1
             return
 
 
 async def id_of(session: aiohttp.ClientSession, slug: str) -> str:
     while True:
-        async with asked(session, "GET", f"/v1/content/posts/{slug}") as answer:
+        async with send(session, "GET", f"/v1/content/posts/{slug}") as answer:
             if answer is not None and answer.status == 200:
                 found: str = (await answer.json())["data"]["id"]
                 return found
 
 
 async def change(
-    world: World, session: aiohttp.ClientSession, entry: Entry, mutation: str, given: Any = None
+    load: LoadTest, session: aiohttp.ClientSession, entry: Entry, mutation: str, given: Any = None
 ) -> None:
     """Retries until the change is known to be in the log; a repetition then changes nothing."""
     variables = {"id": entry.id, "input": given} if given else {"id": entry.id}
     body = {"query": mutation, "variables": variables}
     while True:
-        async with asked(session, "POST", "/graphql", json=body) as answer:
+        async with send(session, "POST", "/graphql", json=body) as answer:
             if answer is None or answer.status >= 500:
-                world.counts["writes without an answer"] += 1
+                load.counts["writes without an answer"] += 1
                 continue
             payload = (await answer.json()).get("data", {}).get("payload")
             if payload is None:
@@ -175,13 +175,13 @@ async def change(
             done = payload["success"] or (mutation == DELETE and "not found" in payload["message"])
             assert done, payload
             if answer.headers.get("X-Content-Visible") == "true":
-                world.written(entry)
-            world.counts["changes"] += 1
+                load.record_write(entry)
+            load.counts["changes"] += 1
             return
 
 
 @asynccontextmanager
-async def asked(
+async def send(
     session: aiohttp.ClientSession, method: str, path: str, **more: Any
 ) -> AsyncIterator[aiohttp.ClientResponse | None]:
     """Yields the response, read to its end, or None if there is none."""
@@ -195,47 +195,47 @@ async def asked(
     yield response
 
 
-async def read(world: World, client: int) -> None:
+async def read(load: LoadTest, client: int) -> None:
     while True:
-        await asyncio.sleep(world.chance.uniform(0, 0.004))
-        session = world.session(client)
-        if world.chance.random() < 0.3:
-            await read_list(world, session, world.chance.choice(LISTS))
+        await asyncio.sleep(load.chance.uniform(0, 0.004))
+        session = load.session(client)
+        if load.chance.random() < 0.3:
+            await read_list(load, session, load.chance.choice(LISTS))
         else:
-            entry = world.chance.choice(world.chance.choice(world.entries))
-            await read_one(world, session, entry)
+            entry = load.chance.choice(load.chance.choice(load.entries))
+            await read_one(load, session, entry)
 
 
-async def follow(world: World, number: int) -> None:
+async def follow(load: LoadTest, number: int) -> None:
     """Reads each newly observed entry at once from this process, whichever process returned it
     before."""
     while True:
-        entry = await world.newer[number].get()
-        if world.chance.random() < 0.7:
-            await read_one(world, world.sessions[number], entry)
+        entry = await load.newer[number].get()
+        if load.chance.random() < 0.7:
+            await read_one(load, load.sessions[number], entry)
         else:
-            await read_list(world, world.sessions[number], world.chance.choice(LISTS))
+            await read_list(load, load.sessions[number], load.chance.choice(LISTS))
 
 
-async def read_one(world: World, session: aiohttp.ClientSession, entry: Entry) -> None:
+async def read_one(load: LoadTest, session: aiohttp.ClientSession, entry: Entry) -> None:
     least = entry.least
-    async with asked(session, "GET", f"/v1/content/posts/{entry.slug}") as answer:
+    async with send(session, "GET", f"/v1/content/posts/{entry.slug}") as answer:
         if answer is None or answer.status >= 500:
-            world.counts["reads without an answer"] += 1
+            load.counts["reads without an answer"] += 1
             return
         body = await answer.json()
         views = body["data"]["fields"]["views"] if answer.status == 200 else ABSENT
         assert answer.status in (200, 404), body
-    world.check(entry, views, least, f"one from {session._base_url}")
-    world.counts["reads"] += 1
+    load.check(entry, views, least, f"one from {session._base_url}")
+    load.counts["reads"] += 1
 
 
-async def read_list(world: World, session: aiohttp.ClientSession, path: str) -> None:
-    entries = [entry for some in world.entries for entry in some]
+async def read_list(load: LoadTest, session: aiohttp.ClientSession, path: str) -> None:
+    entries = [entry for some in load.entries for entry in some]
     least = [entry.least for entry in entries]
-    async with asked(session, "GET", path) as answer:
+    async with send(session, "GET", path) as answer:
         if answer is None or answer.status >= 500:
-            world.counts["reads without an answer"] += 1
+            load.counts["reads without an answer"] += 1
             return
         assert answer.status == 200, await answer.text()
         body = await answer.json()
@@ -243,26 +243,26 @@ async def read_list(world: World, session: aiohttp.ClientSession, path: str) -> 
     assert len(found) == body["pagination"]["total"]
     for entry, known in zip(entries, least, strict=True):
         views = found.get(entry.slug, ABSENT)
-        world.check(entry, views, known, f"{path} from {session._base_url}")
-    world.counts["lists"] += 1
+        load.check(entry, views, known, f"{path} from {session._base_url}")
+    load.counts["lists"] += 1
 
 
 @asynccontextmanager
 async def clients(
-    world: World,
+    load: LoadTest,
 ) -> AsyncIterator[Callable[[Awaitable[None]], Awaitable[None]]]:
     """Runs the clients. Yields a function that awaits something else and raises the clients'
     errors."""
     headers, timeout = {"Authorization": f"Bearer {SECRET}"}, aiohttp.ClientTimeout(total=60)
     async with AsyncExitStack() as stack:
-        for each in world.processes:
+        for each in load.processes:
             await each.caught_up(120)
             session = aiohttp.ClientSession(each.url, headers=headers, timeout=timeout)
-            world.sessions.append(await stack.enter_async_context(session))
-        work = [write(world, client) for client in range(WRITERS)]
-        work += [read(world, client) for client in range(READERS)]
-        for number in range(len(world.processes)):
-            work += [follow(world, number) for _ in range(FOLLOWERS)]
+            load.sessions.append(await stack.enter_async_context(session))
+        work = [write(load, client) for client in range(WRITERS)]
+        work += [read(load, client) for client in range(READERS)]
+        for number in range(len(load.processes)):
+            work += [follow(load, number) for _ in range(FOLLOWERS)]
         tasks = {asyncio.create_task(one) for one in work}
 
         async def work_until(other: Awaitable[None]) -> None:

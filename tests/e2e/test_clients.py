@@ -102,7 +102,7 @@ ODD_TYPES = (
 )
 
 
-class Workshop(NamedTuple):
+class GeneratedClients(NamedTuple):
     """A folder with the descriptions, the programs and the generators, and the running API."""
 
     folder: Path
@@ -114,14 +114,14 @@ class Workshop(NamedTuple):
 
     async def lines(self, *program: str) -> list[str]:
         """Runs a program with the API's address and a key, and returns the lines it prints."""
-        printed = await self.generators.run(self.folder, *program, self.server.origin, ACME)
-        return printed.splitlines()
+        stdout = await self.generators.run(self.folder, *program, self.server.origin, ACME)
+        return stdout.splitlines()
 
 
 @pytest.fixture
-async def workshop(
+async def clients(
     database_url: str, repository: Repository, tmp_path: Path
-) -> AsyncIterator[Workshop]:
+) -> AsyncIterator[GeneratedClients]:
     installed = await asyncio.to_thread(generators)
     folder = tmp_path / "clients"
     shutil.copytree(CLIENTS, folder)
@@ -147,73 +147,73 @@ async def workshop(
         ):
             described = await server.client(key).get(path)
             (folder / f"{name}.json").write_text(described.text)
-        yield Workshop(folder, installed, server)
+        yield GeneratedClients(folder, installed, server)
 
 
-async def test_the_document_has_no_problem_that_is_not_argued(workshop: Workshop) -> None:
+async def test_the_document_has_no_problem_that_is_not_argued(clients: GeneratedClients) -> None:
     """redocly.yaml explains the exceptions."""
     for document in ("openapi.json", "workspace.json"):
-        found = await workshop.run(f"{LINT} {document}")
+        found = await clients.run(f"{LINT} {document}")
         assert "Your API description is valid" in found
         assert "warning" not in found
 
 
-async def test_a_typescript_client_of_rest(workshop: Workshop) -> None:
-    await workshop.run("openapi-typescript openapi.json --output schema.d.ts")
-    await workshop.generators.compile(workshop.folder, "rest_client.ts")
-    printed = await workshop.lines("node", "out/rest_client.js")
-    assert printed == ["2 from-typescript typed", "2 second typed"]
+async def test_a_typescript_client_of_rest(clients: GeneratedClients) -> None:
+    await clients.run("openapi-typescript openapi.json --output schema.d.ts")
+    await clients.generators.compile(clients.folder, "rest_client.ts")
+    stdout = await clients.lines("node", "out/rest_client.js")
+    assert stdout == ["2 from-typescript typed", "2 second typed"]
 
 
-async def test_a_python_client_of_rest(workshop: Workshop) -> None:
-    await workshop.run(f"{OPENAPI} --path openapi.json --output-path generated")
-    await workshop.run("mypy --strict rest_client.py generated")
-    printed = await workshop.lines("python", "rest_client.py")
-    assert printed == ["2 from-python typed", "2 second typed"]
+async def test_a_python_client_of_rest(clients: GeneratedClients) -> None:
+    await clients.run(f"{OPENAPI} --path openapi.json --output-path generated")
+    await clients.run("mypy --strict rest_client.py generated")
+    stdout = await clients.lines("python", "rest_client.py")
+    assert stdout == ["2 from-python typed", "2 second typed"]
 
 
-async def test_a_typescript_client_of_a_workspace(workshop: Workshop) -> None:
-    await workshop.run("openapi-typescript workspace.json --output workspace.d.ts")
-    await workshop.generators.compile(workshop.folder, "workspace_client.ts")
-    printed = await workshop.lines("node", "out/workspace_client.js")
-    assert printed == ["lamp 12.5 2026-01-31 3", "first 1.5 undefined undefined", "products 0"]
+async def test_a_typescript_client_of_a_workspace(clients: GeneratedClients) -> None:
+    await clients.run("openapi-typescript workspace.json --output workspace.d.ts")
+    await clients.generators.compile(clients.folder, "workspace_client.ts")
+    stdout = await clients.lines("node", "out/workspace_client.js")
+    assert stdout == ["lamp 12.5 2026-01-31 3", "first 1.5 undefined undefined", "products 0"]
 
 
-async def test_a_python_client_of_a_workspace(workshop: Workshop) -> None:
-    await workshop.run(f"{OPENAPI} --path workspace.json --output-path workspace")
-    await workshop.run("mypy --strict workspace_client.py workspace")
-    printed = await workshop.lines("python", "workspace_client.py")
-    assert printed == [
+async def test_a_python_client_of_a_workspace(clients: GeneratedClients) -> None:
+    await clients.run(f"{OPENAPI} --path workspace.json --output-path workspace")
+    await clients.run("mypy --strict workspace_client.py workspace")
+    stdout = await clients.lines("python", "workspace_client.py")
+    assert stdout == [
         "lamp 12.5 2026-01-31 3 small",
         "first 1.5 None None small",
         "products 0",
     ]
 
 
-async def test_python_models_of_a_workspace(workshop: Workshop) -> None:
+async def test_python_models_of_a_workspace(clients: GeneratedClients) -> None:
     for source, kind, module in (
         ("products.json", "jsonschema", "products.py"),
         ("odd.json", "jsonschema", "odd.py"),
         ("workspace.json", "openapi", "whole.py"),
     ):
-        await workshop.run(f"{MODELS} --input {source} --input-file-type {kind} --output {module}")
-    await workshop.run("mypy --strict workspace_models.py odd.py")
-    printed = await workshop.lines("python", "workspace_models.py")
-    assert printed == ["first 1.5 True", "1.5"]
+        await clients.run(f"{MODELS} --input {source} --input-file-type {kind} --output {module}")
+    await clients.run("mypy --strict workspace_models.py odd.py")
+    stdout = await clients.lines("python", "workspace_models.py")
+    assert stdout == ["first 1.5 True", "1.5"]
 
 
-async def test_a_typescript_client_of_graphql(workshop: Workshop) -> None:
-    await workshop.run("graphql-codegen --config codegen.json")
-    await workshop.generators.compile(workshop.folder, "graphql_client.ts")
-    printed = await workshop.lines("node", "out/graphql_client.js")
-    assert printed == ["2 from-graphql-codegen typed 24", "2 second typed 24"]
+async def test_a_typescript_client_of_graphql(clients: GeneratedClients) -> None:
+    await clients.run("graphql-codegen --config codegen.json")
+    await clients.generators.compile(clients.folder, "graphql_client.ts")
+    stdout = await clients.lines("node", "out/graphql_client.js")
+    assert stdout == ["2 from-graphql-codegen typed 24", "2 second typed 24"]
 
 
-async def test_a_python_client_of_graphql(workshop: Workshop) -> None:
-    await workshop.run("ariadne-codegen --config ariadne.toml")
-    await workshop.run("mypy --strict graphql_client.py generated")
-    printed = await workshop.lines("python", "graphql_client.py")
-    assert [line.split()[:3] for line in printed] == [
+async def test_a_python_client_of_graphql(clients: GeneratedClients) -> None:
+    await clients.run("ariadne-codegen --config ariadne.toml")
+    await clients.run("mypy --strict graphql_client.py generated")
+    stdout = await clients.lines("python", "graphql_client.py")
+    assert [line.split()[:3] for line in stdout] == [
         ["2", "from-ariadne-codegen", "typed"],
         ["2", "second", "typed"],
     ]

@@ -49,14 +49,14 @@ TIMEOUT = aiohttp.ClientTimeout(total=60)
 NO_ANSWER = (aiohttp.ClientError, TimeoutError)
 
 
-class Answered:
+class AcknowledgedCreates:
     """Acknowledged creates, and the number of creates without a response. Writers create until
-    ``enough``."""
+    ``is_enough``."""
 
     def __init__(self) -> None:
-        self.enough = False
+        self.is_enough = False
         self.created: dict[str, str] = {}
-        self.unheard = 0
+        self.unanswered = 0
 
 
 @pytest.fixture
@@ -74,53 +74,57 @@ async def test_every_acknowledged_create_survives_the_kill_of_any_process(
     dev: Dev, data: Path, port: int
 ) -> None:
     chance = random.Random(20261121)
-    answered, titles = Answered(), itertools.count()
+    acknowledged, titles = AcknowledgedCreates(), itertools.count()
     headers = {"Authorization": f"Bearer {SECRET}"}
     async with aiohttp.ClientSession(
         f"http://127.0.0.1:{port}", headers=headers, timeout=TIMEOUT
     ) as session:
-        writers = [asyncio.create_task(write(session, titles, answered)) for _ in range(WRITERS)]
+        writers = [
+            asyncio.create_task(write(session, titles, acknowledged)) for _ in range(WRITERS)
+        ]
         for number in range(ROUNDS):
-            before = len(answered.created)
+            before = len(acknowledged.created)
             await asyncio.sleep(chance.uniform(0.1, 0.5))
             victim = ("api", "projector", "postmaster", "backend", "watch")[number % 5]
             await kill(victim, dev, data, chance)
             # Creates succeed only when the killed process is back.
-            await back_at_work(answered, before + 20)
-        answered.enough = True
+            await wait_for_creates(acknowledged, before + 20)
+        acknowledged.is_enough = True
         await asyncio.gather(*writers)
         await caught_up(session)
-        assert len(answered.created) > ROUNDS * 20
-        await check_readable(session, answered)
-    await check_log_and_counts(data, answered)
+        assert len(acknowledged.created) > ROUNDS * 20
+        await check_readable(session, acknowledged)
+    await check_log_and_counts(data, acknowledged)
 
 
-async def write(session: aiohttp.ClientSession, titles: Iterator[int], answered: Answered) -> None:
-    while not answered.enough:
+async def write(
+    session: aiohttp.ClientSession, titles: Iterator[int], acknowledged: AcknowledgedCreates
+) -> None:
+    while not acknowledged.is_enough:
         n = next(titles)
         body = {"contentTypeSlug": "posts", "title": f"Post {n}", "fields": {"n": n}}
         try:
             async with session.post("/v1/content", json=body) as response:
                 if response.status == 200:
                     entry = (await response.json())["data"]
-                    answered.created[entry["slug"]] = entry["id"]
+                    acknowledged.created[entry["slug"]] = entry["id"]
                     continue
                 assert response.status >= 500, await response.text()
         except NO_ANSWER:
             pass
-        answered.unheard += 1
+        acknowledged.unanswered += 1
         await asyncio.sleep(0.02)
 
 
 async def kill(victim: str, dev: Dev, data: Path, chance: random.Random) -> None:
     """Kills one of the service's processes with ``kill -9``, by its pid, as soon as one exists."""
     deadline = time.monotonic() + RECOVERY
-    while not killed(processes(victim, dev, data), chance):
+    while not kill_one(processes(victim, dev, data), chance):
         assert time.monotonic() < deadline, f"there is no {victim} to kill"
         await asyncio.sleep(0.02)
 
 
-def killed(found: list[int], chance: random.Random) -> bool:
+def kill_one(found: list[int], chance: random.Random) -> bool:
     """Kills one of the processes. Returns false if none was left to kill."""
     try:
         os.kill(chance.choice(found), signal.SIGKILL)
@@ -132,7 +136,7 @@ def killed(found: list[int], chance: random.Random) -> bool:
 def processes(victim: str, dev: Dev, data: Path) -> list[int]:
     if victim in ("postmaster", "backend"):
         return servers(data, victim)
-    return [pid for pid in dev.family() if PROGRAMS[victim] in arguments(pid)]
+    return [pid for pid in dev.pids() if PROGRAMS[victim] in arguments(pid)]
 
 
 def servers(data: Path, which: str) -> list[int]:
@@ -151,9 +155,9 @@ def arguments(pid: int) -> str:
         return ""
 
 
-async def back_at_work(answered: Answered, creates: int) -> None:
+async def wait_for_creates(acknowledged: AcknowledgedCreates, creates: int) -> None:
     deadline = time.monotonic() + RECOVERY
-    while len(answered.created) <= creates:
+    while len(acknowledged.created) <= creates:
         assert time.monotonic() < deadline, "the service did not come back"
         await asyncio.sleep(0.02)
 
@@ -172,18 +176,18 @@ async def caught_up(session: aiohttp.ClientSession) -> None:
     raise AssertionError("the read model did not catch up")
 
 
-async def check_readable(session: aiohttp.ClientSession, answered: Answered) -> None:
-    for slug, entry_id in answered.created.items():
+async def check_readable(session: aiohttp.ClientSession, acknowledged: AcknowledgedCreates) -> None:
+    for slug, entry_id in acknowledged.created.items():
         async with session.get(f"/v1/content/posts/{slug}") as response:
             body = await response.json()
             assert response.status == 200, (slug, body)
             assert body["data"]["id"] == entry_id
     async with session.get("/v1/content/posts?status=draft") as response:
         total = (await response.json())["pagination"]["total"]
-    assert len(answered.created) <= total <= len(answered.created) + answered.unheard
+    assert len(acknowledged.created) <= total <= len(acknowledged.created) + acknowledged.unanswered
 
 
-async def check_log_and_counts(data: Path, answered: Answered) -> None:
+async def check_log_and_counts(data: Path, acknowledged: AcknowledgedCreates) -> None:
     from deploy.embedded.server import use
 
     with use(data) as url:
@@ -191,7 +195,7 @@ async def check_log_and_counts(data: Path, answered: Answered) -> None:
         try:
             assert await rows(connection, LOG) == [(0, True, True)]
             created = {str(row["id"]) for row in await connection.fetch(CLAIMED)}
-            assert set(answered.created.values()) <= created
+            assert set(acknowledged.created.values()) <= created
             assert await rows(connection, COUNTED) == await rows(connection, KEPT)
             assert await rows(connection, USED) == await rows(connection, LIVING)
         finally:

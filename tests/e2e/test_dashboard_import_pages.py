@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Locator, Page, Route, expect
 
-from tests.e2e.browser import PATIENCE, Place, Visit, place_at, visit_with
+from tests.e2e.browser import PATIENCE, BrowserFixture, PageSession, opened_page, server_and_browser
 from tests.e2e.pages import checked, checked_in_both_themes, fits, signed_in
 from tests.integration.api.server import Server
 from tests.integration.projector.sample_log import Given, raws
@@ -58,17 +58,17 @@ _OURS = (
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def place(module_database_url: str) -> AsyncIterator[Place]:
-    async with place_at(module_database_url, _magazine) as place:
-        yield place
+async def shared(module_database_url: str) -> AsyncIterator[BrowserFixture]:
+    async with server_and_browser(module_database_url, _magazine) as shared:
+        yield shared
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def visit(place: Place) -> AsyncIterator[Visit]:
-    async with visit_with(place.browser, place.origin) as visit:
-        yield visit
-        assert [said for said in visit.complaints if not said.startswith(_OURS)] == []
-        assert visit.strayed == []
+async def session(shared: BrowserFixture) -> AsyncIterator[PageSession]:
+    async with opened_page(shared.browser, shared.origin) as session:
+        yield session
+        assert [said for said in session.complaints if not said.startswith(_OURS)] == []
+        assert session.external_requests == []
 
 
 async def _magazine(server: Server) -> Given:
@@ -113,7 +113,7 @@ async def _fits_a_small_screen(page: Page) -> None:
     await page.set_viewport_size({"width": 1280, "height": 800})
 
 
-async def _held(going: asyncio.Event, route: Route) -> None:
+async def _hold_request(going: asyncio.Event, route: Route) -> None:
     await going.wait()
     await route.continue_()
 
@@ -136,9 +136,9 @@ async def _weight(page: Page, letter: str) -> int:
 
 @pytest.mark.slow
 async def test_a_dropped_file_is_corrected_imported_and_reverted(
-    visit: Visit, place: Place
+    session: PageSession, shared: BrowserFixture
 ) -> None:
-    page = await signed_in(visit)
+    page = await signed_in(session)
     await page.get_by_role("link", name="Imports", exact=True).click()
     await page.get_by_role("link", name="Import a file").click()
     await _at(page, "Upload")
@@ -212,7 +212,7 @@ async def test_a_dropped_file_is_corrected_imported_and_reverted(
     await expect(dialog).to_be_hidden()
     await page.get_by_role("button", name="Revert…").click()
     going = asyncio.Event()
-    await page.route("**/revert", partial(_held, going))
+    await page.route("**/revert", partial(_hold_request, going))
     revert = dialog.get_by_role("button", name="Revert the import")
     await revert.click()
     await expect(revert).to_be_disabled()
@@ -227,10 +227,10 @@ async def test_a_dropped_file_is_corrected_imported_and_reverted(
 
 @pytest.mark.slow
 async def test_a_workbook_is_imported_by_keyboard_while_content_changes(
-    visit: Visit, place: Place
+    session: PageSession, shared: BrowserFixture
 ) -> None:
-    page = await signed_in(visit)
-    await page.goto(f"{visit.origin}/dashboard/imports/new?type=posts")
+    page = await signed_in(session)
+    await page.goto(f"{session.origin}/dashboard/imports/new?type=posts")
     file = {"name": LONG_NAME, "mimeType": "application/zip", "buffer": _xlsx(*WRONG)}
     chosen = page.get_by_label("A CSV or Excel file")
     zone = page.locator("[data-most-bytes]")
@@ -260,7 +260,7 @@ async def test_a_workbook_is_imported_by_keyboard_while_content_changes(
     assert await heading.evaluate("one => one.offsetWidth") < 400
     button = page.get_by_role("button", name="Import 1 row, leave out 1 with errors")
     await expect(page.get_by_text("1 row is skipped because its slug exists")).to_be_visible()
-    await place.acme.entry("fresh")
+    await shared.acme.entry("fresh")
     await button.press("Enter")
     said = page.get_by_role("alert")
     await expect(said).to_contain_text("Row 2: New is now Skipped")
@@ -279,12 +279,12 @@ async def test_a_workbook_is_imported_by_keyboard_while_content_changes(
 
 
 @pytest.mark.slow
-async def test_it_works_without_scripts(place: Place) -> None:
-    context = await place.browser.new_context(java_script_enabled=False)
+async def test_it_works_without_scripts(shared: BrowserFixture) -> None:
+    context = await shared.browser.new_context(java_script_enabled=False)
     page = await context.new_page()
     page.set_default_timeout(PATIENCE)
-    page = await signed_in(Visit(page, place.origin))
-    await page.goto(f"{place.origin}/dashboard/imports/new")
+    page = await signed_in(PageSession(page, shared.origin))
+    await page.goto(f"{shared.origin}/dashboard/imports/new")
     await page.get_by_label("Content type").select_option("posts")
     text = _csv(("Plain", "plain", "", "Text", "1", "", "", "")).replace(",", ";")
     file = {"name": "plain.csv", "mimeType": "text/csv", "buffer": text.encode()}

@@ -37,7 +37,7 @@ _IMPORTED = "SELECT count(*) FROM write_side.event WHERE topic = 'entry.created.
 
 
 @asynccontextmanager
-async def _held(url: str, statement: str) -> AsyncIterator[None]:
+async def _lock_held(url: str, statement: str) -> AsyncIterator[None]:
     async with connected(url) as connection, connection.transaction():
         await connection.execute(statement)
         yield
@@ -69,8 +69,8 @@ async def test_an_import_whose_process_is_killed_takes_effect_once(
         async def waits() -> bool:
             return await _counted(database_url, _WAITING) > 0
 
-        async with _held(database_url, _HOLD_LOG):
-            await _killed(service, wizard.run(import_id, digest), waits)
+        async with _lock_held(database_url, _HOLD_LOG):
+            await _kill_when(service, wizard.run(import_id, digest), waits)
         await _started(service)
         # The database may still run a statement whose client is gone.
         assert await _counted(database_url, _IMPORTED) in (0, ROWS)
@@ -79,8 +79,8 @@ async def test_an_import_whose_process_is_killed_takes_effect_once(
             return await _counted(database_url, _IMPORTED) == ROWS
 
         if not await is_there():
-            async with _held(database_url, _HOLD_MODEL):
-                await _killed(service, wizard.run(import_id, digest), is_there)
+            async with _lock_held(database_url, _HOLD_MODEL):
+                await _kill_when(service, wizard.run(import_id, digest), is_there)
             await _started(service)
 
         answer = await wizard.run(import_id, digest)
@@ -90,7 +90,7 @@ async def test_an_import_whose_process_is_killed_takes_effect_once(
         report = (await wizard.page(f"{import_id}.json")).body
         assert (report["counts"]["new"], len(report["rows"])) == (ROWS, ROWS)
         assert await _counted(database_url, _IMPORTED) == ROWS
-        await service.until_level()
+        await service.until_caught_up()
         async with service.session.get("/v1/content/posts?status=draft") as listed:
             assert (await listed.json())["pagination"]["total"] == ROWS
 
@@ -102,7 +102,7 @@ async def test_an_accepted_import_survives_its_process(service: Service, databas
         async def waits() -> bool:
             return await _counted(database_url, _WAITING) > 0
 
-        async with _held(database_url, _HOLD_LOG):
+        async with _lock_held(database_url, _HOLD_LOG):
             async with session.post(PATH, data=form(FILE)) as answer:
                 assert answer.status == 202, await answer.text()
                 path = answer.headers["Location"]
@@ -116,10 +116,10 @@ async def test_an_accepted_import_survives_its_process(service: Service, databas
         assert await _counted(database_url, _IMPORTED) == ROWS
 
 
-async def _killed(service: Service, running: Any, come: Any) -> None:
+async def _kill_when(service: Service, running: Any, condition: Any) -> None:
     """Kills the API once the condition holds."""
     task = asyncio.ensure_future(running)
-    await until(come, PATIENCE)
+    await until(condition, PATIENCE)
     assert not task.done(), task.result()
     service.processes.kill("api")
     with pytest.raises(aiohttp.ClientError):

@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Page, Request, Route, expect
 
-from tests.e2e.browser import PATIENCE, Place, Visit, place_at, visit_with
+from tests.e2e.browser import PATIENCE, BrowserFixture, PageSession, opened_page, server_and_browser
 from tests.e2e.pages import checked_in_both_themes, signed_in
 from tests.integration.api.server import Server
 from tests.integration.projector.sample_log import BODY, STAGES, Given, raws
@@ -36,17 +36,17 @@ COVER = (
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def place(module_database_url: str) -> AsyncIterator[Place]:
-    async with place_at(module_database_url, _magazine) as place:
-        yield place
+async def shared(module_database_url: str) -> AsyncIterator[BrowserFixture]:
+    async with server_and_browser(module_database_url, _magazine) as shared:
+        yield shared
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def visit(place: Place) -> AsyncIterator[Visit]:
-    async with visit_with(place.browser, place.origin) as visit:
-        yield visit
-        assert visit.complaints == []
-        assert visit.strayed == []
+async def session(shared: BrowserFixture) -> AsyncIterator[PageSession]:
+    async with opened_page(shared.browser, shared.origin) as session:
+        yield session
+        assert session.complaints == []
+        assert session.external_requests == []
 
 
 async def _magazine(server: Server) -> Given:
@@ -120,8 +120,8 @@ async def _webhooks(acme: Given) -> None:
 
 
 @pytest.mark.slow
-async def test_a_webhook_is_tried_out_and_switched_on(visit: Visit) -> None:
-    page = await signed_in(visit)
+async def test_a_webhook_is_tried_out_and_switched_on(session: PageSession) -> None:
+    page = await signed_in(session)
     await page.get_by_role("link", name="Webhooks").click()
     await page.get_by_role("link", name="off", exact=True).click()
     await expect(page.get_by_text("no delivery has succeeded for 3 days")).to_be_visible()
@@ -134,22 +134,24 @@ async def test_a_webhook_is_tried_out_and_switched_on(visit: Visit) -> None:
 
 
 @pytest.mark.slow
-async def test_the_page_of_a_webhook_follows_its_deliveries(visit: Visit, place: Place) -> None:
-    page = await signed_in(visit)
-    await page.goto(f"{visit.origin}/dashboard/webhooks/search")
+async def test_the_page_of_a_webhook_follows_its_deliveries(
+    session: PageSession, shared: BrowserFixture
+) -> None:
+    page = await signed_in(session)
+    await page.goto(f"{session.origin}/dashboard/webhooks/search")
     details = page.locator("details", has_text="wordswithoutspaces")
     await details.locator("summary").click()
     await page.get_by_label("Deliver again what came after").fill("2026-")
     late = Outcome(message_id="3", type="entry.created", status=503, error="HTTP 503")
-    await Cursors(place.acme.repository.recorder.fetch).record_test("acme", "search", late)
+    await Cursors(shared.acme.repository.recorder.fetch).record_test("acme", "search", late)
     await expect(page.get_by_role("row", name="HTTP 503")).to_be_visible()
     assert await details.evaluate("one => one.open")
     await expect(page.get_by_label("Deliver again what came after")).to_be_focused()
     await expect(page.get_by_label("Deliver again what came after")).to_have_value("2026-")
 
 
-async def test_a_user_signs_in_finds_an_entry_and_signs_out(visit: Visit) -> None:
-    page = await signed_in(visit)
+async def test_a_user_signs_in_finds_an_entry_and_signs_out(session: PageSession) -> None:
+    page = await signed_in(session)
     total = page.locator("#results-heading")
     said = page.locator("#announcer")
     await expect(total).to_have_text("32 entries")
@@ -194,28 +196,28 @@ async def test_a_user_signs_in_finds_an_entry_and_signs_out(visit: Visit) -> Non
     await expect(page).to_have_url(re.compile(r"/dashboard/entries\?environment=staging$"))
     await page.get_by_role("button", name="Sign out").click()
     await expect(page.get_by_role("heading", level=1)).to_have_text("Sign in to contentlog")
-    await page.goto(f"{visit.origin}/dashboard/entries")
+    await page.goto(f"{session.origin}/dashboard/entries")
     await expect(page.get_by_label("API key")).to_be_visible()
 
 
 @pytest.mark.slow
-async def test_a_thumbnail_is_loaded(visit: Visit) -> None:
-    page = await signed_in(visit)
+async def test_a_thumbnail_is_loaded(session: PageSession) -> None:
+    page = await signed_in(session)
     await page.get_by_label("Search", exact=True).fill("Hello")
     await page.get_by_role("link", name="Hello").click()
     await page.wait_for_function("document.querySelector('.thumbnail')?.naturalWidth === 3")
 
 
 @pytest.mark.slow
-async def test_every_page_is_accessible_on_any_screen(visit: Visit) -> None:
-    page = visit.page
-    await page.goto(f"{visit.origin}/dashboard/sign-in")
+async def test_every_page_is_accessible_on_any_screen(session: PageSession) -> None:
+    page = session.page
+    await page.goto(f"{session.origin}/dashboard/sign-in")
     await checked_in_both_themes(page)
-    await signed_in(visit)
+    await signed_in(session)
     await page.get_by_label("Search", exact=True).fill("Hello")
     await page.get_by_role("link", name="Hello").wait_for()
     entry = await page.get_by_role("link", name="Hello").get_attribute("href")
-    await page.goto(f"{visit.origin}/dashboard/entries")
+    await page.goto(f"{session.origin}/dashboard/entries")
     await page.set_viewport_size({"width": 1440, "height": 800})
     heights = "[...document.querySelectorAll('.entries tbody tr')].map(row => row.offsetHeight)"
     assert set(await page.evaluate(heights)) == {44}
@@ -234,20 +236,20 @@ async def test_every_page_is_accessible_on_any_screen(visit: Visit) -> None:
         "/dashboard/activity",
         "/dashboard/nothing",
     ):
-        await page.goto(f"{visit.origin}{path}")
+        await page.goto(f"{session.origin}{path}")
         for width in BOTH_WIDTHS:
             await page.set_viewport_size({"width": width, "height": 800})
             await checked_in_both_themes(page)
-    missing = [one for one in visit.complaints if "404" in one]
+    missing = [one for one in session.complaints if "404" in one]
     assert len(missing) == 1, "of the last one"
-    visit.complaints.remove(missing[0])
+    session.complaints.remove(missing[0])
 
 
 @pytest.mark.slow
-async def test_an_earlier_version_is_restored(visit: Visit, place: Place) -> None:
-    entry = await place.acme.entry("changing-1", type_slug="changing")
-    await place.acme.update(entry, title="Changed 1")
-    page = await signed_in(visit)
+async def test_an_earlier_version_is_restored(session: PageSession, shared: BrowserFixture) -> None:
+    entry = await shared.acme.entry("changing-1", type_slug="changing")
+    await shared.acme.update(entry, title="Changed 1")
+    page = await signed_in(session)
     await page.get_by_role("link", name="Changed 1").click()
     await page.get_by_role("button", name="Restore this version").click()
     await expect(page.get_by_role("heading", level=1)).to_have_text("Changing-1")
@@ -255,9 +257,11 @@ async def test_an_earlier_version_is_restored(visit: Visit, place: Place) -> Non
 
 
 @pytest.mark.slow
-async def test_entries_are_kept_up_to_date_where_they_are(visit: Visit, place: Place) -> None:
-    first = await place.acme.entry("live-1", type_slug="live")
-    page = await signed_in(visit)
+async def test_entries_are_kept_up_to_date_where_they_are(
+    session: PageSession, shared: BrowserFixture
+) -> None:
+    first = await shared.acme.entry("live-1", type_slug="live")
+    page = await signed_in(session)
     await page.get_by_label("Content type").select_option("live")
     heading = page.locator("#results-heading")
     await expect(heading).to_have_text("1 entry")
@@ -266,44 +270,44 @@ async def test_entries_are_kept_up_to_date_where_they_are(visit: Visit, place: P
     await page.evaluate("getSelection().selectAllChildren(row.querySelector('code'))")
     await page.set_viewport_size({"width": 800, "height": 400})
     for number in range(2, 20):
-        await place.acme.entry(f"live-{number}", type_slug="live")
+        await shared.acme.entry(f"live-{number}", type_slug="live")
     await expect(heading).to_have_text("19 entries")
     await page.evaluate("row.scrollIntoView()")
     place_of_row = "row.getBoundingClientRect().top"
     top = await page.evaluate(place_of_row)
     # One entry is published, one created, one deleted.
-    await place.acme.update(first, status="published")
+    await shared.acme.update(first, status="published")
     await expect(page.locator("tr", has_text="Live-1").last).to_contain_text("Published")
-    await place.acme.delete(await place.acme.entry("live-20", type_slug="live"))
-    await place.acme.entry("live-21", type_slug="live")
+    await shared.acme.delete(await shared.acme.entry("live-20", type_slug="live"))
+    await shared.acme.entry("live-21", type_slug="live")
     await expect(heading).to_have_text("20 entries")
     assert await page.evaluate("row.isConnected && row.contains(document.activeElement)")
     assert await page.evaluate("getSelection().toString()") == "live-1"
     assert abs(await page.evaluate(place_of_row) - top) < 2
     await page.get_by_role("button", name="Pause updates").click()
-    await place.acme.entry("live-22", type_slug="live")
+    await shared.acme.entry("live-22", type_slug="live")
     await page.get_by_role("button", name="Resume updates").click()
     await expect(heading).to_have_text("21 entries")
-    assert "/dashboard/live" in {urlsplit(url).path for url in visit.asked}
+    assert "/dashboard/live" in {urlsplit(url).path for url in session.requested_urls}
 
 
 @pytest.mark.slow
 async def test_changes_appear_on_the_activity_page_by_themselves(
-    visit: Visit, place: Place
+    session: PageSession, shared: BrowserFixture
 ) -> None:
-    page = await signed_in(visit)
+    page = await signed_in(session)
     await page.get_by_role("link", name="Activity").click()
     await page.evaluate("window.kept = true")
-    entry = await place.acme.entry("noticed")
+    entry = await shared.acme.entry("noticed")
     await expect(page.get_by_role("link", name="Noticed")).to_be_visible()
-    await place.acme.delete(entry)
+    await shared.acme.delete(entry)
     await expect(page.locator("#activity tbody tr").first).to_contain_text("Deleted")
     assert await page.evaluate("window.kept")
 
 
 @pytest.mark.slow
-async def test_the_dashboard_works_with_a_keyboard(visit: Visit) -> None:
-    page = await signed_in(visit)
+async def test_the_dashboard_works_with_a_keyboard(session: PageSession) -> None:
+    page = await signed_in(session)
     await page.keyboard.press("Tab")
     await expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
     await page.keyboard.press("Enter")
@@ -332,8 +336,8 @@ async def _tab_to(page: Page, name: str) -> None:
 
 
 @pytest.mark.slow
-async def test_a_theme_is_chosen_and_kept_and_projections_follow(visit: Visit) -> None:
-    page = await signed_in(visit)
+async def test_a_theme_is_chosen_and_kept_and_projections_follow(session: PageSession) -> None:
+    page = await signed_in(session)
     ground = "getComputedStyle(document.body).backgroundColor"
     switch = page.get_by_role("button", name=re.compile("^Theme"))
     await page.emulate_media(color_scheme="dark")
@@ -354,7 +358,7 @@ async def test_a_theme_is_chosen_and_kept_and_projections_follow(visit: Visit) -
     await page.unroute("**/dashboard/projections")
     await expect(page.locator("[data-stale]")).to_be_hidden()
     await expect(page.get_by_text("Up to date")).to_be_visible()
-    visit.complaints[:] = [said for said in visit.complaints if "503" not in said]
+    session.complaints[:] = [said for said in session.complaints if "503" not in said]
     await page.get_by_role("button", name="Pause updates").click()
     await page.get_by_role("button", name="Resume updates").wait_for()
 
@@ -364,11 +368,11 @@ async def _unavailable(route: Route) -> None:
 
 
 @pytest.mark.slow
-async def test_scripts_are_not_needed(place: Place) -> None:
-    context = await place.browser.new_context(java_script_enabled=False)
+async def test_scripts_are_not_needed(shared: BrowserFixture) -> None:
+    context = await shared.browser.new_context(java_script_enabled=False)
     page = await context.new_page()
     page.set_default_timeout(PATIENCE)
-    page = await signed_in(Visit(page, place.origin))
+    page = await signed_in(PageSession(page, shared.origin))
     await page.get_by_label("Search", exact=True).fill("hello")
     await page.get_by_label("Status").select_option("published")
     await page.get_by_role("button", name="Apply").click()

@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Locator
 
-from tests.e2e.browser import Place, Visit, place_at, visit_with
+from tests.e2e.browser import BrowserFixture, PageSession, opened_page, server_and_browser
 from tests.e2e.pages import checked_in_both_themes, signed_in
 from tests.integration.api.server import Server
 from tests.integration.projector.sample_log import BODY, Given, raws
@@ -26,15 +26,15 @@ EVENTS = ("entry.created", "entry.updated", "entry.published", "entry.unpublishe
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def place(module_database_url: str) -> AsyncIterator[Place]:
-    async with place_at(module_database_url, _workspace) as place:
-        yield place
+async def shared(module_database_url: str) -> AsyncIterator[BrowserFixture]:
+    async with server_and_browser(module_database_url, _workspace) as shared:
+        yield shared
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def visit(place: Place) -> AsyncIterator[Visit]:
-    async with visit_with(place.browser, place.origin) as visit:
-        yield visit
+async def session(shared: BrowserFixture) -> AsyncIterator[PageSession]:
+    async with opened_page(shared.browser, shared.origin) as session:
+        yield session
 
 
 async def _workspace(server: Server) -> Given:
@@ -83,8 +83,8 @@ async def _place_of_letter(text: Locator, number: int) -> float:
     return left
 
 
-async def test_an_arabic_text_is_read_from_the_right(visit: Visit) -> None:
-    page = await signed_in(visit)
+async def test_an_arabic_text_is_read_from_the_right(session: PageSession) -> None:
+    page = await signed_in(session)
     title = page.get_by_role("link", name=ARABIC)
     width = await title.evaluate("element => element.closest('td').clientWidth")
     assert width / 2 < await _place_of_letter(title, 0) < width, "the cell shows the beginning"
@@ -94,15 +94,15 @@ async def test_an_arabic_text_is_read_from_the_right(visit: Visit) -> None:
         assert await _place_of_letter(text, -1) < await _place_of_letter(text, 0)
 
 
-async def test_long_names_leave_room_for_the_others(visit: Visit) -> None:
-    page = await signed_in(visit, LONG_KEY)
+async def test_long_names_leave_room_for_the_others(session: PageSession) -> None:
+    page = await signed_in(session, LONG_KEY)
     await page.set_viewport_size({"width": 1280, "height": 800})
     visible = "element => element.scrollWidth <= element.clientWidth"
     assert await page.locator(".workspace").evaluate(visible)
     assert await page.get_by_role("cell", name=LONG_NAME.strip()).first.evaluate(
         "element => element.offsetWidth < 200"
     )
-    await page.goto(f"{visit.origin}/dashboard/webhooks/search")
+    await page.goto(f"{session.origin}/dashboard/webhooks/search")
     events = page.locator("dd", has_text="entry.unpublished")
     lines = "element => element.offsetHeight / parseFloat(getComputedStyle(element).lineHeight)"
     assert round(await events.evaluate(lines)) <= len(EVENTS), "no name is broken"
@@ -112,13 +112,13 @@ async def test_long_names_leave_room_for_the_others(visit: Visit) -> None:
 
 @pytest.mark.parametrize(("width", "one_line"), [(1280, 60), (320, 380)])
 async def test_a_long_title_leaves_room_and_can_be_read(
-    visit: Visit, width: int, one_line: int
+    session: PageSession, width: int, one_line: int
 ) -> None:
-    page = await signed_in(visit)
+    page = await signed_in(session)
     await page.set_viewport_size({"width": width, "height": 800})
     height = "element => element.offsetHeight"
     for path in ("entries", "activity"):
-        await page.goto(f"{visit.origin}/dashboard/{path}")
+        await page.goto(f"{session.origin}/dashboard/{path}")
         row = page.get_by_role("row", name=LONG_TITLE)
         assert await row.evaluate(height) < one_line, path
         assert await page.locator(".scroll").evaluate("e => e.scrollWidth - e.clientWidth") < 250
@@ -132,15 +132,15 @@ async def test_a_long_title_leaves_room_and_can_be_read(
         assert await whole.evaluate(height) <= 130
         assert await whole.text_content() == text
     await checked_in_both_themes(page)
-    await page.goto(f"{visit.origin}/dashboard/entries?search=refers")
+    await page.goto(f"{session.origin}/dashboard/entries?search=refers")
     await page.get_by_role("link", name="Refers").click()
     await page.get_by_role("heading", name="Refers").wait_for()
     assert round(await page.get_by_role("link", name=LONG_TITLE).evaluate(lines)) <= 4
     await checked_in_both_themes(page)
 
 
-async def test_a_long_text_is_scrolled_with_a_keyboard(visit: Visit) -> None:
-    page = await signed_in(visit)
+async def test_a_long_text_is_scrolled_with_a_keyboard(session: PageSession) -> None:
+    page = await signed_in(session)
     await page.get_by_role("link", name="Long").click()
     await page.get_by_role("group", name="Text").focus()
     await checked_in_both_themes(page)

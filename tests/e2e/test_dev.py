@@ -82,14 +82,14 @@ def test_an_interrupted_first_start_is_completed_by_the_next(
 ) -> None:
     dev = start()
     if step == "demo":
-        until(lambda: len(dev.family()) >= 3)
+        until(lambda: len(dev.pids()) >= 3)
     else:
         until(lambda: has_begun(data))
-    family = dev.family() - {dev.process.pid}
+    pids = dev.pids() - {dev.process.pid}
     dev.process.send_signal(signal.SIGKILL if step == "demo" else signal.SIGTERM)
     assert dev.process.wait(120) in (0, -signal.SIGKILL)
     # The kernel ends the killed parent's children, which may take a moment.
-    until(lambda: not [one for one in family if Path(f"/proc/{one}").exists()])
+    until(lambda: not [one for one in pids if Path(f"/proc/{one}").exists()])
     again = start()
     again.ready()
     assert answer(again.curl_lines()[0])["pagination"]["total"] == 18

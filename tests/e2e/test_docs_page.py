@@ -8,7 +8,7 @@ import pytest
 from playwright.async_api import expect
 
 from api.openapi.document import document
-from tests.e2e.browser import Visit, visiting
+from tests.e2e.browser import PageSession, served_page
 from tests.e2e.pages import fits
 from tests.integration.api.server import ACME, Server
 from tests.integration.projector.sample_log import Given, raws
@@ -18,9 +18,9 @@ FORM = Field("form", "Form", "select", required=True, options=(Option("long", "L
 
 
 @pytest.fixture
-async def visit(database_url: str) -> AsyncIterator[Visit]:
-    async with visiting(database_url, _magazine, "/docs") as visit:
-        yield visit
+async def session(database_url: str) -> AsyncIterator[PageSession]:
+    async with served_page(database_url, _magazine, "/docs") as session:
+        yield session
 
 
 async def _magazine(server: Server) -> Given:
@@ -31,28 +31,30 @@ async def _magazine(server: Server) -> Given:
     return acme
 
 
-async def test_it_shows_every_operation_without_requests_to_other_hosts(visit: Visit) -> None:
+async def test_it_shows_every_operation_without_requests_to_other_hosts(
+    session: PageSession,
+) -> None:
     operations = [
         (method.upper(), path)
         for path, described in document()["paths"].items()
         for method in described
     ]
-    shown = visit.page.locator(".opblock")
+    shown = session.page.locator(".opblock")
     await shown.nth(len(operations) - 1).wait_for()
-    methods = await visit.page.locator(".opblock-summary-method").all_text_contents()
-    paths = await visit.page.locator(".opblock-summary-path").all_text_contents()
+    methods = await session.page.locator(".opblock-summary-method").all_text_contents()
+    paths = await session.page.locator(".opblock-summary-path").all_text_contents()
     named = [path.replace("\u200b", "") for path in paths]
     assert sorted(zip(methods, named, strict=True)) == sorted(operations)
-    assert visit.complaints == []
-    assert len(visit.asked) >= 5
-    assert visit.strayed == []
+    assert session.complaints == []
+    assert len(session.requested_urls) >= 5
+    assert session.external_requests == []
 
 
 @pytest.mark.slow
-async def test_an_opened_operation_fits_on_a_few_screens(visit: Visit) -> None:
+async def test_an_opened_operation_fits_on_a_few_screens(session: PageSession) -> None:
     """Guards against a regression: every error response repeated all headers, over 12,500 px. The
     height varies by a tenth between fonts."""
-    operation = visit.page.locator("#operations-Content-listEntries")
+    operation = session.page.locator("#operations-Content-listEntries")
     await operation.locator(".opblock-summary-control").click()
     await operation.locator(".responses-table").wait_for()
     box = await operation.bounding_box()
@@ -61,8 +63,8 @@ async def test_an_opened_operation_fits_on_a_few_screens(visit: Visit) -> None:
 
 
 @pytest.mark.slow
-async def test_the_api_can_be_tried_there_with_a_key(visit: Visit) -> None:
-    page = visit.page
+async def test_the_api_can_be_tried_there_with_a_key(session: PageSession) -> None:
+    page = session.page
     await page.locator("button.authorize").first.click()
     dialog = page.locator(".dialog-ux")
     await dialog.locator("input").first.fill(ACME)
@@ -73,11 +75,11 @@ async def test_the_api_can_be_tried_there_with_a_key(visit: Visit) -> None:
     await page.locator("#operations-Content-createEntry .opblock-summary-control").click()
     await expect(example).to_contain_text('"contentTypeSlug": "essays"')
     await page.locator("#operations-Content-createEntry .opblock-summary-control").click()
-    await _tried(visit, "Content-getEntry", '"title": "Of-Mud"')
-    await _tried(visit, "Content-createEntry", '"title": "Hello, World!"')
-    await _tried(visit, "Content-listAllEntries", '"title": "Hello, World!"')
+    await _tried(session, "Content-getEntry", '"title": "Of-Mud"')
+    await _tried(session, "Content-createEntry", '"title": "Hello, World!"')
+    await _tried(session, "Content-listAllEntries", '"title": "Hello, World!"')
     # Only filters with a value are sent.
-    assert not [url for url in visit.asked if "filter" in url]
+    assert not [url for url in session.requested_urls if "filter" in url]
     listed = page.locator("#operations-Content-listAllEntries")
     title = listed.locator('tr[data-param-name="filter[title]"] textarea')
     await title.fill('{"contains": "mud"}')
@@ -85,13 +87,13 @@ async def test_the_api_can_be_tried_there_with_a_key(visit: Visit) -> None:
     answer = listed.locator(".live-responses-table .highlight-code").first
     await expect(answer).not_to_contain_text("Hello, World!")
     await expect(answer).to_contain_text("Of-Mud")
-    assert visit.complaints == []
-    assert visit.strayed == []
+    assert session.complaints == []
+    assert session.external_requests == []
 
 
 @pytest.mark.slow
-async def test_it_is_dark_and_fits_on_a_phone(visit: Visit) -> None:
-    page = visit.page
+async def test_it_is_dark_and_fits_on_a_phone(session: PageSession) -> None:
+    page = session.page
     ground = "getComputedStyle(document.documentElement).backgroundColor"
     await page.emulate_media(color_scheme="light")
     light = await page.evaluate(ground)
@@ -109,9 +111,9 @@ async def test_it_is_dark_and_fits_on_a_phone(visit: Visit) -> None:
     assert max(await page.evaluate(edges)) <= 390
 
 
-async def _tried(visit: Visit, name: str, shown: str) -> None:
+async def _tried(session: PageSession, name: str, shown: str) -> None:
     """Tries an operation with its example values."""
-    operation = visit.page.locator(f"#operations-{name}")
+    operation = session.page.locator(f"#operations-{name}")
     await operation.locator(".opblock-summary-control").click()
     await operation.locator(".try-out__btn").click()
     await operation.locator("button.execute").click()

@@ -55,12 +55,12 @@ def test_commands_print_what_the_document_shows(
     dev.stop(signal.SIGINT)
 
 
-def check(document: Path, command: Command, status: int, printed: str) -> None:
-    where = f"{document.name}:{command.line}: {command.text}\n{printed}"
+def check(document: Path, command: Command, status: int, stdout: str) -> None:
+    where = f"{document.name}:{command.line}: {command.text}\n{stdout}"
     if command.body is not None:
-        assert contains(command.body, json.loads(printed[printed.index("{") :])), where
+        assert contains(command.body, json.loads(stdout[stdout.index("{") :])), where
     elif command.output is not None:
-        assert matches(command.output, printed), f"{where}\nshown:\n{command.output}"
+        assert matches(command.output, stdout), f"{where}\nshown:\n{command.output}"
     else:
         assert status == 0, where
 

@@ -61,22 +61,22 @@ class TestOneOfTwoDatabases:
         url = service.store_url if is_store else service.model_url
         proxy = proxies[url]
         async with under_load(service) as load:
-            fail, work = load.creates_get, load.reads_get
+            fail, work = load.until_creates_get, load.until_reads_get
             if not is_store:
                 fail, work = work, fail
             await terminate_sessions(url)
             await proxy.shut()
-            await service.until_away()
+            await service.until_unavailable()
             await fail(503)
             await work(200)
             await asyncio.sleep(AWAY)
-            await service.until_away()
+            await service.until_unavailable()
             await proxy.open()
             await fail(200)
-            await service.until_level()  # the projector is working again
+            await service.until_caught_up()  # the projector is working again
 
             proxy.be_a_black_hole()
-            await service.until_away()
+            await service.until_unavailable()
             await fail(503)
             await work(200)
             proxy.answers = True
@@ -89,7 +89,7 @@ class TestOneOfTwoDatabases:
     ) -> None:
         for proxy in proxies.values():
             proxy.be_a_black_hole()
-        await service.until_away()
+        await service.until_unavailable()
         for process in service.processes.running.values():
             process.send_signal(signal.SIGTERM)
         for process in service.processes.running.values():
@@ -114,15 +114,15 @@ class TestAServerOfItsOwn:
             async with under_load(service) as load:
                 for fault in (restart, fill, cut_short):
                     await fault(server, service, load)
-                    await load.creates_get(200)
-                    await load.reads_get(200)
+                    await load.until_creates_get(200)
+                    await load.until_reads_get(200)
                     await service.until_ready()
             await service.check(fresh_url)
 
 
 async def restart(server: Postgres, service: Service, _load: Load) -> None:
     await asyncio.to_thread(server.stop)
-    await service.until_away()
+    await service.until_unavailable()
     await asyncio.to_thread(server.start)
 
 
@@ -140,9 +140,9 @@ async def fill(server: Postgres, service: Service, load: Load) -> None:
             return not await killer.fetch(_TERMINATE)
 
         await until(full, PATIENCE)
-        await service.until_away()
-        await load.creates_get(503)
-        await load.reads_get(503)
+        await service.until_unavailable()
+        await load.until_creates_get(503)
+        await load.until_reads_get(503)
 
 
 async def cut_short(_server: Postgres, service: Service, load: Load) -> None:
@@ -151,14 +151,14 @@ async def cut_short(_server: Postgres, service: Service, load: Load) -> None:
     async with connected(url) as operator:
         await operator.execute(_IMPATIENT)
         await operator.execute(_TERMINATE)
-        async with held(url, _HOLD_LOG), held(url, _HOLD_MODEL):
-            await load.creates_get(503)
+        async with lock_held(url, _HOLD_LOG), lock_held(url, _HOLD_MODEL):
+            await load.until_creates_get(503)
         await operator.execute(_PATIENT)
         await operator.execute(_TERMINATE)
 
 
 @asynccontextmanager
-async def held(url: str, sql: str) -> AsyncIterator[None]:
+async def lock_held(url: str, sql: str) -> AsyncIterator[None]:
     # Without the limit of ``cut_short``.
     async with (
         connected(url, statement_timeout="0") as connection,

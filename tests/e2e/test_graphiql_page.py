@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 from playwright.async_api import expect
 
-from tests.e2e.browser import Visit, visiting
+from tests.e2e.browser import PageSession, served_page
 from tests.e2e.pages import fits
 from tests.integration.api.server import ACME, Server
 from tests.integration.projector.sample_log import Given
@@ -16,9 +16,9 @@ EXAMPLE = "Hello, browser!"
 
 
 @pytest.fixture
-async def visit(database_url: str) -> AsyncIterator[Visit]:
-    async with visiting(database_url, _magazine, "/graphql") as visit:
-        yield visit
+async def session(database_url: str) -> AsyncIterator[PageSession]:
+    async with served_page(database_url, _magazine, "/graphql") as session:
+        yield session
 
 
 async def _magazine(server: Server) -> Given:
@@ -31,9 +31,9 @@ async def _magazine(server: Server) -> Given:
 
 @pytest.mark.slow
 async def test_a_query_runs_with_a_key_and_without_requests_to_other_hosts(
-    visit: Visit,
+    session: PageSession,
 ) -> None:
-    page = visit.page
+    page = session.page
     await page.locator(".access input").fill(ACME)
     await page.locator(".access button").click()
     # The schema was requested with the key: the documentation lists the types.
@@ -55,6 +55,6 @@ async def test_a_query_runs_with_a_key_and_without_requests_to_other_hosts(
         assert box is not None
         assert box["width"] > 200, part
         assert box["x"] + box["width"] <= 390, part
-    assert visit.complaints == []
-    assert len(visit.asked) >= 8
-    assert visit.strayed == []
+    assert session.complaints == []
+    assert len(session.requested_urls) >= 8
+    assert session.external_requests == []

@@ -24,10 +24,10 @@ async def test_no_acknowledged_write_is_lost_when_the_leader_is_away(
     except TrialImpossible as missing:
         pytest.skip(str(missing))
     monkeypatch.setattr(trial, "FAULTS", FAULTS[1:2])
-    record, printed = tmp_path / "record", list[str]()
+    record, stdout = tmp_path / "record", list[str]()
     for _ in range(2):  # The second run resumes the record, and has nothing left to do.
-        [line] = await trial.run(1, record, printed.append)
+        [line] = await trial.run(1, record, stdout.append)
         assert (line.round.fault, line.acknowledged > 0) == ("freeze", True)
-    assert len(printed) == 1
+    assert len(stdout) == 1
     assert not HOME.exists()
     assert BRIDGE not in ip("netns", "list") + ip("link")

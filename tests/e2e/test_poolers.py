@@ -203,14 +203,14 @@ async def test_requests_are_503_while_the_pooler_is_away_and_go_on_when_it_is_ba
         for _ in range(2):
             pooler.kill()
             async with asyncio.timeout(AWAY):
-                await load.creates_get(503)
-                await load.reads_get(503)
+                await load.until_creates_get(503)
+                await load.until_reads_get(503)
             pooler.start()
             async with asyncio.timeout(BACK):
-                await load.creates_get(200)
-                await load.reads_get(200)
+                await load.until_creates_get(200)
+                await load.until_reads_get(200)
     assert {*load.creates, *load.reads} == {200, 503}
-    await service.until_level()
+    await service.until_caught_up()
     async with connected(service.store_url) as owner:
         rows = await owner.fetch("SELECT id::text FROM read_model.entry")
     assert load.created <= {row["id"] for row in rows}

@@ -38,7 +38,7 @@ BEFORE, LOST = 5, 20
 """The number of entries that the standby has, and that it lacks."""
 
 
-class World(Struct):
+class FailoverSetup(Struct):
     primary: Postgres
     standby: Postgres
     processes: Processes
@@ -108,9 +108,9 @@ async def given(repository: Repository) -> Given:
 
 
 @pytest.fixture
-async def world(
+async def setup(
     servers: tuple[Postgres, Postgres], given: Given, database_url: str, tmp_path: Path
-) -> AsyncIterator[World]:
+) -> AsyncIterator[FailoverSetup]:
     hosts = ",".join(f"127.0.0.1:{one.port}" for one in servers)
     environment = {
         "CONTENTLOG_READ_MODEL_EU_URL": (
@@ -130,54 +130,54 @@ async def world(
             for name in ("projector", "api", "webhooks"):
                 processes.start(name)
             await processes.caught_up()
-            yield World(*servers, processes, commands, hooks, session, database_url)
+            yield FailoverSetup(*servers, processes, commands, hooks, session, database_url)
     finally:
         await asyncio.to_thread(processes.stop)
 
 
 async def test_a_failover_to_a_standby_that_was_behind_is_noticed_and_made_up_for(
-    world: World, tmp_path: Path
+    setup: FailoverSetup, tmp_path: Path
 ) -> None:
     for number in range(BEFORE):
-        await world.create(number)
-    tokens = await lose(world)
-    lost = await head_of(world.store_url) - await checkpoint_of(world.standby.url("model"))
+        await setup.create(number)
+    tokens = await lose(setup)
+    lost = await head_of(setup.store_url) - await checkpoint_of(setup.standby.url("model"))
     assert lost >= LOST
-    await nobody_is_told_less_than_he_knows(world, tokens)
-    status = (await world.commands.run("status", "--json")).result
+    await check_reads_of_acknowledged_writes(setup, tokens)
+    status = (await setup.commands.run("status", "--json")).result
     assert status["lag"]["events"] == lost
     await until(partial(logged, tmp_path / "log", "the read model was set back"))
     # Nothing is delivered again, because the cursor is ahead of the read model.
-    assert len(world.hooks.received) == BEFORE + LOST
-    world.processes.start("projector")
-    await world.processes.caught_up()
+    assert len(setup.hooks.received) == BEFORE + LOST
+    setup.processes.start("projector")
+    await setup.processes.caught_up()
     for number, token in tokens.items():
-        await world.until_read(number, token)
-    await world.create(BEFORE + LOST)
-    await each_was_delivered(world, BEFORE + LOST + 1)
-    verified = await world.commands.run("verify", "--json")
+        await setup.until_read(number, token)
+    await setup.create(BEFORE + LOST)
+    await each_was_delivered(setup, BEFORE + LOST + 1)
+    verified = await setup.commands.run("verify", "--json")
     assert (verified.result["readModel"], verified.result["notCompared"]) == (0, None)
 
 
-async def lose(world: World) -> dict[int, str]:
+async def lose(setup: FailoverSetup) -> dict[int, str]:
     """Creates entries that are read and delivered but missing on the standby, then promotes it.
     Returns their position tokens, by number. The projector is stopped first, so that it does not
     catch up."""
-    await until(lambda: has_caught_up(world))
-    world.standby.run("psql", "-qc", "ALTER SYSTEM SET primary_conninfo = ''", "postgres")
-    world.standby.run("psql", "-qc", "SELECT pg_reload_conf()", "postgres")
-    await until(lambda: is_cut(world.standby))
-    tokens = {n: await world.create(n) for n in range(BEFORE, BEFORE + LOST)}
-    await world.hooks.has(BEFORE + LOST)
-    world.processes.kill("projector")
-    reading = asyncio.create_task(nobody_is_told_less_than_he_knows(world, tokens))
-    world.primary.kill()
-    await asyncio.to_thread(world.standby.promote)
+    await until(lambda: has_caught_up(setup))
+    setup.standby.run("psql", "-qc", "ALTER SYSTEM SET primary_conninfo = ''", "postgres")
+    setup.standby.run("psql", "-qc", "SELECT pg_reload_conf()", "postgres")
+    await until(lambda: is_cut(setup.standby))
+    tokens = {n: await setup.create(n) for n in range(BEFORE, BEFORE + LOST)}
+    await setup.hooks.has(BEFORE + LOST)
+    setup.processes.kill("projector")
+    reading = asyncio.create_task(check_reads_of_acknowledged_writes(setup, tokens))
+    setup.primary.kill()
+    await asyncio.to_thread(setup.standby.promote)
     await reading
     return tokens
 
 
-async def nobody_is_told_less_than_he_knows(world: World, tokens: dict[int, str]) -> None:
+async def check_reads_of_acknowledged_writes(setup: FailoverSetup, tokens: dict[int, str]) -> None:
     """During and after the failover, reads with a position return 503 or what the client has
     already seen, never 404. Then all are 503."""
     newest = max(tokens)
@@ -187,13 +187,13 @@ async def nobody_is_told_less_than_he_knows(world: World, tokens: dict[int, str]
     async with asyncio.timeout(60):
         while rounds < 3 or statuses != {503}:
             rounds += 1
-            reads = (world.read(path, tokens[newest]) for path in paths)
+            reads = (setup.read(path, tokens[newest]) for path in paths)
             statuses = set(await asyncio.gather(*reads))
             assert statuses <= {200, 503}
 
 
-async def has_caught_up(world: World) -> bool:
-    return await checkpoint_of(world.standby.url("model")) == await head_of(world.store_url)
+async def has_caught_up(setup: FailoverSetup) -> bool:
+    return await checkpoint_of(setup.standby.url("model")) == await head_of(setup.store_url)
 
 
 async def is_cut(standby: Postgres) -> bool:
@@ -205,10 +205,10 @@ async def logged(log: Path, text: str) -> bool:
     return text in await asyncio.to_thread(log.read_text)
 
 
-async def each_was_delivered(world: World, number: int) -> None:
-    await until(lambda: has_received(world, number), 60)
+async def each_was_delivered(setup: FailoverSetup, number: int) -> None:
+    await until(lambda: has_received(setup, number), 60)
     received = [
-        int(one.verified(SECRET)["data"]["entry"]["slug"][1:]) for one in world.hooks.received
+        int(one.verified(SECRET)["data"]["entry"]["slug"][1:]) for one in setup.hooks.received
     ]
     assert set(received) == set(range(number))
     for before, after in pairwise(received):
@@ -216,6 +216,6 @@ async def each_was_delivered(world: World, number: int) -> None:
         assert before - 2 <= after <= before + 1
 
 
-async def has_received(world: World, number: int) -> bool:
-    slugs = {one.json["data"]["entry"]["slug"] for one in world.hooks.received}
+async def has_received(setup: FailoverSetup, number: int) -> bool:
+    slugs = {one.json["data"]["entry"]["slug"] for one in setup.hooks.received}
     return len(slugs) == number

@@ -173,7 +173,7 @@ async def test_other_settings_than_the_tables_are_refused(
     commands = Commands(urls["default"], urls["default"], tmp_path, **changed)
     for arguments in (("migrate",), ("verify",), ("rebuild",)):
         refused = await commands.refused(*arguments, "--read-model", "eu")
-        assert "holds the workspaces 'acme, other'" in refused.complained
+        assert "holds the workspaces 'acme, other'" in refused.stderr
     projector = installation.processes["eu"]
     projector.kill("projector")
     others = Processes(
@@ -199,9 +199,9 @@ async def test_commands_for_no_read_model_are_refused(
     commands = Commands(urls["default"], urls["default"], tmp_path, **settings(urls, *NAMED))
     for command in ("status", "projector", "api", "rebuild", "webhooks", "doctor"):
         refused = await commands.refused(command, "--read-model", "us")
-        assert "no read model 'us': choose from 'default', 'eu', 'tenant', or" in refused.complained
+        assert "no read model 'us': choose from 'default', 'eu', 'tenant', or" in refused.stderr
     refused = await commands.refused("webhooks", "--read-model", "eu")
-    assert "the read model 'eu' holds only some workspaces" in refused.complained
+    assert "the read model 'eu' holds only some workspaces" in refused.stderr
 
 
 async def keys_are_known_where_their_workspace_is(installation: Installation) -> None:

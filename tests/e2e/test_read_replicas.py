@@ -22,7 +22,7 @@ import pytest
 from tests.benchmarks.workload import SECRET, prepare
 from tests.e2e.commands import Commands
 from tests.e2e.postgres import Postgres, postgres
-from tests.e2e.staleness import World, clients, metric
+from tests.e2e.staleness import LoadTest, clients, metric
 from tests.processes import Processes
 from write_side.repository import Repository
 from write_side.store.mapper import EventMapper
@@ -113,26 +113,26 @@ async def until_used(process: Processes, replica: Postgres, patience: float = 12
         await asyncio.sleep(0.05)
 
 
-async def disturb(world: World, processes: list[Processes], late: Postgres) -> None:
+async def disturb(load: LoadTest, processes: list[Processes], late: Postgres) -> None:
     """Kills, restarts, freezes and resumes a standby."""
     end = time.monotonic() + SECONDS
     while True:
-        await asyncio.sleep(world.chance.uniform(0.5, 1.5))
-        await kill(world, late)
+        await asyncio.sleep(load.chance.uniform(0.5, 1.5))
+        await kill(load, late)
         for each in processes:
             await until_used(each, late)
-        await asyncio.sleep(world.chance.uniform(0.5, 1.5))
-        await freeze(world, late)
+        await asyncio.sleep(load.chance.uniform(0.5, 1.5))
+        await freeze(load, late)
         for each in processes:
             await until_used(each, late)
         if time.monotonic() > end:
             return
 
 
-async def kill(world: World, standby: Postgres) -> None:
-    world.happens("kill the standby")
+async def kill(load: LoadTest, standby: Postgres) -> None:
+    load.record_event("kill the standby")
     standby.signal(signal.SIGKILL)
-    await asyncio.sleep(world.chance.uniform(0, 1))
+    await asyncio.sleep(load.chance.uniform(0, 1))
     deadline = time.monotonic() + 120
     while True:
         try:
@@ -143,11 +143,11 @@ async def kill(world: World, standby: Postgres) -> None:
             await asyncio.sleep(0.2)
 
 
-async def freeze(world: World, standby: Postgres) -> None:
-    world.happens("freeze the standby")
+async def freeze(load: LoadTest, standby: Postgres) -> None:
+    load.record_event("freeze the standby")
     standby.signal(signal.SIGSTOP)
     try:
-        await asyncio.sleep(world.chance.uniform(0.5, 3))
+        await asyncio.sleep(load.chance.uniform(0.5, 3))
     finally:
         standby.signal(signal.SIGCONT)
 
@@ -156,17 +156,17 @@ async def test_no_request_is_answered_with_less_than_was_answered_before(
     servers: Servers, started: list[Processes]
 ) -> None:
     machine = started[:2]
-    world = World(machine, servers.url, pause=0.6)
-    async with clients(world) as work_until:
+    load = LoadTest(machine, servers.url, pause=0.6)
+    async with clients(load) as work_until:
         for each in machine:
             for standby in (servers.late, servers.prompt):
                 await work_until(until_used(each, standby))
-        await work_until(disturb(world, machine, servers.late))
+        await work_until(disturb(load, machine, servers.late))
         used = [await metric(each, USED) for each in machine]
-    sys.stdout.write(f"\n{dict(world.counts)}, read on replicas: {used}\n")
-    assert world.counts["reads without an answer"] == 0
-    assert world.counts["writes without an answer"] == 0
-    assert world.counts["changes"] > SECONDS / 2
+    sys.stdout.write(f"\n{dict(load.counts)}, read on replicas: {used}\n")
+    assert load.counts["reads without an answer"] == 0
+    assert load.counts["writes without an answer"] == 0
+    assert load.counts["changes"] > SECONDS / 2
     assert used[0] > 0, "replicas read what is not in memory"
     assert used[1] > 50
 

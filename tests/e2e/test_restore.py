@@ -164,18 +164,18 @@ async def test_a_restore_to_an_earlier_point_halts_the_projector_until_a_rebuild
         await until_halted(model_url, "rebuild the read model")
         await until_halted(model_url, f"position {kept + 2} holds")
         assert await checkpoint_of(model_url) == kept + 2, "it touches nothing"
-        assert "HALTED" in (await commands.run("status")).printed
+        assert "HALTED" in (await commands.run("status")).stdout
         refused = await commands.refused("verify")
-        assert "the log was restored to an earlier point" in refused.complained
+        assert "the log was restored to an earlier point" in refused.stderr
         refused = await commands.refused("rebuild")
-        assert "--accept-differences" in refused.complained
+        assert "--accept-differences" in refused.stderr
 
         done = await commands.run("rebuild", "--accept-differences", "--json")
         assert done.result["position"] == kept + 3
         await add_entries(store_url, "newer")
         await caught_up(store_url, model_url)
         refused = await commands.refused("rollback")
-        assert "is not of this log" in refused.complained
+        assert "is not of this log" in refused.stderr
         assert AGREE.items() <= (await commands.run("verify", "--json")).result.items()
     await rendered(model_url)
     await project_all(store_url, fresh_url)

@@ -40,7 +40,7 @@ UPDATE read_model.entry SET title = 'Damaged'
 WHERE id = (SELECT id FROM read_model.entry ORDER BY id LIMIT 1)"""
 
 
-class Place(Struct):
+class ModelInstallation(Struct):
     """A read model, its processes, and commands that run on it."""
 
     url: str
@@ -68,39 +68,43 @@ async def log(repository: Repository) -> Repository:
 
 
 @asynccontextmanager
-async def place(store_url: str, model_url: str, log: Path) -> AsyncIterator[Place]:
+async def installation(
+    store_url: str, model_url: str, log: Path
+) -> AsyncIterator[ModelInstallation]:
     commands = Commands(store_url, model_url, log.parent)
     await commands.run("migrate")
     with running(store_url, log, CONTENTLOG_READ_MODEL_URL=model_url) as processes:
         await processes.caught_up()
-        yield Place(model_url, processes, commands)
+        yield ModelInstallation(model_url, processes, commands)
 
 
 @pytest.fixture
-async def first(database_url: str, log: Repository, tmp_path: Path) -> AsyncIterator[Place]:
-    async with place(database_url, database_url, tmp_path / "first.log") as found:
+async def first(
+    database_url: str, log: Repository, tmp_path: Path
+) -> AsyncIterator[ModelInstallation]:
+    async with installation(database_url, database_url, tmp_path / "first.log") as found:
         yield found
 
 
 @pytest.fixture
 async def second(
-    database_url: str, first: Place, empty_database_url: str, tmp_path: Path
-) -> AsyncIterator[Place]:
+    database_url: str, first: ModelInstallation, empty_database_url: str, tmp_path: Path
+) -> AsyncIterator[ModelInstallation]:
     """A second read model, created long after the first."""
-    async with place(database_url, empty_database_url, tmp_path / "second.log") as found:
+    async with installation(database_url, empty_database_url, tmp_path / "second.log") as found:
         yield found
 
 
 async def test_a_second_model_serves_the_same_and_is_rebuilt_independently(
-    first: Place, second: Place, database_url: str
+    first: ModelInstallation, second: ModelInstallation, database_url: str
 ) -> None:
     assert await compare_answers(first, second) > 50
-    await what_one_api_creates_is_read_at_the_other(first, second)
+    await check_reads_across_apis(first, second)
     for each in (first, second):
         await caught_up(database_url, each.url)
         await rendered(each.url)
     before, dumped = await identity(first.url), await dump(first.url)
-    await second_is_damaged_and_mended(first, second)
+    await damage_and_rebuild_second(first, second)
     assert await identity(first.url) == before
     assert await schemas(first.url) == [LIVE]
     assert await schemas(second.url) == [LIVE, PREVIOUS]
@@ -108,7 +112,7 @@ async def test_a_second_model_serves_the_same_and_is_rebuilt_independently(
     assert await dump(first.url) == await dump(second.url) == dumped
 
 
-async def second_is_damaged_and_mended(first: Place, second: Place) -> None:
+async def damage_and_rebuild_second(first: ModelInstallation, second: ModelInstallation) -> None:
     async with connected(second.url) as connection:
         await connection.execute(_DAMAGE)
     refused = await second.commands.refused("verify", "--json")
@@ -132,7 +136,7 @@ async def identity(url: str) -> tuple[Any, ...]:
     return tuple(row)
 
 
-async def what_one_api_creates_is_read_at_the_other(first: Place, second: Place) -> None:
+async def check_reads_across_apis(first: ModelInstallation, second: ModelInstallation) -> None:
     """Each API accepts the other's position tokens and waits for the position."""
     headers = {"Authorization": f"Bearer {SECRETS['acme']}"}
     async with aiohttp.ClientSession(headers=headers) as session:
@@ -154,7 +158,7 @@ async def is_read(session: aiohttp.ClientSession, path: str, token: dict[str, st
         return response.status == 200
 
 
-async def compare_answers(first: Place, second: Place) -> int:
+async def compare_answers(first: ModelInstallation, second: ModelInstallation) -> int:
     """Reads everything through both APIs and compares the responses. Returns the number of
     comparisons."""
     compared = 0
@@ -173,7 +177,7 @@ async def compare_answers(first: Place, second: Place) -> int:
 
 
 async def paths(
-    session: aiohttp.ClientSession, first: Place, workspace: str, environment: str
+    session: aiohttp.ClientSession, first: ModelInstallation, workspace: str, environment: str
 ) -> AsyncIterator[str]:
     for path in ("/v1/content-types", "/v1/content", "/v1/content/none-such"):
         yield path
@@ -191,14 +195,18 @@ async def paths(
 
 
 async def answer(
-    session: aiohttp.ClientSession, place: Place, workspace: str, environment: str, path: str
+    session: aiohttp.ClientSession,
+    installation: ModelInstallation,
+    workspace: str,
+    environment: str,
+    path: str,
 ) -> tuple[int, list[tuple[str, str]], Any]:
     """Returns the status, the headers except those of a single response, the text, and the decoded
     body."""
     headers = {"Authorization": f"Bearer {SECRETS[workspace]}"}
     if environment:
         headers["X-Environment"] = environment
-    async with session.get(f"{place.api}{path}", headers=headers) as response:
+    async with session.get(f"{installation.api}{path}", headers=headers) as response:
         of_all = [
             (name, value)
             for name, value in response.headers.items()

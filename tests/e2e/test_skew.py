@@ -60,7 +60,7 @@ async def test_an_unknown_event_is_reported_everywhere_and_the_next_version_resu
 ) -> None:
     url = service.store_url
     await create(service, "before")
-    await service.until_level()
+    await service.until_caught_up()
     async with connected(url) as connection:
         position = await connection.fetchval(APPEND, TOPIC, STATE)
     assert await create(service, "after") == "false"
@@ -70,7 +70,7 @@ async def test_an_unknown_event_is_reported_everywhere_and_the_next_version_resu
     await until(lambda: has_logged(log))
     assert reasons_logged(log)[0].startswith(told)
     assert TOPIC in reasons_logged(log)[0]
-    assert f"HALTED: {told}" in (await commands.run("status")).printed
+    assert f"HALTED: {told}" in (await commands.run("status")).stdout
     status = (await commands.run("status", "--json")).result
     assert status["projectors"][0]["halted"].startswith(told)
     assert (status["checkpoint"], status["head"]) == (position - 1, position + 1)
@@ -80,7 +80,7 @@ async def test_an_unknown_event_is_reported_everywhere_and_the_next_version_resu
     service.processes.running["projector"].terminate()
     service.processes.running["projector"].wait(PATIENCE)
     with newer_projector(url, log):
-        await service.until_level()
+        await service.until_caught_up()
         # For a second, the API may send a response from its cache.
         await until(lambda: shows(service, ["after", "before"]))
         await until_halted_is(service, 0)
@@ -93,7 +93,7 @@ async def test_a_read_model_of_a_newer_version_is_not_written_while_reads_contin
     service: Service, commands: Commands, log: Path
 ) -> None:
     await create(service, "before")
-    await service.until_level()
+    await service.until_caught_up()
     async with connected(service.model_url) as connection:
         await connection.execute(NEWER)
     service.processes.kill("projector")
@@ -103,7 +103,7 @@ async def test_a_read_model_of_a_newer_version_is_not_written_while_reads_contin
     await until_halted(service, "a different shape")
     await until(lambda: has_logged(log))
     assert "a different shape" in reasons_logged(log)[0]
-    assert "a different shape" in (await commands.run("status")).printed
+    assert "a different shape" in (await commands.run("status")).stdout
     await until_halted_is(service, 1)
     assert await titles(service) == ["before"]
     assert await checkpoint_of(service.model_url) == checkpoint

@@ -23,9 +23,9 @@ import pytest
 
 from deploy.supervisor import contentlog
 from tests.benchmarks.workload import prepare
-from tests.e2e.staleness import World, asked, clients, metric
+from tests.e2e.staleness import LoadTest, clients, metric, send
 from tests.engines import engine
-from tests.integration.deploy.processes import send
+from tests.integration.deploy.processes import send as send_signal
 from tests.integration.live_projector import connected, until
 from tests.processes import Processes, apis
 from write_side.repository import Repository
@@ -42,95 +42,95 @@ WHERE datname = current_database() AND query ~ 'FROM (read_model.checkpoint|proj
   AND application_name <> 'contentlog projector' AND pid <> pg_backend_pid()"""
 
 
-async def disturb(world: World, folder: Path) -> None:
+async def disturb(load: LoadTest, folder: Path) -> None:
     """Causes one fault after another. Killed processes are restarted."""
     faults: dict[Callable[[], Awaitable[None]], float] = {
-        lambda: kill(world, 0, "api"): 2,
-        lambda: kill(world, 1, "api"): 2,
-        lambda: kill(world, 0, "projector"): 3,
-        lambda: pause(world, 0, "api"): 6,
-        lambda: pause(world, 1, "api"): 6,
-        lambda: pause(world, 0, "projector"): 1,
-        lambda: delay_notices(world): 8,
-        lambda: terminate(world): 3,
-        lambda: operate(world, folder, "rebuild", "--accept-differences"): 2,
-        lambda: operate(world, folder, "rollback"): 1,
+        lambda: kill(load, 0, "api"): 2,
+        lambda: kill(load, 1, "api"): 2,
+        lambda: kill(load, 0, "projector"): 3,
+        lambda: pause(load, 0, "api"): 6,
+        lambda: pause(load, 1, "api"): 6,
+        lambda: pause(load, 0, "projector"): 1,
+        lambda: delay_notices(load): 8,
+        lambda: terminate(load): 3,
+        lambda: operate(load, folder, "rebuild", "--accept-differences"): 2,
+        lambda: operate(load, folder, "rollback"): 1,
     }
     if engine().model_engine == "citus":
-        faults[lambda: cut_workers_off(world)] = 6
+        faults[lambda: cut_workers_off(load)] = 6
     end = time.monotonic() + SECONDS
     while time.monotonic() < end:
-        await asyncio.sleep(world.chance.uniform(0.2, 1.5))
-        [fault] = world.chance.choices([*faults], [*faults.values()])
+        await asyncio.sleep(load.chance.uniform(0.2, 1.5))
+        [fault] = load.chance.choices([*faults], [*faults.values()])
         await fault()
 
 
-async def kill(world: World, number: int, name: str) -> None:
-    world.happens(f"kill {name} {number}")
-    world.processes[number].kill(name)
-    await asyncio.sleep(world.chance.uniform(0, 0.3))
-    world.processes[number].start(name)
+async def kill(load: LoadTest, number: int, name: str) -> None:
+    load.record_event(f"kill {name} {number}")
+    load.processes[number].kill(name)
+    await asyncio.sleep(load.chance.uniform(0, 0.3))
+    load.processes[number].start(name)
     if name == "api":
-        await until_up(world.sessions[number])
+        await until_up(load.sessions[number])
 
 
 async def until_up(session: aiohttp.ClientSession) -> None:
     async with asyncio.timeout(120):
         while True:
-            async with asked(session, "GET", "/healthz") as answer:
+            async with send(session, "GET", "/healthz") as answer:
                 if answer is not None:
                     return
 
 
-async def pause(world: World, number: int, name: str) -> None:
+async def pause(load: LoadTest, number: int, name: str) -> None:
     """Pauses a process. When it resumes, it finds requests and outdated notifications, in any
     order."""
-    world.happens(f"pause {name} {number}")
-    process = world.processes[number].running[name]
+    load.record_event(f"pause {name} {number}")
+    process = load.processes[number].running[name]
     process.send_signal(signal.SIGSTOP)
-    await asyncio.sleep(world.chance.choice([0.05, 0.2, 0.4, 0.4, 2.0]))
+    await asyncio.sleep(load.chance.choice([0.05, 0.2, 0.4, 0.4, 2.0]))
     process.send_signal(signal.SIGCONT)
 
 
-async def delay_notices(world: World) -> None:
+async def delay_notices(load: LoadTest) -> None:
     """Pauses the PostgreSQL backend that sends notifications to one API process, as an overloaded
     machine might."""
-    async with connected(world.database_url) as connection:
+    async with connected(load.database_url) as connection:
         rows = await connection.fetch(LISTENING)
         if not rows:
             return
-        pid = world.chance.choice(rows)["pid"]
-        world.happens("delay notices")
-        send(pid, signal.SIGSTOP)
-        await asyncio.sleep(world.chance.choice([0.1, 0.3, 0.6, 0.9, 2.0]))
-        send(pid, signal.SIGCONT)
+        pid = load.chance.choice(rows)["pid"]
+        load.record_event("delay notices")
+        send_signal(pid, signal.SIGSTOP)
+        await asyncio.sleep(load.chance.choice([0.1, 0.3, 0.6, 0.9, 2.0]))
+        send_signal(pid, signal.SIGCONT)
 
 
-async def terminate(world: World) -> None:
-    world.happens("terminate all connections")
-    async with connected(world.database_url) as connection:
+async def terminate(load: LoadTest) -> None:
+    load.record_event("terminate all connections")
+    async with connected(load.database_url) as connection:
         await connection.execute(TERMINATE)
 
 
-async def cut_workers_off(world: World) -> None:
+async def cut_workers_off(load: LoadTest) -> None:
     """Terminates the connections to the workers, which interrupts many transactions, some between
     their two phases."""
-    world.happens("cut workers off")
-    for url in (await asyncio.to_thread(engine().nodes, world.database_url))[1:]:
+    load.record_event("cut workers off")
+    for url in (await asyncio.to_thread(engine().nodes, load.database_url))[1:]:
         async with connected(url) as connection:
             await connection.execute(TERMINATE)
 
 
-async def operate(world: World, folder: Path, *command: str) -> None:
+async def operate(load: LoadTest, folder: Path, *command: str) -> None:
     """Runs a command. It may fail: there may be no previous model, or its connection is
     terminated."""
     environment = {
         **os.environ,
-        "CONTENTLOG_EVENT_STORE_URL": world.database_url,
-        "CONTENTLOG_READ_MODEL_URL": world.database_url,
+        "CONTENTLOG_EVENT_STORE_URL": load.database_url,
+        "CONTENTLOG_READ_MODEL_URL": load.database_url,
         "CONTENTLOG_REBUILD_WORKERS": "1",
     }
-    world.happens(command[0])
+    load.record_event(command[0])
     with (folder / "operations.log").open("ab") as log:
         done = await asyncio.create_subprocess_exec(
             *contentlog(*command),
@@ -140,7 +140,7 @@ async def operate(world: World, folder: Path, *command: str) -> None:
             stderr=subprocess.STDOUT,
         )
         ended = await done.wait()
-    world.happens(f"{command[0]} ended with {ended}")
+    load.record_event(f"{command[0]} ended with {ended}")
 
 
 @contextmanager
@@ -170,13 +170,13 @@ async def test_no_request_is_answered_with_less_than_was_answered_before(
 ) -> None:
     await prepare(repository)
     with two_apis(database_url, tmp_path) as processes:
-        world = World(processes, database_url)
-        async with clients(world) as work_until:
-            await work_until(disturb(world, tmp_path))
+        load = LoadTest(processes, database_url)
+        async with clients(load) as work_until:
+            await work_until(disturb(load, tmp_path))
             # Without faults, both processes respond from the cache.
             for each in processes:
                 await work_until(until_cached(each))
-    sys.stdout.write(f"\n{dict(world.counts)}\n")
-    assert world.counts["reads"] > 10 * SECONDS
+    sys.stdout.write(f"\n{dict(load.counts)}\n")
+    assert load.counts["reads"] > 10 * SECONDS
     # On Citus, every cut delays writes until the projector has reconnected.
-    assert world.counts["changes"] > (SECONDS / 4 if engine().model_engine == "citus" else SECONDS)
+    assert load.counts["changes"] > (SECONDS / 4 if engine().model_engine == "citus" else SECONDS)

@@ -25,7 +25,7 @@ import pytest
 
 from tests.benchmarks.workload import FIELDS, SCOPE, SECRET, prepare
 from tests.documents import File, steps
-from tests.e2e.staleness import WRITERS, World, write
+from tests.e2e.staleness import WRITERS, LoadTest, write
 from tests.e2e.test_staleness import kill, operate, terminate
 from tests.integration.api.server import ACME, Server, serving
 from tests.integration.live_projector import connected
@@ -117,23 +117,23 @@ def copied(path: Path) -> dict[str, Any]:
     return {entry_id: json.loads(text) for entry_id, text in rows}
 
 
-async def disturb(world: World, given: Given, folder: Path) -> None:
+async def disturb(load: LoadTest, given: Given, folder: Path) -> None:
     """Causes each fault at least once."""
     end = time.monotonic() + SECONDS
     number = 0
     while number < 5 or time.monotonic() < end:
-        await asyncio.sleep(world.chance.uniform(0.3, 1.0))
+        await asyncio.sleep(load.chance.uniform(0.3, 1.0))
         match number % 5:
             case 0:
-                await kill(world, 0, "api")
+                await kill(load, 0, "api")
             case 1:
-                await kill(world, 0, "projector")
+                await kill(load, 0, "projector")
             case 2:
-                await operate(world, folder, "rebuild", "--accept-differences")
+                await operate(load, folder, "rebuild", "--accept-differences")
             case 3:
-                await terminate(world)
+                await terminate(load)
             case 4:
-                await operate(world, folder, "rollback")
+                await operate(load, folder, "rollback")
         # A changed definition changes how every entry is rendered.
         fields = FIELDS[: 5 + number % 5]
         await given.does(
@@ -150,15 +150,15 @@ async def test_copies_end_with_exactly_the_entries_of_the_service(
     key = {"Authorization": f"Bearer {SECRET}"}
     with running(database_url, tmp_path / "log") as processes:
         await processes.caught_up()
-        world = World([processes], database_url)
+        load = LoadTest([processes], database_url)
         async with opened(processes, key) as session:
-            world.sessions.append(session)
+            load.sessions.append(session)
             stream = Stream(session)
             following = asyncio.create_task(stream.follow())
-            writers = [asyncio.create_task(write(world, n)) for n in range(WRITERS)]
+            writers = [asyncio.create_task(write(load, n)) for n in range(WRITERS)]
             await asyncio.sleep(1)
             with syncing(program, processes.url, copy) as client:
-                faults = asyncio.create_task(disturb(world, Given(repository, SCOPE), tmp_path))
+                faults = asyncio.create_task(disturb(load, Given(repository, SCOPE), tmp_path))
                 await asyncio.wait(
                     {faults, following, *writers}, return_when=asyncio.FIRST_COMPLETED
                 )
@@ -166,14 +166,14 @@ async def test_copies_end_with_exactly_the_entries_of_the_service(
                     if task.done():
                         task.result()
                 # A cancelled request may still take effect.
-                world.writing = False
+                load.writing = False
                 await asyncio.gather(*writers)
                 await processes.caught_up()
                 expected = await equal(session, copy, client)
                 assert len(expected) > 3
             await until(lambda: stream.versions.keys() == expected.keys() or following.done())
             assert following.cancel(), "it has failed"
-    assert world.counts["changes"] > SECONDS
+    assert load.counts["changes"] > SECONDS
 
 
 @contextlib.asynccontextmanager

@@ -17,10 +17,10 @@ from tests.e2e.test_crashes import (
     SECRET,
     TIMEOUT,
     WRITERS,
-    Answered,
-    back_at_work,
+    AcknowledgedCreates,
     caught_up,
     check_readable,
+    wait_for_creates,
     write,
 )
 from tests.integration.api.import_requests import done
@@ -67,24 +67,26 @@ async def test_units_lose_no_answered_write_when_they_are_killed_restarted_and_s
     host.systemctl("enable", "--now", *UNITS)
     host.contentlog("apply", "/dev/stdin", stdin=json.dumps(MANIFEST))
 
-    answered, titles = Answered(), itertools.count()
+    acknowledged, titles = AcknowledgedCreates(), itertools.count()
     async with aiohttp.ClientSession(
         f"http://127.0.0.1:{port}",
         headers={"Authorization": f"Bearer {SECRET}"},
         timeout=TIMEOUT,
     ) as session:
-        writers = [asyncio.create_task(write(session, titles, answered)) for _ in range(WRITERS)]
-        await back_at_work(answered, 20)
+        writers = [
+            asyncio.create_task(write(session, titles, acknowledged)) for _ in range(WRITERS)
+        ]
+        await wait_for_creates(acknowledged, 20)
         # The process that reads the file has its own limits.
         read = await done(Client(session, SECRET), b"Title\nFrom a file\n", dryRun="true")
         assert read["state"] == "checked"
         for disturbance in (kill_worker, kill_units, restart_units, stop_and_start_units):
             await asyncio.to_thread(disturbance, host)
-            await back_at_work(answered, len(answered.created) + 20)
-        answered.enough = True
+            await wait_for_creates(acknowledged, len(acknowledged.created) + 20)
+        acknowledged.is_enough = True
         await asyncio.gather(*writers)
         await caught_up(session)
-        await check_readable(session, answered)
+        await check_readable(session, acknowledged)
     assert host.attempt("systemctl", "--failed", "--quiet").stdout == ""
 
 
