@@ -6,11 +6,13 @@ It needs a key with ``service.view``, or the listener for operators.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import get_args
 
 from aiohttp import web
-from prometheus_client import CollectorRegistry, Counter, generate_latest
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client import Counter as CounterMetric
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
@@ -19,14 +21,14 @@ from api.context import SERVICE, Call, Service
 from api.http.request_counts import COUNTS
 from api.operations.health import STATUS, ServiceStatus
 from api.rest.request_checks import check_operator
-from api.webhooks.status import WebhooksStatus, read_webhooks_status
+from api.webhooks.status import EndpointState, WebhooksStatus, read_webhooks_status
 from read_side.replicas import Outcome, ReplicaStatus
-from read_side.status import ReadModelStatus, WorkStatus
+from read_side.status import WorkStatus
 from write_side.store.webhook_cursors import Cursors
 
 PATIENCE = 3.0
 """Seconds that the databases have to respond."""
-READS = Counter(
+READS = CounterMetric(
     "contentlog_replica_reads",
     "Reads that a replica may serve, by outcome: all but 'used' were read on the primary",
     ["outcome"],
@@ -51,12 +53,16 @@ async def metrics(request: web.Request) -> web.Response:
 async def all_metrics(request: web.Request) -> web.Response:
     """Prometheus' text format: the counts of all workers of this command, and the gauges. Those of
     other workers are up to a tenth of a second old."""
+    service, status = request.app[SERVICE], await request.app[STATUS].current()
     gauges = CollectorRegistry()
-    name = request.app[SERVICE].settings.read_model
-    gauges.register(Gauges(await request.app[STATUS].current(), name))
-    gauges.register(ReplicaFigures(request.app[SERVICE].replicas.status()))
-    gauges.register(WebhookFigures(await webhook_status(request.app[SERVICE])))
-    counts = await _counts(request.app[SERVICE].settings.metrics_folder)
+    gauges.register(
+        Figures(
+            *service_figures(status, service.settings.read_model),
+            *replica_figures(service.replicas.status()),
+            *webhook_figures(await webhook_status(service)),
+        )
+    )
+    counts = await _counts(service.settings.metrics_folder)
     return web.Response(
         body=counts + generate_latest(gauges),
         headers={"Content-Type": "text/plain; version=0.0.4"},
@@ -73,55 +79,53 @@ async def _counts(folder: str | None) -> bytes:
     return await asyncio.to_thread(generate_latest, registry)
 
 
-class Gauges(Collector):
-    """The status for Prometheus, without values that could not be read, because old values would
-    look current. ``read_model``: its name."""
+class Figures(Collector):
+    def __init__(self, *families: Metric) -> None:
+        self._families = families
 
-    def __init__(self, status: ServiceStatus, read_model: str) -> None:
-        self._status = status
-        self._read_model = read_model
-
-    def collect(self) -> Iterator[GaugeMetricFamily]:
-        up = GaugeMetricFamily(
-            "contentlog_database_up", "1 if the database responds", labels=["database"]
-        )
-        up.add_metric(["event_store"], self._status.head is not None)
-        up.add_metric(["read_model"], self._status.model is not None)
-        yield up
-        meaning = "1 for the read model that the figures are of"
-        model = GaugeMetricFamily("contentlog_read_model", meaning, labels=["name"])
-        model.add_metric([self._read_model], 1)
-        yield model
-        for name, meaning, value in self._values():
-            if value is not None:
-                yield GaugeMetricFamily(f"contentlog_{name}", meaning, value)
-        if self._status.model:
-            yield _projectors(self._status.model)
-            yield from _work(self._status.model.work)
-
-    def _values(self) -> Iterator[tuple[str, str, float | None]]:
-        status = self._status
-        yield "head_position", "Position of the last event of the log", status.head
-        if status.model:
-            halted = float(status.halted is not None)
-            yield "checkpoint_position", "Last projected position", status.model.position
-            yield "projector_halted", "1 if a projector has halted", halted
-            beats = [one.heartbeat_age for one in status.model.projectors if one.role == "active"]
-            meaning = "Seconds since the last heartbeat of the active projector"
-            yield "projector_heartbeat_seconds", meaning, min(beats, default=None)
-        if status.behind:
-            oldest = status.behind.seconds
-            yield "lag_events", "Events not projected yet", status.behind.events
-            yield "lag_seconds", "Age of the oldest event not projected yet", oldest
+    def collect(self) -> Iterable[Metric]:
+        return self._families
 
 
-def _projectors(model: ReadModelStatus) -> GaugeMetricFamily:
-    """Zero if there is none, because a missing series would raise no alert."""
-    meaning = "Projectors with a heartbeat in the last ten seconds"
-    family = GaugeMetricFamily("contentlog_projectors", meaning, labels=["role"])
-    for role in ("active", "standby"):
-        family.add_metric([role], sum(one.role == role for one in model.projectors))
+def service_figures(status: ServiceStatus, read_model: str) -> Iterator[Metric]:
+    """The status without values that could not be read, because old values would look current.
+    ``read_model``: its name."""
+    up = {"event_store": status.head is not None, "read_model": status.model is not None}
+    yield _by("database", "database_up", "1 if the database responds", up)
+    meaning = "1 for the read model that the figures are of"
+    yield _by("name", "read_model", meaning, {read_model: 1})
+    for name, meaning, value in _values(status):
+        if value is not None:
+            yield GaugeMetricFamily(f"contentlog_{name}", meaning, value)
+    if status.model:
+        # Zero if there is none, because a missing series would raise no alert.
+        roles = Counter(one.role for one in status.model.projectors)
+        meaning = "Projectors with a heartbeat in the last ten seconds"
+        yield _by("role", "projectors", meaning, {one: roles[one] for one in ("active", "standby")})
+        yield from _work(status.model.work)
+
+
+def _by(label: str, name: str, meaning: str, values: Mapping[str, float]) -> GaugeMetricFamily:
+    """A gauge with a value for each value of a label."""
+    family = GaugeMetricFamily(f"contentlog_{name}", meaning, labels=[label])
+    for labelled, value in values.items():
+        family.add_metric([labelled], value)
     return family
+
+
+def _values(status: ServiceStatus) -> Iterator[tuple[str, str, float | None]]:
+    yield "head_position", "Position of the last event of the log", status.head
+    if status.model:
+        halted = float(status.halted is not None)
+        yield "checkpoint_position", "Last projected position", status.model.position
+        yield "projector_halted", "1 if a projector has halted", halted
+        beats = [one.heartbeat_age for one in status.model.projectors if one.role == "active"]
+        meaning = "Seconds since the last heartbeat of the active projector"
+        yield "projector_heartbeat_seconds", meaning, min(beats, default=None)
+    if status.behind:
+        oldest = status.behind.seconds
+        yield "lag_events", "Events not projected yet", status.behind.events
+        yield "lag_seconds", "Age of the oldest event not projected yet", oldest
 
 
 def _work(work: WorkStatus | None) -> Iterator[GaugeMetricFamily]:
@@ -143,26 +147,13 @@ def count_replica_read(outcome: Outcome) -> None:
     _COUNTS[outcome].inc()
 
 
-class ReplicaFigures(Collector):
-    def __init__(self, replicas: Sequence[ReplicaStatus]) -> None:
-        self._replicas = replicas
-
-    def collect(self) -> Iterator[GaugeMetricFamily]:
-        if not self._replicas:
-            return
-        up = GaugeMetricFamily(
-            "contentlog_replica_up", "1 if the read replica is in use", labels=["replica"]
-        )
-        lag = GaugeMetricFamily(
-            "contentlog_replica_lag_events",
-            "Events of the read model that the replica has not applied",
-            labels=["replica"],
-        )
-        for one in self._replicas:
-            up.add_metric([one.name], one.lag is not None)
-            if one.lag is not None:
-                lag.add_metric([one.name], one.lag)
-        yield from (up, lag)
+def replica_figures(replicas: Sequence[ReplicaStatus]) -> Iterator[Metric]:
+    if replicas:
+        up = {one.name: one.lag is not None for one in replicas}
+        yield _by("replica", "replica_up", "1 if the read replica is in use", up)
+        lag = {one.name: one.lag for one in replicas if one.lag is not None}
+        meaning = "Events of the read model that the replica has not applied"
+        yield _by("replica", "replica_lag_events", meaning, lag)
 
 
 async def webhook_status(service: Service) -> WebhooksStatus | None:
@@ -175,32 +166,25 @@ async def webhook_status(service: Service) -> WebhooksStatus | None:
         return None
 
 
-class WebhookFigures(Collector):
-    def __init__(self, status: WebhooksStatus | None) -> None:
-        self._status = status
-
-    def collect(self) -> Iterator[Metric]:
-        if self._status is None:
-            return
-        totals, endpoints = self._status.totals, self._status.endpoints
-        for name, meaning, value in (
-            ("deliveries", "Deliveries to webhooks, including failed ones", totals.deliveries),
-            ("delivery_failures", "Deliveries to webhooks that failed", totals.failures),
-        ):
-            yield CounterMetricFamily(f"contentlog_webhook_{name}", meaning, value)
-        yield GaugeMetricFamily(
-            "contentlog_webhook_process_active",
-            "Whether a process delivers to webhooks",
-            float(totals.active),
-        )
-        yield GaugeMetricFamily(
-            "contentlog_webhook_waiting_seconds",
-            "Age of the oldest change that is to be delivered to an endpoint that is on",
-            max((one.waiting for one in endpoints), default=0.0),
-        )
-        family = GaugeMetricFamily(
-            "contentlog_webhooks", "Endpoints of webhooks by state", labels=["state"]
-        )
-        for state in ("on", "failing", "off"):
-            family.add_metric([state], sum(one.state == state for one in endpoints))
-        yield family
+def webhook_figures(status: WebhooksStatus | None) -> Iterator[Metric]:
+    if status is None:
+        return
+    totals, endpoints = status.totals, status.endpoints
+    for name, meaning, value in (
+        ("deliveries", "Deliveries to webhooks, including failed ones", totals.deliveries),
+        ("delivery_failures", "Deliveries to webhooks that failed", totals.failures),
+    ):
+        yield CounterMetricFamily(f"contentlog_webhook_{name}", meaning, value)
+    yield GaugeMetricFamily(
+        "contentlog_webhook_process_active",
+        "Whether a process delivers to webhooks",
+        float(totals.active),
+    )
+    yield GaugeMetricFamily(
+        "contentlog_webhook_waiting_seconds",
+        "Age of the oldest change that is to be delivered to an endpoint that is on",
+        max((one.waiting for one in endpoints), default=0.0),
+    )
+    states = Counter(one.state for one in endpoints)
+    by_state = {state: states[state] for state in get_args(EndpointState)}
+    yield _by("state", "webhooks", "Endpoints of webhooks by state", by_state)

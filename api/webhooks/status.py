@@ -11,6 +11,8 @@ from read_side.webhooks import webhooks, webhooks_waiting
 from write_side.domain.webhook import Webhook
 from write_side.store.webhook_cursors import Cursors, Totals
 
+EndpointState = Literal["on", "failing", "off"]
+
 
 class EndpointStatus(Struct, frozen=True):
     """``waiting``: the seconds since the oldest change that is to be delivered; 0 without one."""
@@ -20,7 +22,7 @@ class EndpointStatus(Struct, frozen=True):
     waiting: float
 
     @property
-    def state(self) -> Literal["on", "failing", "off"]:
+    def state(self) -> EndpointState:
         if self.endpoint.off is not None:
             return "off"
         return "failing" if self.is_failing else "on"
