@@ -8,7 +8,7 @@ and empty selections. ``check_document`` refuses all of these first.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from graphql import (
@@ -45,7 +45,8 @@ PAIRS = 2_000
 """Fields with one name in one place. Validation compares them in pairs, including everything below
 them."""
 SELECTIONS = 5_000
-"""Fields and spreads of the operations, with all fragments expanded."""
+"""Fields and spreads of the operations, with all fragments expanded. Together with those of the
+fragments there may be twice as many."""
 DEPTH = 10
 TOO_DEEP = f"The query has more than {DEPTH} levels of fields: send several requests"
 ERRORS = 10
@@ -122,58 +123,65 @@ def check_document(document: DocumentNode) -> None:
             if isinstance(definition, FragmentDefinitionNode)
         }
     )
-    size = sum(
-        expansion.size(selections)
-        for definition, selections in contents
-        if isinstance(definition, OperationDefinitionNode)
-    )
-    if size > SELECTIONS:
+    sizes = [(definition, expansion.size(selections)) for definition, selections in contents]
+    size = sum(size for one, size in sizes if isinstance(one, OperationDefinitionNode))
+    # Fragments are validated by themselves too, even if no operation spreads them.
+    if size > SELECTIONS or sum(size for _, size in sizes) > 2 * SELECTIONS:
         raise BadRequest(
             f"The query has more than {SELECTIONS:,} fields with its fragments expanded: "
             "send several requests"
         )
-    nesting, repetition = _Nesting(fragments_of(document)), _Repetition(fragments_of(document))
+    fragments, pairs = fragments_of(document), 0
     for definition in document.definitions:
         # Definitions of types, which execution refuses, select nothing.
         if isinstance(definition, ExecutableDefinitionNode):
-            if (
-                isinstance(definition, OperationDefinitionNode)
-                and nesting.depth(definition) > DEPTH
-            ):
+            is_operation = isinstance(definition, OperationDefinitionNode)
+            if is_operation and _depth(definition, fragments) > DEPTH:
                 raise BadRequest(TOO_DEEP)
-            repetition.count([definition])
-
-
-class _Repetition:
-    """Counts the pairs of fields that have the same name in one place. Raises BadRequest."""
-
-    def __init__(self, fragments: Fragments) -> None:
-        self._fragments = fragments
-        self._pairs = 0
-
-    def count(self, parents: Sequence[Any]) -> None:
-        """Counts below fields that are merged into one. Each fragment spread there counts once."""
-        by_name: defaultdict[str, list[FieldNode]] = defaultdict(list)
-        seen: set[str] = set()
-        waiting = [parent.selection_set for parent in parents]
-        while waiting:
-            selected = waiting.pop()
-            for node in selected.selections if selected else ():
-                if isinstance(node, FieldNode):
-                    by_name[(node.alias or node.name).value].append(node)
-                elif not isinstance(node, FragmentSpreadNode):
-                    waiting.append(node.selection_set)
-                elif node.name.value not in seen:
-                    seen.add(node.name.value)
-                    waiting.append(self._fragments[node.name.value].selection_set)
-        for nodes in by_name.values():
-            self._pairs += len(nodes) * (len(nodes) - 1) // 2
-            if self._pairs > PAIRS:
+            pairs += _pairs([definition], fragments)
+            if pairs > PAIRS:
                 raise BadRequest(
                     "The query repeats the same fields too often in one place: "
                     "name each of them once"
                 )
-            self.count(nodes)
+
+
+def _depth(node: Any, fragments: Fragments) -> int:
+    """The levels of fields; introspection counts as one."""
+    if isinstance(node, FragmentSpreadNode):
+        node = fragments[node.name.value]
+    if isinstance(node, FieldNode) and node.name.value.startswith("__"):
+        return 1
+    below = node.selection_set.selections if node.selection_set else ()
+    levels = (_depth(one, fragments) for one in below)
+    return isinstance(node, FieldNode) + max(levels, default=0)
+
+
+def _pairs(parents: Iterable[Any], fragments: Fragments) -> int:
+    """The pairs of fields that have the same name in one place, there and further down."""
+    by_name: defaultdict[str, list[FieldNode]] = defaultdict(list)
+    for node in fields_below(parents, fragments):
+        by_name[(node.alias or node.name).value].append(node)
+    return sum(
+        len(nodes) * (len(nodes) - 1) // 2 + _pairs(nodes, fragments) for nodes in by_name.values()
+    )
+
+
+def fields_below(
+    parents: Iterable[Any], fragments: Mapping[str, FragmentDefinitionNode]
+) -> Iterator[FieldNode]:
+    """The fields of nodes that are merged into one; each fragment is read once."""
+    waiting, seen = [parent.selection_set for parent in parents], set[str]()
+    while waiting:
+        selected = waiting.pop()
+        for node in selected.selections if selected else ():
+            if isinstance(node, FieldNode):
+                yield node
+            elif not isinstance(node, FragmentSpreadNode):
+                waiting.append(node.selection_set)
+            elif node.name.value not in seen:
+                seen.add(node.name.value)
+                waiting.append(fragments[node.name.value].selection_set)
 
 
 class _Expansion:
@@ -198,25 +206,6 @@ class _Expansion:
         if size is None:
             raise BadRequest(f"Fragment '{name[:100]}' spreads itself: remove that spread")
         return size
-
-
-class _Nesting:
-    """Counts levels of fields; visits each fragment once. Introspection counts as one level."""
-
-    def __init__(self, fragments: Fragments) -> None:
-        self._fragments = fragments
-        self._depths: dict[str, int] = {}
-
-    def depth(self, node: Any) -> int:
-        if isinstance(node, FragmentSpreadNode):
-            name = node.name.value
-            if name not in self._depths:
-                self._depths[name] = self.depth(self._fragments[name])
-            return self._depths[name]
-        if isinstance(node, FieldNode) and node.name.value.startswith("__"):
-            return 1
-        below = node.selection_set.selections if node.selection_set else ()
-        return isinstance(node, FieldNode) + max(map(self.depth, below), default=0)
 
 
 def _selections(definition: Any) -> Iterator[SelectionNode]:

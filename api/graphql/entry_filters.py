@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
 import strawberry
-from graphql import FieldNode, FragmentSpreadNode, InlineFragmentNode, SelectionSetNode
+from graphql import FieldNode
 from msgspec import Raw
 
 from api.errors import BadRequest
+from api.graphql.document_limits import fields_below
 from api.rest.list_query import ListQuery, checked_filters, search_text, sort_keys
 from api.rest.parameters import clamped_limit, clamped_offset
 from read_side.queries.request import ANY_OF, MOST_VALUES, OPERATORS, Filter
@@ -108,24 +109,7 @@ def selects_total(info: strawberry.Info[Any, Any]) -> bool:
     """Whether the response may have ``pagination.total``."""
     raw = info._raw_info  # noqa: SLF001 - Strawberry has no public name for the nodes
 
-    def selected(selections: SelectionSetNode | None, name: str) -> Iterator[FieldNode]:
-        """The fields of this name; a fragment is read once."""
-        left, seen = [selections], set[str]()
-        while left:
-            current = left.pop()
-            for node in current.selections if current else ():
-                match node:
-                    case FieldNode() if node.name.value == name:
-                        yield node
-                    case InlineFragmentNode():
-                        left.append(node.selection_set)
-                    case FragmentSpreadNode() if node.name.value not in seen:
-                        seen.add(node.name.value)
-                        left.append(raw.fragments[node.name.value].selection_set)
+    def named(name: str, parents: Iterable[FieldNode]) -> list[FieldNode]:
+        return [one for one in fields_below(parents, raw.fragments) if one.name.value == name]
 
-    return any(
-        True
-        for page in raw.field_nodes
-        for pagination in selected(page.selection_set, "pagination")
-        for _ in selected(pagination.selection_set, "total")
-    )
+    return bool(named("total", named("pagination", raw.field_nodes)))

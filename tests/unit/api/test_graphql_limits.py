@@ -159,6 +159,11 @@ def test_documents_that_limiters_cannot_read_are_refused_before_them() -> None:
     assert refusal("{ contentTypes { } }") == "A selection is empty: name the fields to return"
 
 
+def test_fragments_that_no_operation_spreads_are_refused_for_the_same_reasons() -> None:
+    assert refusal("{ x } fragment A on Query { x { ...A } }").startswith("Fragment 'A' spreads")
+    assert refusal("{ x } fragment A on Query { ...B }").startswith("Unknown fragment 'B'")
+
+
 def test_fields_of_fragments_count_wherever_they_are_spread() -> None:
     def spread(number: int) -> str:
         return "{" + "...A " * number + "} fragment A on Query {" + names(499) + "}"
@@ -172,6 +177,17 @@ def test_exponential_fragments_are_refused_at_once() -> None:
     doubling = " ".join(f"fragment F{n} on Query {{ ...F{n + 1} ...F{n + 1} }}" for n in range(48))
     last = "fragment F48 on Query { x }"
     assert "with its fragments expanded" in refusal("{ ...F0 }" + doubling + last)
+
+
+def test_exponential_fragments_that_no_operation_spreads_are_refused_at_once() -> None:
+    double = "".join(
+        f" fragment F{n} on ContentType {{ a {{ ...F{n + 1} }} b {{ ...F{n + 1} }} }}"
+        for n in range(16)
+    )
+    query = f"{{ contentTypes {{ id }} }}{double} fragment F16 on ContentType {{ id }}"
+    began = time.perf_counter()
+    assert "more than 5,000 fields with its fragments expanded" in refusal(query)
+    assert time.perf_counter() - began < 0.5
 
 
 def test_definitions_are_limited() -> None:
