@@ -49,16 +49,11 @@ async def by_ids(pool: Pool, scope: Scope, ids: Sequence[str]) -> dict[str, Cont
 
 
 def _row(record: Any) -> ContentTypeRow:
-    return ContentTypeRow(
-        id=record["id"],
-        slug=record["slug"],
-        name=record["name"],
-        fields=decode_fields(record["fields"]),
-        stages=decode_stages(record["stages"]),
-        created_at=record["created_at"],
-        updated_at=record["updated_at"],
-        stamp=record["stamp"],
-    )
+    decoded = {
+        "fields": decode_fields(record["fields"]),
+        "stages": decode_stages(record["stages"]),
+    }
+    return ContentTypeRow(**{**record, **decoded})
 
 
 class NamedFields(Struct, frozen=True):

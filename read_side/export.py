@@ -179,14 +179,6 @@ async def export(pool: Pool, scope: Scope, filters: Filters) -> Export:
 
 
 def _row(record: Any, renderer: Renderer) -> ExportRow:
-    return ExportRow(
-        id=record["id"],
-        title=record["title"],
-        slug=record["slug"],
-        status=record["status"],
-        language=record["language"],
-        created_at=record["created_at"],
-        updated_at=record["updated_at"],
-        published_at=record["published_at"],
-        values=renderer.shown(stored_values(record["stored"])),
-    )
+    *stored, _ = ExportRow.__struct_fields__
+    values = renderer.shown(stored_values(record["stored"]))
+    return ExportRow(**{name: record[name] for name in stored}, values=values)

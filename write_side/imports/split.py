@@ -113,38 +113,33 @@ async def parts_before(
     return recorded
 
 
-class _Run:
-    def __init__(
-        self,
-        repository: Repository,
-        table: Table,
-        request: ImportRequest,
-        by: Actor,
-        progress: Callable[[int, int], None],
-        part_rows: int,
-        fingerprint: str,
-    ) -> None:
-        self._repository, self._table, self._request, self._by = repository, table, request, by
-        self._progress, self._part_rows, self._fingerprint = progress, part_rows, fingerprint
-        self._has_appended = False
+class _Run(Struct):
+    repository: Repository
+    table: Table
+    request: ImportRequest
+    by: Actor
+    progress: Callable[[int, int], None]
+    part_rows: int
+    fingerprint: str
+    has_appended: bool = False
 
     async def attempt(self) -> SplitReport | None:
         """None if the log changed between the check and an append."""
-        recorded = await parts_before(self._repository, self._request, self._fingerprint)
-        dry_run = await check(self._repository, self._table, self._request, resumes=True)
-        if dry_run.preview.is_undecided(self._request):
+        recorded = await parts_before(self.repository, self.request, self.fingerprint)
+        dry_run = await check(self.repository, self.table, self.request, resumes=True)
+        if dry_run.preview.is_undecided(self.request):
             raise RepeatsUndecided(dry_run.preview)
-        if not recorded and dry_run.preview.is_refused(self._request):
+        if not recorded and dry_run.preview.is_refused(self.request):
             raise RowsRefused(dry_run.preview)
         errors = dry_run.preview.counts.error
-        if errors and not self._request.ready_only:
+        if errors and not self.request.ready_only:
             raise ImportStopped(
                 f"{errors} rows have errors, and other parts of the file are already imported: "
                 "correct what they refer to, or revert the import"
             )
         numbers = range(1, 1 + MOST_PARTS)
-        done = {n for n in numbers if part_id(self._request.import_id, n) in recorded}
-        parts = plan(dry_run, done, self._part_rows)
+        done = {n for n in numbers if part_id(self.request.import_id, n) in recorded}
+        parts = plan(dry_run, done, self.part_rows)
         try:
             changed = await self._append(parts, dry_run.content_type, recorded)
         except OVERTAKEN:
@@ -156,19 +151,19 @@ class _Run:
     ) -> list[PreviewRow]:
         """The rows whose references were not set."""
         for part in parts:
-            own_id = part_id(self._request.import_id, part.number)
+            own_id = part_id(self.request.import_id, part.number)
             if part.commands and own_id not in recorded:
-                name = f"{self._table.name} ({part.number} of {len(parts)})"
+                name = f"{self.table.name} ({part.number} of {len(parts)})"
                 await self._import(own_id, name, part.commands, part.rows)
-            self._progress(part.number, len(parts))
+            self.progress(part.number, len(parts))
         changed: list[PreviewRow] = []
         for part in parts:
-            own_id = links_id(self._request.import_id, part.number)
+            own_id = links_id(self.request.import_id, part.number)
             if part.links and own_id not in recorded:
                 commands, left = await self._linked(part.links, content_type)
                 changed += left
                 if commands:
-                    name = f"{self._table.name} (references of {part.number} of {len(parts)})"
+                    name = f"{self.table.name} (references of {part.number} of {len(parts)})"
                     linked = {command.entry_id for command in commands}
                     rows = [link.row for link in part.links if link.entry_id in linked]
                     await self._import(own_id, name, commands, rows)
@@ -179,7 +174,7 @@ class _Run:
     ) -> tuple[list[UpdateEntry], list[PreviewRow]]:
         """The commands, and the rows of entries that were changed in the meantime."""
         ids = [link.entry_id for link in links]
-        entries = await self._repository.entries(self._request.scope, ids)
+        entries = await self.repository.entries(self.request.scope, ids)
         commands, left = [], []
         for link in links:
             entry = entries.get(link.entry_id)
@@ -192,8 +187,8 @@ class _Run:
             elif fields or status is not UNSET:
                 commands.append(
                     UpdateEntry(
-                        actor=self._by,
-                        scope=self._request.scope,
+                        actor=self.by,
+                        scope=self.request.scope,
                         entry_id=entry.id,
                         fields=fields,
                         status=status,
@@ -210,21 +205,21 @@ class _Run:
         rows: Sequence[PreviewRow],
     ) -> None:
         actor = Actor("import", import_id, file_name)
-        request = replace(self._request, import_id=import_id)
+        request = replace(self.request, import_id=import_id)
         own = [replace(each, actor=actor) for each in commands]
-        command = import_command(request, file_name, self._by, self._fingerprint, own, tuple(rows))
-        await execute(command, self._repository)
-        self._has_appended = True
+        command = import_command(request, file_name, self.by, self.fingerprint, own, tuple(rows))
+        await execute(command, self.repository)
+        self.has_appended = True
 
     async def _report(self, dry_run: DryRun, changed: Sequence[PreviewRow]) -> SplitReport:
-        recorded = await recorded_parts(self._repository, self._request.import_id)
+        recorded = await recorded_parts(self.repository, self.request.import_id)
         found = sorted(recorded.items(), key=lambda one: one[1][1].position)
         return SplitReport(
             preview=dry_run.preview,
             import_ids=tuple(import_id for import_id, _ in found),
-            at=await self._repository.recorder.time(),
+            at=await self.repository.recorder.time(),
             position=max((appended.last for _, (_, appended) in found), default=0),
-            replayed=bool(found) and not self._has_appended,
+            replayed=bool(found) and not self.has_appended,
             changed_since=tuple(changed),
         )
 
