@@ -232,14 +232,19 @@ def _refusal(error: str, given: Mapping[str, str], settings: list[Setting]) -> S
 
 
 def _described(field: Any, hint: Any, value: object) -> Setting:
-    about = [meta for meta in _metadata(hint) if isinstance(meta, Meta)]
-    extra = {key: text for meta in about for key, text in (meta.extra or {}).items()}
+    about = _metadata(hint)
+    extra = {
+        key: text
+        for meta in about
+        if isinstance(meta, Meta)
+        for key, text in (meta.extra or {}).items()
+    }
     default = extra.get("default") or str(field.default)
     return Setting(
         name=field.encode_name,
         takes=extra["takes"],
         default=default,
-        meaning=next(meta.description for meta in about if meta.description),
+        meaning=next(text for text in about if isinstance(text, str)),
         value=default if value in (None, "") else without_password(str(value)),
     )
 

@@ -1,7 +1,8 @@
 """The settings of an installation: what each means, its default, and what it takes.
 
-They are documented only here: `contentlog settings` prints them, and a test compares the table in
-deploy/docs/operations.md with them. Every process gets its settings as a frozen Struct.
+They are documented only here, by the text of each annotation: `contentlog settings` prints them,
+and a test compares the table in deploy/docs/operations.md with them. Every process gets its
+settings as a frozen Struct.
 """
 
 from __future__ import annotations
@@ -29,6 +30,11 @@ def _takes(text: str, default: str | None = None, **bounds: Any) -> Meta:
     return Meta(**bounds, extra={"takes": text, **({"default": default} if default else {})})
 
 
+def _default(text: str) -> Meta:
+    """The default in words."""
+    return Meta(extra={"default": text})
+
+
 # A password has no character that ends the host's name. asyncpg would take what follows for the
 # host, and show it in an error.
 _HOST = r"(\[[^\]@]*\]|[^\[\]:,/?#@\s]*)(:\d*)?"
@@ -46,9 +52,7 @@ ModelUrl = Annotated[str, _takes("a PostgreSQL URL", "none", pattern=POSTGRESQL)
 Urls = Annotated[
     str,
     _takes(
-        "PostgreSQL URLs, separated by commas",
-        "none",
-        pattern=rf"^\s*({_ONE}(,\s*{_ONE})*)?\s*$",
+        "PostgreSQL URLs, separated by commas", "none", pattern=rf"^\s*({_ONE}(,\s*{_ONE})*)?\s*$"
     ),
 ]
 ModelName = Annotated[
@@ -86,25 +90,17 @@ class NamedReadModel(Struct, frozen=True, kw_only=True, rename="upper"):
 
     url: Annotated[
         ModelUrl,
-        Meta(
-            description="The database of another read model, which `--read-model` selects by its "
-            "name in lower case"
-        ),
+        "The database of another read model, which `--read-model` selects by its "
+        "name in lower case",
     ]
     pool_url: Annotated[
-        PoolUrl | None, Meta(description="The same database through a pooler in transaction mode")
+        PoolUrl | None, "The same database through a pooler in transaction mode"
     ] = None
     workspaces: Annotated[
-        Slugs,
-        Meta(
-            description="The workspaces that this read model holds; after a change it needs a "
-            "rebuild"
-        ),
+        Slugs, "The workspaces that this read model holds; after a change it needs a rebuild"
     ] = ""
-    replica_urls: Annotated[Urls, Meta(description="Standbys of this read model's PostgreSQL")] = ""
-    engine: Annotated[ModelEngine, Meta(description="The same as CONTENTLOG_READ_MODEL_ENGINE")] = (
-        "postgresql"
-    )
+    replica_urls: Annotated[Urls, "Standbys of this read model's PostgreSQL"] = ""
+    engine: Annotated[ModelEngine, "The same as CONTENTLOG_READ_MODEL_ENGINE"] = "postgresql"
 
     @property
     def slugs(self) -> tuple[str, ...] | None:
@@ -123,190 +119,134 @@ class Settings(
 ):
     """The settings of an environment; None if one is not set and has no plain default."""
 
-    event_store_url: Annotated[Url | None, Meta(description="The database of the event log")] = None
+    event_store_url: Annotated[Url | None, "The database of the event log"] = None
     owner_url: Annotated[
         Url | None,
-        Meta(
-            description="The database of the event log, as the owner of its tables; for "
-            "`contentlog migrate` and `verify --repair`",
-            extra={"default": "CONTENTLOG_EVENT_STORE_URL"},
-        ),
+        "The database of the event log, as the owner of its tables; for "
+        "`contentlog migrate` and `verify --repair`",
+        _default("CONTENTLOG_EVENT_STORE_URL"),
     ] = None
-    read_model_url: Annotated[
-        Url | None, Meta(description="The database of the read model; may be the same one")
-    ] = None
+    read_model_url: Annotated[Url | None, "The database of the read model; may be the same one"] = (
+        None
+    )
     event_store_pool_url: Annotated[
         PoolUrl | None,
-        Meta(
-            description="The same database as CONTENTLOG_EVENT_STORE_URL through a pooler in "
-            "transaction mode, for the requests of the API and `contentlog webhooks`"
-        ),
+        "The same database as CONTENTLOG_EVENT_STORE_URL through a pooler in "
+        "transaction mode, for the requests of the API and `contentlog webhooks`",
     ] = None
-    read_model_pool_url: Annotated[
-        PoolUrl | None,
-        Meta(description="The same for CONTENTLOG_READ_MODEL_URL"),
-    ] = None
+    read_model_pool_url: Annotated[PoolUrl | None, "The same for CONTENTLOG_READ_MODEL_URL"] = None
     read_model: Annotated[
-        ModelName,
-        Meta(description="The read model that a command is for, unless `--read-model` names it"),
+        ModelName, "The read model that a command is for, unless `--read-model` names it"
     ] = DEFAULT_MODEL
     read_model_engine: Annotated[
         ModelEngine,
-        Meta(
-            description="What `contentlog migrate` makes the read model of: ordinary tables, or "
-            "tables that Citus distributes by workspace"
-        ),
+        "What `contentlog migrate` makes the read model of: ordinary tables, or "
+        "tables that Citus distributes by workspace",
     ] = "postgresql"
     read_replica_urls: Annotated[
         Urls,
-        Meta(
-            description="Standbys of the read model's PostgreSQL, on which the API reads lists and "
-            "single entries"
-        ),
+        "Standbys of the read model's PostgreSQL, on which the API reads lists and single entries",
     ] = ""
     read_replicas_pooled: Annotated[
-        Switch,
-        Meta(
-            description="Whether CONTENTLOG_READ_REPLICA_URLS lead to poolers in transaction mode"
-        ),
+        Switch, "Whether CONTENTLOG_READ_REPLICA_URLS lead to poolers in transaction mode"
     ] = False
     data: Annotated[
         Text,
-        Meta(
-            description="The folder of the embedded PostgreSQL, which runs if a URL is not set; "
-            "commands with the same folder share it"
-        ),
+        "The folder of the embedded PostgreSQL, which runs if a URL is not set; "
+        "commands with the same folder share it",
     ] = ".contentlog"
-    host: Annotated[Text, Meta(description="The address that the API listens on")] = "127.0.0.1"
-    port: Annotated[Port, Meta(description="The port that the API listens on")] = 8080
-    admin_host: Annotated[
-        Text, Meta(description="The address that the listener for operators listens on")
-    ] = "127.0.0.1"
+    host: Annotated[Text, "The address that the API listens on"] = "127.0.0.1"
+    port: Annotated[Port, "The port that the API listens on"] = 8080
+    admin_host: Annotated[Text, "The address that the listener for operators listens on"] = (
+        "127.0.0.1"
+    )
     admin_port: Annotated[
         Port | None,
-        Meta(
-            description="The port of the listener for operators, which serves `/metrics` and the "
-            "details of `/readyz` without a key",
-            extra={"default": "no listener"},
-        ),
+        "The port of the listener for operators, which serves `/metrics` and the "
+        "details of `/readyz` without a key",
+        _default("no listener"),
     ] = None
     probe_port: Annotated[
         Port | None,
-        Meta(
-            description="The port on which `contentlog projector` and `contentlog webhooks` serve "
-            "`/healthz`, `/readyz` and `/metrics`, at CONTENTLOG_ADMIN_HOST; each process of a "
-            "machine needs its own",
-            extra={"default": "no listener"},
-        ),
+        "The port on which `contentlog projector` and `contentlog webhooks` serve "
+        "`/healthz`, `/readyz` and `/metrics`, at CONTENTLOG_ADMIN_HOST; each process of a "
+        "machine needs its own",
+        _default("no listener"),
     ] = None
-    workers: Annotated[Workers, Meta(description="The number of API processes")] = 1
-    max_body_bytes: Annotated[
-        Bytes, Meta(description="The largest request body that the API reads")
-    ] = 4 * 1024 * 1024
+    workers: Annotated[Workers, "The number of API processes"] = 1
+    max_body_bytes: Annotated[Bytes, "The largest request body that the API reads"] = (
+        4 * 1024 * 1024
+    )
     client_timeout_ms: Annotated[
         Milliseconds,
-        Meta(
-            description="How long a client may take to send its first byte, to send the head of a "
-            "request, to send its body (plus one second per 8 KiB), and to read the response; 0 is "
-            "no limit"
-        ),
+        "How long a client may take to send its first byte, to send the head of a "
+        "request, to send its body (plus one second per 8 KiB), and to read the response; 0 is "
+        "no limit",
     ] = 30_000
     read_your_writes_ms: Annotated[
-        Milliseconds,
-        Meta(description="How long a write waits until it can be read; 0 does not wait"),
+        Milliseconds, "How long a write waits until it can be read; 0 does not wait"
     ] = 2000
     key_rate_limit: Annotated[
-        RateLimit,
-        Meta(
-            description="Requests per minute with one key, unless its workspace's plan sets a limit"
-        ),
+        RateLimit, "Requests per minute with one key, unless its workspace's plan sets a limit"
     ] = 600
     ip_rate_limit: Annotated[
-        RateLimit, Meta(description="Requests per minute from one address (IPv6: from one /64)")
+        RateLimit, "Requests per minute from one address (IPv6: from one /64)"
     ] = 1200
     cost_limit: Annotated[
         CostLimit,
-        Meta(
-            description="What the requests of one workspace may cost per minute, in units of about "
-            "10 µs of processing"
-        ),
+        "What the requests of one workspace may cost per minute, in units of about "
+        "10 µs of processing",
     ] = 6_000_000
     cache_bytes: Annotated[
         CacheBytes,
-        Meta(
-            description="The memory in which an API process keeps responses to reads; those of one "
-            "workspace may take half"
-        ),
+        "The memory in which an API process keeps responses to reads; those of one "
+        "workspace may take half",
     ] = 64 * 1024 * 1024
     response_file_bytes: Annotated[
         Bytes,
-        Meta(
-            description="The size of the temporary files of one API process, which hold large "
-            "requests and responses; a workspace may take half of what the others leave"
-        ),
+        "The size of the temporary files of one API process, which hold large "
+        "requests and responses; a workspace may take half of what the others leave",
     ] = 4 * 1024**3
-    trusted_proxies: Annotated[
-        Proxies, Meta(description="The proxies whose X-Forwarded-For header is trusted")
-    ] = ""
+    trusted_proxies: Annotated[Proxies, "The proxies whose X-Forwarded-For header is trusted"] = ""
     webhook_networks: Annotated[
-        Proxies,
-        Meta(
-            description="The networks in which webhooks are delivered although they are not public"
-        ),
+        Proxies, "The networks in which webhooks are delivered although they are not public"
     ] = ""
     thumbnails: Annotated[
         Flag,
-        Meta(
-            description="Whether the dashboard shows images of the media library, which browsers "
-            "load from the hosts in their URLs"
-        ),
+        "Whether the dashboard shows images of the media library, which browsers "
+        "load from the hosts in their URLs",
     ] = True
     changes_kept_days: Annotated[
-        Days,
-        Meta(
-            description="How many days of changes the change feed has; positions before are "
-            "refused with 410"
-        ),
+        Days, "How many days of changes the change feed has; positions before are refused with 410"
     ] = 0
     streams_per_key: Annotated[
-        Streams, Meta(description="Streams of changes that one key may have in each API process")
+        Streams, "Streams of changes that one key may have in each API process"
     ] = 1_000
     streams_per_workspace: Annotated[
-        Streams,
-        Meta(description="Streams of changes that one workspace may have in each API process"),
+        Streams, "Streams of changes that one workspace may have in each API process"
     ] = 2_500
     rebuild_workers: Annotated[
         Workers | None,
-        Meta(
-            description="The number of processes that replay the log in a rebuild or a verify",
-            extra={"default": "one per core"},
-        ),
+        "The number of processes that replay the log in a rebuild or a verify",
+        _default("one per core"),
     ] = None
     rebuild_memory: Annotated[
         Bytes,
-        Meta(
-            description="The memory of a rebuild or a verify in bytes: half for all of its "
-            "processes, half for PostgreSQL to sort in"
-        ),
+        "The memory of a rebuild or a verify in bytes: half for all of its "
+        "processes, half for PostgreSQL to sort in",
     ] = 512 * 1024 * 1024
-    backup_stanza: Annotated[
-        Text, Meta(description="The stanza of pgBackRest that `contentlog backup` looks at")
-    ] = "contentlog"
+    backup_stanza: Annotated[Text, "The stanza of pgBackRest that `contentlog backup` looks at"] = (
+        "contentlog"
+    )
     backup_config: Annotated[
         Text | None,
-        Meta(
-            description="The configuration of pgBackRest",
-            extra={"default": "/etc/pgbackrest/pgbackrest.conf or /etc/pgbackrest.conf"},
-        ),
+        "The configuration of pgBackRest",
+        _default("/etc/pgbackrest/pgbackrest.conf or /etc/pgbackrest.conf"),
     ] = None
     backup_data: Annotated[
-        Text,
-        Meta(
-            description="`contentlog backup verify` restores into a new folder in this one, and "
-            "removes it"
-        ),
+        Text, "`contentlog backup verify` restores into a new folder in this one, and removes it"
     ] = "/var/tmp"  # noqa: S108 - the folder made in it is private
-    log_format: Annotated[LogFormat | None, Meta(description="The format of the logs")] = None
+    log_format: Annotated[LogFormat | None, "The format of the logs"] = None
     named_models: dict[str, NamedReadModel] = {}
     """By name. It is not a setting itself."""
 
