@@ -82,8 +82,6 @@ class RatioSampler(Sampler):
 
 
 class OpenTelemetry:
-    """Spans of a provider."""
-
     def __init__(self, provider: TracerProvider) -> None:
         self._tracer = provider.get_tracer("contentlog", version("contentlog"))
 

@@ -115,10 +115,8 @@ def singles_of_type(scope: Scope, type_slug: str) -> Dependency:
 
 
 def content_types(scope: Scope) -> Dependency:
-    """The content types of an environment."""
     return (scope.workspace, scope.environment)
 
 
 def media_library(workspace: str) -> Dependency:
-    """The media files of a workspace."""
     return (workspace,)

@@ -52,7 +52,6 @@ class EntrySummary(Struct, frozen=True):
     published_at: datetime | None
 
     def title_language(self, locale: str) -> str:
-        """The language of the title that is shown in the locale."""
         return self.language if self.translated in (None, self.title) else locale
 
 

@@ -204,7 +204,6 @@ class Repository:
         return reduce(evolve_workspace, await self._stream(workspace_stream(slug)), None)
 
     async def workspaces(self, slugs: Iterable[str]) -> list[Workspace]:
-        """The workspaces with these slugs."""
         streams = await self.recorder.select_streams(map(workspace_stream, slugs))
         folded = (
             reduce(evolve_workspace, map(self._decoded, events), None)

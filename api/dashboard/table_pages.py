@@ -37,7 +37,6 @@ class Paging(Struct, frozen=True):
         return self.page > self.pages
 
     def of(self, rows: Sequence[T]) -> Sequence[T]:
-        """The rows on this page."""
         return rows[self.first - 1 : self.last]
 
 

@@ -79,7 +79,6 @@ class CostEstimate:
         return self._of_selections(self._operation.selection_set, 1)
 
     def of_item(self, node: FieldNode) -> int:
-        """The cost of one item of a list."""
         return OBJECT + self._of_selections(node.selection_set, 1) if node.selection_set else 1
 
     def _of_selections(self, selected: SelectionSetNode | None, page: int) -> int:
@@ -208,7 +207,6 @@ def charged_list(info: strawberry.Info[Any, Any], items: Sequence[T]) -> list[T]
 
 
 def charged(info: strawberry.Info[Any, Any], value: V) -> V:
-    """The value, charged to the budget of the request."""
     info.context.budget.charge_bytes(0 if value is None else len(value))
     return value
 

@@ -79,7 +79,6 @@ def _name(address: Address | None) -> str:
 
 
 def is_https(request: web.BaseRequest, trusted_proxies: str) -> bool:
-    """Whether the request came over https."""
     if request.scheme == "https":
         return True
     trusted = networks(trusted_proxies)

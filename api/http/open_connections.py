@@ -63,7 +63,6 @@ class OpenConnections:
                 del self._idle[address]
 
     def idle(self, connection: Closable) -> None:
-        """Marks a connection as idle."""
         self.busy(connection)
         if connection in self._addresses:
             address = self._addresses[connection]

@@ -110,7 +110,6 @@ class StoredResult(ImportResult, frozen=True, rename="camel", kw_only=True):
 
 
 def result_of_preview(import_id: str, preview: Preview) -> ImportResult:
-    """The result of a dry run."""
     rows = msgspec.convert(preview.rows, list[RowResult], from_attributes=True)
     return ImportResult(
         import_id=import_id,
@@ -139,7 +138,6 @@ def without_positions(result: ImportResult) -> ImportResult:
 
 
 def with_file(result: ImportResult, table: Table) -> ImportResult:
-    """The result of an import of this table."""
     file = FileResult(
         table.encoding,
         table.encoding_source,

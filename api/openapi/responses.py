@@ -179,7 +179,6 @@ def json_content(schema: str, **more: Any) -> dict[str, Any]:
 
 
 def status_of_refusals(names: Iterable[str]) -> int:
-    """The status that the refusals share."""
     [status] = {_response(name).status for name in names}
     return status
 

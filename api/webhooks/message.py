@@ -43,11 +43,9 @@ def sample_message() -> Message:
     return Message(f"test_{new_id()}", TEST, encode(_Body(TEST, timestamp(now), Raw(b"{}"))))
 
 
-def headers(
-    message: Message, secrets: Sequence[str], now: float | None = None
-) -> Mapping[str, str]:
-    """The headers of a try at this time: a signature for each secret."""
-    timestamp = str(int(time.time() if now is None else now))
+def headers(message: Message, secrets: Sequence[str]) -> Mapping[str, str]:
+    """The headers of a try now: a signature for each secret."""
+    timestamp = str(int(time.time()))
     signed = f"{message.id}.{timestamp}.".encode() + message.body
     signatures = (_signature(secret, signed) for secret in secrets)
     return {

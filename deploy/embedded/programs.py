@@ -46,8 +46,6 @@ ENVIRONMENT = {"LC_ALL": "C", "TZ": "UTC", "PATH": "/usr/bin:/bin"}
 
 @dataclass(frozen=True)
 class Account:
-    """A user of this machine."""
-
     name: str
     uid: int
     gid: int

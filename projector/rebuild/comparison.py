@@ -86,7 +86,6 @@ async def compare(
 
 @asynccontextmanager
 async def snapshot(url: str) -> AsyncIterator[Connection]:
-    """A snapshot of the live read model."""
     connection = await connect_model(url, patience=None)
     try:
         distributed = await is_distributed(connection)

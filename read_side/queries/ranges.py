@@ -22,7 +22,6 @@ _DOWN = str.maketrans("0123456789abcdef", "fedcba9876543210")
 
 
 def point(key: bytes) -> Range:
-    """The range of one key."""
     return key, key + b"\0"
 
 

@@ -76,7 +76,6 @@ def value_of(field: Field, cell: str) -> Raw:
 
 
 def cell_of(field: Field, value: Raw | None, names: Names) -> str:
-    """The cell of a stored value."""
     if value is None or is_null(value):
         return ""
     return field.spec.write_cell(field, value, names)

@@ -63,7 +63,6 @@ class ContentType(ContentTypeDefinition, frozen=True, kw_only=True, dict=True):
 
 
 def evolve(content_type: ContentType | None, event: ContentTypeEvent) -> ContentType:
-    """The content type after the event."""
     if isinstance(event, ContentTypeCreated):
         return _created(event)
     assert content_type is not None, f"{type(event).__name__} of a type that was never created"

@@ -53,7 +53,6 @@ class Entry(Struct, frozen=True, kw_only=True):
 
 
 def evolve(entry: Entry | None, event: EntryEvent) -> Entry:
-    """The entry after the event."""
     if isinstance(event, EntryCreated):
         return _created(event)
     assert entry is not None, f"{type(event).__name__} of an entry that was never created"

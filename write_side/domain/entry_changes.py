@@ -78,7 +78,6 @@ def _of_update(before: Status, event: EntryUpdated) -> str:
 
 
 def differences(before: Entry | None, after: Entry) -> Iterator[FieldChange]:
-    """The changes between two versions of an entry."""
     old, new = _contents(before, after), _contents(after, before)
     for field in {**old, **new}:
         was, is_now = old.get(field, NULL), new.get(field, NULL)

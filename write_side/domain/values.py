@@ -125,7 +125,6 @@ def ends_of(value: Raw) -> dict[str, str]:
 
 
 def elements(value: Raw) -> list[dict[str, Raw]]:
-    """The elements of a nested value."""
     return _ELEMENTS.decode(value)
 
 

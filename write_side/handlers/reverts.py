@@ -34,8 +34,6 @@ from write_side.store.mapper import StreamEvent
 
 
 class _Decisions(Struct):
-    """The decisions about the import's entries so far."""
-
     entries: list[RevertedEntry] = field(default_factory=list)
     deletes: list[StreamEvent] = field(default_factory=list)
     restores: list[StreamEvent] = field(default_factory=list)

@@ -271,7 +271,6 @@ def fingerprint_of(table: Table) -> str:
 
 
 def digest_of(head: bytes, encoded: EncodedTable) -> str:
-    """The digest of the head, the rows and the texts."""
     digest = hashlib.sha256()
     for part in (head, *encoded.rows, *encoded.texts):
         digest.update(len(part).to_bytes(8, "big") + part)

@@ -22,8 +22,6 @@ INVALID = object()
 
 
 class Shape:
-    """Checks one manifest."""
-
     def __init__(self, source: Source) -> None:
         self._source = source
         self._placeholders = 0

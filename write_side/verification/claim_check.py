@@ -82,7 +82,6 @@ async def claim_differences(store: Connection, progress: Progress) -> list[Diffe
 def differing_keys(
     stored: Mapping[Key, Any], expected: Mapping[Key, Any]
 ) -> list[tuple[Key, Kind]]:
-    """The keys whose stored rows differ from the expected ones."""
     return [
         (key, _kind(stored.get(key), expected.get(key)))
         for key in stored.keys() | expected.keys()
