@@ -17,7 +17,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from projector.checkpoint import hold
+from projector.checkpoint import hold_checkpoint
 from projector.entry_rows import entry_rows, locale_rows, put_entries, put_locales
 from projector.entry_search import EntrySearch
 from projector.entry_values import TypeValues, add_values
@@ -66,7 +66,7 @@ async def update_chunk(
     async def transact() -> bool:
         async with write_transaction(connection) as transaction:
             # Holding the checkpoint prevents this projector's batches and a switch meanwhile.
-            await hold(await transaction.connection(), epoch)
+            await hold_checkpoint(await transaction.flush(), epoch)
             return await work(transaction)
 
     return await search.carry_out(transact)

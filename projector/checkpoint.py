@@ -100,7 +100,7 @@ async def announce(connection: Connection, notice: Notice) -> None:
     await connection.execute(statement("projector", "announce"), *parameters)
 
 
-async def hold(connection: Connection, epoch: int, position: int | None = None) -> None:
+async def hold_checkpoint(connection: Connection, epoch: int, position: int | None = None) -> None:
     """Keeps others from moving the checkpoint until the transaction ends. ``position``: where it
     must be, if that matters.
 

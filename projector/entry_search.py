@@ -165,9 +165,7 @@ class EntrySearch:
     ) -> None:
         if self._failed is not None:
             for row in rows:
-                await self._put_alone(
-                    await transaction.connection(), name, row, types, self._failed
-                )
+                await self._put_alone(await transaction.flush(), name, row, types, self._failed)
             return
         for portion in portions(rows, lambda row: row.characters, PORTION):
             await transaction.add(name, columns(await self._values(portion, types)))

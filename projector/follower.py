@@ -17,7 +17,7 @@ from projector.background import update_chunk
 from projector.batch_spans import traced
 from projector.checkpoint import Checkpoint, CheckpointConflict, begin_epoch
 from projector.log import BATCH, Halted, Log
-from projector.partitions import Growth
+from projector.partitions import LivePartitions
 from projector.projection import Inconsistent, RecordedEvent
 from projector.writer import Writer
 from read_side.schema import ShapeMismatch, Workspaces, WorkspacesMismatch
@@ -141,13 +141,13 @@ class Follower:
             self._projected = checkpoint.position
             self._next_analyze = max(FIRST_ANALYZE, 2 * checkpoint.position)
         writer = Writer(self._model, epoch, words_can_wait=True)
-        growth = Growth(self._model, epoch)
+        partitions = LivePartitions(self._model, epoch)
         has_work = True
         while True:
-            checkpoint = await self._catch_up(writer, growth, checkpoint)
+            checkpoint = await self._catch_up(writer, partitions, checkpoint)
             await self._beat(self._heartbeat.resume)
             if has_work or self._is_work_due():
-                has_work = await self._work(writer, growth)
+                has_work = await self._work(writer, partitions)
             if not has_work:
                 await self._wait(self._work_at - time.monotonic())
 
@@ -179,7 +179,9 @@ class Follower:
         _log.info("the projector is active", epoch=epoch, position=checkpoint.position)
         return epoch, checkpoint
 
-    async def _catch_up(self, writer: Writer, growth: Growth, checkpoint: Checkpoint) -> Checkpoint:
+    async def _catch_up(
+        self, writer: Writer, partitions: LivePartitions, checkpoint: Checkpoint
+    ) -> Checkpoint:
         """Projects the events in the log. The next batch is read while one is written."""
         batch = await self._read(checkpoint.position)
         while batch:
@@ -193,14 +195,14 @@ class Follower:
                 following = await _settled(coming)
             self._work_at = min(self._work_at, time.monotonic() + WORK_EVERY)
             if following is None or checkpoint.position != batch[-1].position:
-                following = await self._next(writer, growth, checkpoint)
+                following = await self._next(writer, partitions, checkpoint)
             await self._analyze(len(batch))
             batch = following
             await self._beat(self._heartbeat.resume)
         return checkpoint
 
     async def _next(
-        self, writer: Writer, growth: Growth, checkpoint: Checkpoint
+        self, writer: Writer, partitions: LivePartitions, checkpoint: Checkpoint
     ) -> list[RecordedEvent]:
         """The batch after the checkpoint; empty if the last read exhausted the log and nothing
         was announced since."""
@@ -208,7 +210,7 @@ class Follower:
         if is_all and self._announced <= self._read_through:
             return []
         if self._is_work_due():
-            await self._work(writer, growth)
+            await self._work(writer, partitions)
         return await self._read(checkpoint.position)
 
     async def _read(self, after: int) -> list[RecordedEvent]:
@@ -228,10 +230,10 @@ class Follower:
     def _is_work_due(self) -> bool:
         return time.monotonic() >= self._work_at
 
-    async def _work(self, writer: Writer, growth: Growth) -> bool:
+    async def _work(self, writer: Writer, partitions: LivePartitions) -> bool:
         """Takes a step of the background work; whether there may be another."""
         chunk = update_chunk(self._model, writer.epoch, writer.search)
-        has_more = await chunk or await growth.step()
+        has_more = await chunk or await partitions.step()
         self._work_at = time.monotonic() + (WORK_EVERY if has_more else POLL)
         return has_more
 

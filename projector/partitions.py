@@ -15,7 +15,7 @@ from typing import Any
 import asyncpg
 import structlog
 
-from projector.checkpoint import hold
+from projector.checkpoint import hold_checkpoint
 from write_side.domain.entry import Entry
 from write_side.postgres.connection import Connection
 from write_side.postgres.statements import statement
@@ -45,7 +45,7 @@ async def add_partition(connection: Connection, environment: str, locale: str, s
     return bool(added)
 
 
-class Growth:
+class LivePartitions:
     """Adds partitions to the live read model, one at a time, and moves rows to them."""
 
     def __init__(self, connection: Connection, epoch: int) -> None:
@@ -105,7 +105,7 @@ class Growth:
 
     async def _move(self, environment: str, locale: str) -> None:
         async with self._connection.transaction():
-            await hold(self._connection, self._epoch)
+            await hold_checkpoint(self._connection, self._epoch)
             moved = await self._connection.execute(
                 statement("projector", "move_translations"), environment, locale, CHUNK, CHUNK_BYTES
             )
@@ -115,7 +115,7 @@ class Growth:
     async def _set_state(self, environment: str, locale: str, state: str) -> None:
         self._readers = None
         async with self._connection.transaction():
-            await hold(self._connection, self._epoch)
+            await hold_checkpoint(self._connection, self._epoch)
             await self._connection.execute(
                 statement("projector", "set_partition_state"), environment, locale, state
             )

@@ -32,7 +32,8 @@ class WriteTransaction:
     The parts of a statement see the rows as they were before it, and their order is undefined.
     So what is added must not read or write rows that what was added before it writes.
 
-    Citus would send the parts one by one, and each result back: there they are statements.
+    On Citus, each is a statement of its own: Citus would send the parts one by one, and the results
+    back.
     """
 
     def __init__(self, connection: Connection, stack: AsyncExitStack, distributed: bool) -> None:
@@ -49,13 +50,14 @@ class WriteTransaction:
         if not parameters:
             return
         if name in self._added:
-            await self.connection()
+            await self.flush()
         self._added[name] = parameters
         if self._is_distributed:
-            await self.connection()
+            await self.flush()
 
-    async def connection(self) -> Connection:
-        """Sends what was added, and returns the connection, for what has to be sent by itself."""
+    async def flush(self) -> Connection:
+        """Sends what was added, and begins a transaction if none has begun. Returns the connection,
+        for what has to be sent by itself."""
         if not self._has_begun:
             await self._stack.enter_async_context(self._connection.transaction())
             self._has_begun = True
@@ -116,7 +118,7 @@ async def write_transaction(connection: Connection) -> AsyncIterator[WriteTransa
             await stack.enter_async_context(committed_everywhere(connection))
         transaction = WriteTransaction(connection, stack, distributed)
         if is_part:
-            await transaction.connection()
+            await transaction.flush()
         yield transaction
         await transaction.send()
     if transaction.notice is not None and not is_part:

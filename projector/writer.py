@@ -16,7 +16,7 @@ from projector.change_feed import (
     media_changes,
     type_changes,
 )
-from projector.checkpoint import Checkpoint, hold
+from projector.checkpoint import Checkpoint, hold_checkpoint
 from projector.entry_rows import (
     ENTRY_COLUMNS,
     entry_rows,
@@ -105,7 +105,7 @@ class Writer:
             asyncpg.InternalServerError,  # of Citus, for a violation by COPY
         ):
             # If another process has moved or replaced the read model, there is no error.
-            await hold(self.connection, self.epoch, checkpoint.position)
+            await hold_checkpoint(self.connection, self.epoch, checkpoint.position)
             raise
         self._cache_types(after)
         return moved
@@ -119,7 +119,7 @@ class Writer:
         """
         before, after = await self._project(batch)
         async with write_transaction(self.connection) as transaction:
-            await hold(await transaction.connection(), self.epoch)
+            await hold_checkpoint(await transaction.flush(), self.epoch)
             await self._write_rows(transaction, before, after)
         self._cache_types(after)
 
@@ -167,7 +167,7 @@ class Writer:
         is_copied = len(new) >= COPY_FROM
         if is_copied:
             # COPY costs half as much as a set-based insert, and sends rows while they are rendered.
-            connection = await transaction.connection()
+            connection = await transaction.flush()
             await connection.copy_records_to_table("entry", records=new_rows, columns=ENTRY_COLUMNS)
             await copy_values(connection, new, types, self._values)
         else:
@@ -213,7 +213,7 @@ async def _write_types(transaction: WriteTransaction, before: Rows, after: Rows)
     """First removes those that are gone, because a new one may have the same slug."""
     if not after.types:
         return
-    connection = await transaction.connection()
+    connection = await transaction.flush()
     removed = [
         (known.workspace, known.id)
         for type_id, known in before.types.items()
@@ -240,7 +240,7 @@ async def _insert(
     if len(rows) < COPY_FROM:
         await transaction.add(name, columns(rows))
     else:
-        connection = await transaction.connection()
+        connection = await transaction.flush()
         await connection.copy_records_to_table(table, records=rows, columns=column_names)
 
 
@@ -265,7 +265,7 @@ async def _put_each(transaction: WriteTransaction, name: str, rows: Any) -> None
     columns."""
     values = [msgspec.structs.astuple(row) for row in rows]
     if len(values) > 1:
-        await (await transaction.connection()).executemany(statement("projector", name), values)
+        await (await transaction.flush()).executemany(statement("projector", name), values)
     else:
         await transaction.add(name, values[0] if values else ())
 

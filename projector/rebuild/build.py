@@ -76,7 +76,7 @@ class Build:
 
         Raises Halted, Inconsistent, WorkerDied, CheckpointConflict.
         """
-        await drop(self._model, self._name)
+        await drop_read_model(self._model, self._name)
         await self._model.execute(await self._model.fetchval(_CREATE_SCHEMA, self._name))
         async with self._model.transaction():
             await schema.create_tables(self._model, self.epoch, self._settings.workspaces)
@@ -153,7 +153,7 @@ class Build:
         await self._model.execute("ANALYZE content_type, media, api_key")
 
 
-async def drop(connection: Connection, name: str) -> None:
+async def drop_read_model(connection: Connection, name: str) -> None:
     """Drops a read model table by table, because one transaction could need too many locks. A
     shard that is listed after its table is gone with it."""
     for (drop_table,) in await connection.fetch(_DROP_TABLES, name):

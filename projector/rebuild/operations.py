@@ -10,7 +10,7 @@ from msgspec import Struct
 from projector.checkpoint import begin_epoch
 from projector.log import Halted, Log
 from projector.process import connect_model
-from projector.rebuild.build import Build, BuildSettings, drop
+from projector.rebuild.build import Build, BuildSettings, drop_read_model
 from projector.rebuild.comparison import Live, compare
 from projector.rebuild.progress import Operation, Report, exclusive_operation
 from projector.rebuild.switch import TO_NEXT, TO_PREVIOUS, Candidate
@@ -71,7 +71,7 @@ async def rebuild(
     and the next rebuild drops what this one left.
     """
     async with _prepared(settings, "rebuild", NEXT, report) as (store, model, operation):
-        await drop(model, DISCARDED)
+        await drop_read_model(model, DISCARDED)
         live = await Live.look(settings.read_model_url, Log(store), settings.workspaces)
         candidate = await Build(settings, NEXT, store, model, operation).make(live.through)
         found = await compare(settings.read_model_url, live, candidate, operation)
@@ -79,7 +79,7 @@ async def rebuild(
             _refuse_differences(live, found)
         await candidate.go_live(TO_NEXT, operation)
         with suppress(*FAULTS):  # the switch is done, and the next rebuild drops it too
-            await drop(model, DISCARDED)
+            await drop_read_model(model, DISCARDED)
         return RebuildResult(candidate.checkpoint.position, found, live.not_comparable)
 
 
@@ -103,7 +103,7 @@ async def rollback(settings: BuildSettings, report: Report) -> int:
     async with _prepared(settings, "rollback", PREVIOUS, report) as (store, model, operation):
         if not await model.fetchval(_HAS_PREVIOUS):
             raise NoPreviousReadModel("there is no previous read model: only a rebuild leaves one")
-        await drop(model, DISCARDED)
+        await drop_read_model(model, DISCARDED)
         try:
             epoch, checkpoint = await begin_epoch(model, settings.workspaces)
         except ShapeMismatch as error:
@@ -136,7 +136,7 @@ async def verify(settings: BuildSettings, report: Report) -> VerificationResult:
         live = await Live.look(settings.read_model_url, Log(store), settings.workspaces)
         candidate = await Build(settings, SCRATCH, store, model, operation).make(live.through)
         found = await compare(settings.read_model_url, live, candidate, operation)
-        await drop(model, SCRATCH)
+        await drop_read_model(model, SCRATCH)
         claims = await claim_differences(store, operation)
         nothing_to_compare = live.is_empty and live.through == 0
         not_compared = None if nothing_to_compare else live.not_comparable

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 
 from projector.change_feed import CHANGE_COLUMNS, change_rows
-from projector.checkpoint import hold
+from projector.checkpoint import hold_checkpoint
 from projector.entry_rows import ENTRY_COLUMNS, entry_rows, locale_rows
 from projector.entry_search import EntrySearch
 from projector.entry_values import ValuesOfTypes, copy_values
@@ -92,7 +92,7 @@ class Replay:
 
         async def transact() -> None:
             async with write_transaction(self._model) as transaction:
-                await hold(await transaction.connection(), self._epoch)
+                await hold_checkpoint(await transaction.flush(), self._epoch)
                 await self._copy(transaction, states)
 
         await self._search.carry_out(transact)
@@ -101,7 +101,7 @@ class Replay:
 
     async def _write_history(self, history: Rows) -> None:
         async with self._model.transaction():
-            await hold(self._model, self._epoch)
+            await hold_checkpoint(self._model, self._epoch)
             for table, rows, names in (
                 ("past_version", history.past_versions, VERSION_COLUMNS),
                 ("past_slug", past_slug_rows(history.past_slugs), PAST_SLUG_COLUMNS),

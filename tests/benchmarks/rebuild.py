@@ -12,7 +12,7 @@ from pathlib import Path
 import asyncpg
 
 from projector.process import connect_model
-from projector.rebuild.build import BuildSettings, drop
+from projector.rebuild.build import BuildSettings, drop_read_model
 from projector.rebuild.operations import rebuild
 from projector.rebuild.progress import Progress
 from read_side import schema
@@ -124,7 +124,7 @@ async def floor(url: str) -> float:
         for name in tables:
             rows = f'SELECT * FROM "{name}"'  # noqa: S608 - a name from the catalog
             await live.copy_from_query(rows, output=Path(folder) / name, format="binary")
-        await drop(model, FLOOR)
+        await drop_read_model(model, FLOOR)
         await model.execute(f"CREATE SCHEMA {FLOOR}")
         await schema.create_tables(model, 0)
         await schema.create_indexes(model)
@@ -132,6 +132,6 @@ async def floor(url: str) -> float:
         for name in tables:
             await model.copy_to_table(name, source=Path(folder) / name, format="binary")
         seconds = time.perf_counter() - started
-        await drop(model, FLOOR)
+        await drop_read_model(model, FLOOR)
     await asyncio.gather(live.close(), model.close())
     return seconds

@@ -9,7 +9,7 @@ import pytest
 
 from projector import partitions
 from projector.checkpoint import begin_epoch
-from projector.partitions import Growth
+from projector.partitions import LivePartitions
 from projector.process import connect_model
 from projector.rebuild.operations import verify
 from read_side.lookups import locales
@@ -54,8 +54,8 @@ async def grow(url: str, steps: int = 1_000) -> int:
     their number."""
     model = await connect_model(url)
     try:
-        growth, taken = Growth(model, (await begin_epoch(model))[0]), 0
-        while taken < steps and await growth.step():
+        partitions, taken = LivePartitions(model, (await begin_epoch(model))[0]), 0
+        while taken < steps and await partitions.step():
             taken += 1
         return taken
     finally:

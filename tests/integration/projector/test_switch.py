@@ -124,7 +124,7 @@ async def test_a_rebuild_whose_connection_is_lost_after_the_switch_is_done(
         if len(drops) > 1:
             raise ConnectionResetError
 
-    monkeypatch.setattr(module, "drop", drop_once)
+    monkeypatch.setattr(module, "drop_read_model", drop_once)
     assert (await rebuild(database_url)).position == await head_of(database_url)
     assert drops == [DISCARDED, DISCARDED]
 
