@@ -9,7 +9,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from msgspec import Struct
 
 from read_side.entries import INLINE, PIECE, WHOLE, EntryRow, NotInline
-from read_side.pool import Pool, learn_from, moment
+from read_side.pool import Pool, learn_from, snapshot
 from read_side.refusals import TypeNotFound
 from write_side.postgres.statements import statement
 
@@ -84,7 +84,7 @@ class Listing(Struct, frozen=True):
         """The total, and the entries of the page in portions; all as they were at one moment.
         Raises TypeNotFound, ReadModelUnavailable."""
         found = statement("read_side", self.name)
-        async with moment(self.pool) as connection:
+        async with snapshot(self.pool) as connection:
             cursor = await connection.cursor(found, *self.parameters, WHOLE)
             records = await cursor.fetch(step)
             learn_from(self.pool, records)

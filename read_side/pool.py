@@ -205,13 +205,13 @@ async def open_pool(
 
 
 @asynccontextmanager
-async def moment(pool: Pool) -> AsyncIterator[Connection]:
+async def snapshot(pool: Pool) -> AsyncIterator[Connection]:
     """A connection whose statements all read from one snapshot. Raises ReadModelUnavailable, also
     at the end, if another read model has gone live: then discard what was read."""
     try:
         async with pool.acquire() as connection:
             model = await connection.fetchval(_MODEL)
-            async with _moment(connection):
+            async with _snapshot(connection):
                 yield connection
             if model != await connection.fetchval(_MODEL):
                 raise ReadModelUnavailable
@@ -221,7 +221,7 @@ async def moment(pool: Pool) -> AsyncIterator[Connection]:
         raise
 
 
-def _moment(connection: Connection) -> Transaction:
+def _snapshot(connection: Connection) -> Transaction:
     return connection.transaction(isolation="repeatable_read", readonly=True)
 
 
@@ -249,7 +249,7 @@ async def at_one_moment(
     async def read_once(connection: Connection) -> T | _Refusal:
         # A refusal must not cost the connection.
         try:
-            async with _moment(connection):
+            async with _snapshot(connection):
                 return await read(connection)
         except REFUSALS as refusal:
             return _Refusal(refusal)
@@ -281,7 +281,7 @@ async def fetch(pool: Pool, statement: str, *parameters: Any) -> list[asyncpg.Re
     return records
 
 
-async def learn(pool: Pool) -> int:
+async def learn_stamp(pool: Pool) -> int:
     """Learns the current stamp, and returns it: for a read that has none, such as one of a type
     that does not exist. Raises ReadModelUnavailable."""
     [record] = await fetch(pool, _STAMP)

@@ -11,7 +11,7 @@ from msgspec import Struct
 from read_side.entries import INLINE, WHOLE, EntryRow, NotInline, typed_entry_row
 from read_side.listing import LargePage, Page
 from read_side.paging import EntrySummary, entry_summary
-from read_side.pool import Pool, at_one_moment, moment
+from read_side.pool import Pool, at_one_moment, snapshot
 from read_side.queries.budget import Budget
 from read_side.queries.comparison import Selection, selection
 from read_side.queries.finder import Finder, PageQuery
@@ -160,7 +160,7 @@ class _FoundListing(Struct, frozen=True):
     @asynccontextmanager
     async def rows(self, step: int) -> AsyncIterator[tuple[FoundPage, AsyncIterator[EntryRow]]]:
         """The page as it is at this moment. Raises what ``find`` raises, ReadModelUnavailable."""
-        async with moment(self.pool) as connection:
+        async with snapshot(self.pool) as connection:
             found = await find(connection, self.scope, self.query)
             _learn(self.pool, found)
             where = (self.scope.workspace, self.scope.environment, found.positions, self.locale)

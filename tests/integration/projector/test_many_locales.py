@@ -16,7 +16,7 @@ from projector import partitions
 from projector.partitions import MOST
 from projector.rebuild.operations import verify
 from read_side.entries import INLINE
-from read_side.pool import Pool, moment
+from read_side.pool import Pool, snapshot
 from read_side.queries.pages import find
 from read_side.queries.request import EntryQuery, Filter, SortKey
 from tests.databases import set_up
@@ -146,7 +146,7 @@ async def test_a_page_of_a_query_on_a_new_connection_takes_few_locks(name: str, 
     """The statements of a query are one transaction, which keeps the locks of all."""
     pool, scope, query = Pool(url), Scope("acme", "production"), QUERIES[name]
     try:
-        async with moment(pool) as connection:
+        async with snapshot(pool) as connection:
             found = await find(connection, scope, query)
             await connection.fetch(
                 statements("read_side")["list_found"],

@@ -21,7 +21,7 @@ from projector.rebuild.replay import Replay
 from projector.rebuild.switch import TO_NEXT, terminated_after
 from projector.writer import Writer
 from read_side.notices import CHANNEL, Notice, decode_notice
-from read_side.pool import Pool, at_one_moment, moment, open_pool
+from read_side.pool import Pool, at_one_moment, open_pool, snapshot
 from read_side.refusals import EntryNotFound, ReadModelUnavailable
 from read_side.schema import DISCARDED, LIVE, NEXT, PREVIOUS
 from tests.databases import RUNTIME
@@ -100,7 +100,7 @@ async def test_a_large_page_that_may_mix_two_read_models_is_discarded(
     await given.magazine()
 
     async def read(pool: Pool, *, switches: bool) -> int:
-        async with moment(pool) as connection:
+        async with snapshot(pool) as connection:
             if switches:
                 await connection.fetchval(POSITION)
                 await rebuild(database_url)
