@@ -24,7 +24,7 @@ class LimitStatus(Struct, frozen=True):
     wait: int = 1
 
 
-def shown(first: LimitStatus, second: LimitStatus) -> LimitStatus:
+def stricter(first: LimitStatus, second: LimitStatus) -> LimitStatus:
     """The one that the response describes: that of the bucket that refused, or else of the one with
     the fewest requests left."""
     return second if not second.passed or second.remaining <= first.remaining else first

@@ -11,7 +11,7 @@ from prometheus_client import Counter as Metric
 from api.auth.keys import Caller
 from api.errors import CostLimitExceeded
 from api.http import client_address
-from api.rate_limits.bucket import LimitStatus, shown
+from api.rate_limits.bucket import LimitStatus, stricter
 from api.rate_limits.leases import Leases
 from api.settings import ApiSettings
 from write_side.dispatch import Reserve
@@ -64,7 +64,7 @@ class Limits:
         if self._is_short(caller):
             return None
         counted = self._leases.count_now(*(bucket for bucket in buckets if bucket[1]))
-        return None if counted is None else reduce(shown, counted or [self._unlimited()])
+        return None if counted is None else reduce(stricter, counted or [self._unlimited()])
 
     async def count_sign_in(self, request: web.Request) -> LimitStatus:
         """No setting disables it, because it slows down guessing of keys."""

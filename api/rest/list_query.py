@@ -16,7 +16,7 @@ from multidict import MultiMapping
 
 from api.errors import BadRequest
 from api.rest import parameters
-from api.rest.tokens import Seal, keyed
+from api.rest.tokens import Seal, keyed_hash
 from read_side.queries.request import (
     ANY_OF,
     LONGEST_VALUE,
@@ -194,7 +194,7 @@ class Cursors:
     """
 
     def __init__(self, key: bytes) -> None:
-        self._seal = Seal(keyed(key, b"cursors", 32))
+        self._seal = Seal(keyed_hash(key, b"cursors", 32))
 
     def token(
         self, scope: Scope, locale: str, query: EntryQuery, boundary: Boundary | None
@@ -210,7 +210,7 @@ class Cursors:
         """The query of the cursor's page. Raises BadRequest."""
         if cursor is None or cursor == FIRST:
             return query
-        plain = self._seal.opened(_context(scope, locale, query), cursor)
+        plain = self._seal.open(_context(scope, locale, query), cursor)
         if plain is None:
             raise BadRequest(
                 "Unknown cursor: use first, or the pagination.next of the same list, with the same "

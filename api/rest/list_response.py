@@ -124,7 +124,7 @@ async def past_response(
     rows = [entry(one.row) for one in past.entries]
     if shaped is not None:
         check_past(shaped, [one.content_type for one in past.entries])
-        rows = list(map(shaped.shown, rows))
+        rows = list(map(shaped.select, rows))
     included = await past_includes(call, shaped, past.entries, at, budget)
     whole: wire.Wire = body(rows, _pagination(call, asked, query, past))
     response = json_response(call, replace(whole, includes=included))

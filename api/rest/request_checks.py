@@ -21,7 +21,7 @@ from api.errors import (
     Unauthorized,
 )
 from api.http.large_bodies import WORKSPACE
-from api.rate_limits.bucket import LimitStatus, shown
+from api.rate_limits.bucket import LimitStatus, stricter
 from api.rest import parameters
 from api.rest.tokens import POSITION
 from write_side import tracing
@@ -54,7 +54,7 @@ async def check_sign_in_limit(call: Call) -> None:
 
 def _enforce(call: Call, status: LimitStatus) -> None:
     before = call.request.get(LIMIT_STATUS)
-    call.request[LIMIT_STATUS] = status if before is None else shown(before, status)
+    call.request[LIMIT_STATUS] = status if before is None else stricter(before, status)
     if not status.passed:
         raise RateLimitExceeded(status.wait)
 

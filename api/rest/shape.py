@@ -47,7 +47,7 @@ class Shape(Struct, frozen=True):
         """The fields that content types must have."""
         return self.selected.union(*self.paths)
 
-    def shown(self, entry: wire.Entry) -> Any:
+    def select(self, entry: wire.Entry) -> Any:
         return entry if self.selection is None else self.selection.of(entry)
 
 
@@ -87,7 +87,7 @@ def past_body(
     if shape is None:
         return body
     check_past(shape, [content_type])
-    return replace(body, data=shape.shown(body.data))
+    return replace(body, data=shape.select(body.data))
 
 
 def check_past(shape: Shape, types: Sequence[ContentType]) -> None:

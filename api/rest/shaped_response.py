@@ -97,7 +97,7 @@ class _Reader:
         page = await self._source.read_page(pool)
         if self._source.is_single:
             found += [row.id for row in page.rows]
-        shown = [self._shape.shown(self._source.entry(row)) for row in page.rows]
+        shown = [self._shape.select(self._source.entry(row)) for row in page.rows]
         body = self._source.body(shown, page.total)
         if page.stamp is None or not self._shape.paths:
             stamp = self._earlier(page.stamp)
@@ -155,7 +155,7 @@ class _Reader:
         self, file: BodyFile, before: bytes, row: EntryRow, includes: Includes
     ) -> None:
         includes.add(self._type_of(row), row.fields)
-        file.write(before + wire.encode(self._shape.shown(self._source.entry(row))))
+        file.write(before + wire.encode(self._shape.select(self._source.entry(row))))
 
     async def _write_includes(self, file: BodyFile, includes: Includes) -> None:
         before = b',"includes":{"entries":{'

@@ -32,14 +32,14 @@ class Seal:
     """``key``: a secret for one kind of tokens."""
 
     def __init__(self, key: bytes) -> None:
-        self._tag_key = keyed(key, b"tag", _KEY)
-        self._mask_key = keyed(key, b"hide", _KEY)
+        self._tag_key = keyed_hash(key, b"tag", _KEY)
+        self._mask_key = keyed_hash(key, b"hide", _KEY)
 
     def token(self, context: bytes, plain: bytes) -> str:
-        tag = keyed(self._tag_key, plain + context, _TAG)
+        tag = keyed_hash(self._tag_key, plain + context, _TAG)
         return urlsafe_b64encode(tag + self._masked(tag, plain)).decode()
 
-    def opened(self, context: bytes, token: str, size: int | None = None) -> bytes | None:
+    def open(self, context: bytes, token: str, size: int | None = None) -> bytes | None:
         """None for a token of another context, of another size, or other text."""
         try:
             decoded = urlsafe_b64decode(token.encode("ascii"))
@@ -55,7 +55,7 @@ class Seal:
     def _masked(self, tag: bytes, text: bytes) -> bytes:
         """Masks the text, or unmasks it: the function is its own inverse."""
         mask = b"".join(
-            keyed(self._mask_key, tag + _number(start), min(_BLOCK, len(text) - start))
+            keyed_hash(self._mask_key, tag + _number(start), min(_BLOCK, len(text) - start))
             for start in range(0, len(text), _BLOCK)
         )
         masked = int.from_bytes(text, "big") ^ int.from_bytes(mask, "big")
@@ -67,7 +67,7 @@ def _number(start: int) -> bytes:
     return start.to_bytes(4, "big") if start else b""
 
 
-def keyed(key: bytes, text: bytes, size: int) -> bytes:
+def keyed_hash(key: bytes, text: bytes, size: int) -> bytes:
     """Keyed BLAKE2b (RFC 7693). HMAC-SHA256 takes several times as long on such short texts."""
     return blake2b(text, key=key, digest_size=size).digest()
 
@@ -85,7 +85,7 @@ class Positions:
 
     def position(self, workspace: str, token: str) -> int | None:
         """None for a token of another workspace, or other text."""
-        plain = self._seal.opened(workspace.encode(), token, _POSITION_BYTES)
+        plain = self._seal.open(workspace.encode(), token, _POSITION_BYTES)
         return None if plain is None else int.from_bytes(plain, "big")
 
 
@@ -112,7 +112,7 @@ class ChangeTokens:
     """The ids of changes, each of one workspace and environment."""
 
     def __init__(self, key: bytes) -> None:
-        self._seal = Seal(keyed(key, b"changes", 32))
+        self._seal = Seal(keyed_hash(key, b"changes", 32))
 
     def token(self, scope: Scope, change: ChangeRecord | None) -> str:
         """None: the beginning of the feed."""
@@ -123,7 +123,7 @@ class ChangeTokens:
 
     def position(self, scope: Scope, token: str) -> ChangePosition | None:
         """None for a token of another workspace or environment, or other text."""
-        text = self._seal.opened(_context(scope), token, _POSITION_BYTES + _FINGERPRINT_BYTES)
+        text = self._seal.open(_context(scope), token, _POSITION_BYTES + _FINGERPRINT_BYTES)
         if text is None:
             return None
         return ChangePosition(int.from_bytes(text[:_POSITION_BYTES], "big"), text[_POSITION_BYTES:])
