@@ -14,7 +14,7 @@ from api.imports.worker import ImportWorker
 from api.rate_limits.bucket import LimitStatus
 from api.rate_limits.limits import Limits
 from api.rest.idempotency import InFlight
-from api.rest.list_query import Cursors
+from api.rest.list_query import PageCursors
 from api.rest.response_cache import ResponseCache
 from api.rest.tokens import ChangeTokens, Positions
 from api.settings import ApiSettings
@@ -40,7 +40,7 @@ class Service(Struct):
     positions: Positions
     change_tokens: ChangeTokens
     streams: OpenStreams
-    cursors: Cursors
+    cursors: PageCursors
     request_bodies: ByteBudget
     large_bodies: LargeBodies
     imports: ImportWorker

@@ -38,7 +38,7 @@ from api.operations.metrics import count_replica_read
 from api.rate_limits.leases import Leases
 from api.rate_limits.limits import Limits
 from api.rest import content, lookups
-from api.rest.list_query import Cursors
+from api.rest.list_query import PageCursors
 from api.rest.repeated_read import REPEATED_READS, RepeatedReads
 from api.rest.response_cache import ResponseCache
 from api.rest.tokens import ChangeTokens, Positions
@@ -111,7 +111,7 @@ async def _open_service(
                     Positions(secret),
                     ChangeTokens(secret),
                     OpenStreams(tail, settings),
-                    Cursors(secret),
+                    PageCursors(secret),
                     ByteBudget(BODIES * settings.max_body_bytes),
                     LargeBodies(settings.response_file_bytes),
                     worker,

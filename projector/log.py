@@ -11,7 +11,7 @@ from read_side.schema import Workspaces
 from write_side.domain.refusals import ExplainedError
 from write_side.postgres.connection import Connection
 from write_side.store import log_reader
-from write_side.store.log_reader import Range
+from write_side.store.log_reader import StreamRange
 from write_side.store.mapper import EventMapper, UndecodableEvent, UnknownTopic
 
 BATCH = 2_000
@@ -92,7 +92,7 @@ class Log:
             )
 
     async def pages(
-        self, streams: Range, through: int, page_bytes: int
+        self, streams: StreamRange, through: int, page_bytes: int
     ) -> AsyncIterator[list[RecordedEvent]]:
         """The events of a range of streams up to a position, stream by stream, in pages of about
         this many bytes. Raises Halted at an event that cannot be read."""

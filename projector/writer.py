@@ -81,7 +81,7 @@ class Writer:
         try:
             batch = await fit_in_memory(self.connection, batch)
             before, after = await self._project(batch)
-            short = shortened(batch, after)
+            short = fit_in_transaction(batch, after)
             if len(short) < len(batch):
                 batch, after = short, project(short, before)
             moved = Checkpoint.after(batch[-1])
@@ -270,7 +270,7 @@ async def _put_each(transaction: WriteTransaction, name: str, rows: Any) -> None
         await transaction.add(name, values[0] if values else ())
 
 
-def shortened(batch: list[RecordedEvent], after: Rows) -> list[RecordedEvent]:
+def fit_in_transaction(batch: list[RecordedEvent], after: Rows) -> list[RecordedEvent]:
     """The longest beginning of the batch that writes at most WRITTEN_BYTES of entries; at least one
     event. ``after``: the rows after the whole batch."""
     total = 0

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import structlog
 from msgspec import Struct
 
-from read_side.changes import END, ChangeRecord, Selection, changes_after
+from read_side.changes import END, ChangeRecord, ChangeSelection, changes_after
 from read_side.checkpoint import Arrived, CheckpointWatch
 from read_side.pool import Pool
 from write_side.domain.identity import Scope
@@ -24,7 +24,7 @@ AT_ONCE = 100
 TURN = 500
 """Listeners that are notified before other tasks run."""
 RETRY = 0.2
-_EVERYTHING = Selection()
+_EVERYTHING = ChangeSelection()
 _log = structlog.get_logger("read_side.change_tail")
 
 
@@ -50,7 +50,7 @@ class _Environment(Struct):
 
     position: int
     last: ChangeRecord | None
-    listeners: dict[Selection, dict[Listener, None]]
+    listeners: dict[ChangeSelection, dict[Listener, None]]
     is_read: bool = False
 
 
@@ -78,7 +78,7 @@ class ChangeTail:
         assert self._task is not None
         await cancel(self._task)
 
-    async def join(self, scope: Scope, selection: Selection, listener: Listener) -> int:
+    async def join(self, scope: Scope, selection: ChangeSelection, listener: Listener) -> int:
         """Returns the position from which on changes are delivered. Raises ReadModelUnavailable."""
         if scope not in self._environments:
             page = await changes_after(self._pool, scope, _EVERYTHING, END, 1)
@@ -90,7 +90,7 @@ class ChangeTail:
         environment.listeners.setdefault(selection, {})[listener] = None
         return environment.position
 
-    def leave(self, scope: Scope, selection: Selection, listener: Listener) -> None:
+    def leave(self, scope: Scope, selection: ChangeSelection, listener: Listener) -> None:
         """Does nothing for a listener that has not joined."""
         environment = self._environments.get(scope)
         if environment is None or selection not in environment.listeners:

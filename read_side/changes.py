@@ -24,7 +24,7 @@ MOST = 500
 _STATEMENTS = statements("read_side")
 
 
-class Selection(Struct, frozen=True):
+class ChangeSelection(Struct, frozen=True):
     """``type_slug`` None: of any content type. ``kinds``: without repetitions."""
 
     type_slug: str | None = None
@@ -77,7 +77,7 @@ class ChangePage(Struct, frozen=True):
 
 
 async def changes_after(
-    pool: Pool, scope: Scope, selection: Selection, after: int, limit: int
+    pool: Pool, scope: Scope, selection: ChangeSelection, after: int, limit: int
 ) -> ChangePage:
     """``limit`` is at most MOST. Raises ReadModelUnavailable."""
     name, parameters = _statement(selection)
@@ -115,7 +115,7 @@ async def position_before(pool: Pool, scope: Scope, time: datetime) -> int:
     return int(record["position"])
 
 
-def _statement(selection: Selection) -> tuple[str, Sequence[Any]]:
+def _statement(selection: ChangeSelection) -> tuple[str, Sequence[Any]]:
     """The statement for the selection, and its parameters. Each has its own index."""
     published = [True] if selection.published_only else [True, False]
     if selection.type_slug is not None:

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from read_side.past_versions import EndedVersions, Found, Kind
 from read_side.pool import Pool, at_one_moment
 from read_side.queries.budget import BY_CURSOR, ROWS, alternative, either
-from read_side.queries.comparison import ATTRIBUTES, Selection, selection
+from read_side.queries.comparison import ATTRIBUTES, EntrySelection, selection
 from read_side.queries.finder import PageQuery
 from read_side.queries.lists import Lists, catalogue, is_selected
 from read_side.queries.pages import finder_of
@@ -82,7 +82,7 @@ class _PastList:
         connection: Connection,
         scope: Scope,
         query: EntryQuery,
-        wanted: Selection,
+        wanted: EntrySelection,
         moment: Moment,
     ) -> None:
         self._connection = connection

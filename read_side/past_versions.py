@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from read_side.lifetimes import beginnings
-from read_side.queries.comparison import Condition, Selection
+from read_side.queries.comparison import Condition, EntrySelection
 from read_side.refusals import TooBroad
 from write_side.domain.definition import decode_stages
 from write_side.domain.identity import Scope
@@ -114,7 +114,7 @@ class EndedVersions:
         total: int | None = record["total"]
         return total
 
-    async def matches(self, selected: Selection) -> list[Found] | None:
+    async def matches(self, selected: EntrySelection) -> list[Found] | None:
         """All selected entries, in no order; None if more than ``checked`` versions would be
         read."""
         if not self._kinds:
@@ -134,7 +134,7 @@ class EndedVersions:
         return found
 
 
-def _has_id(entry_id: str, selected: Selection) -> bool:
+def _has_id(entry_id: str, selected: EntrySelection) -> bool:
     return entry_id not in selected.excluded_ids and (
         selected.ids is None or entry_id in selected.ids
     )

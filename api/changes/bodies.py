@@ -10,7 +10,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from api.rest import wire
 from api.rest.tokens import ChangeTokens
 from api.rest.wire import EntrySlug, Id, Language, SingleEntry, Status, Time, Wire, timestamp
-from read_side.changes import ChangePage, ChangeRecord, Kind, Selection
+from read_side.changes import ChangePage, ChangeRecord, ChangeSelection, Kind
 from read_side.entries import EntryRow
 from write_side.domain.identity import Scope
 
@@ -78,7 +78,7 @@ class ChangeView(Struct, frozen=True):
 
     tokens: ChangeTokens
     scope: Scope
-    selection: Selection
+    selection: ChangeSelection
     locale: str | None = None
 
     def token(self, change: ChangeRecord | None) -> str:

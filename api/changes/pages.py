@@ -14,7 +14,16 @@ from api.errors import BadRequest, Gone, NotVisibleYet
 from api.rest import parameters
 from api.rest.tokens import ChangePosition
 from read_side import changes
-from read_side.changes import BEGINNING, END, KINDS, MOST, ChangePage, ChangeRecord, Kind, Selection
+from read_side.changes import (
+    BEGINNING,
+    END,
+    KINDS,
+    MOST,
+    ChangePage,
+    ChangeRecord,
+    ChangeSelection,
+    Kind,
+)
 from read_side.entries import entries_by_id
 from write_side.domain.refusals import shortened
 
@@ -40,7 +49,7 @@ class ChangesRequest(Struct, frozen=True):
         """``Last-Event-ID`` takes precedence over ``after``. Raises BadRequest."""
         query = call.request.query
         type_slug = query.get("contentType")
-        selection = Selection(
+        selection = ChangeSelection(
             parameters.searchable(type_slug) if type_slug else None,
             kinds(query.get("events", "")),
             call.published_only,

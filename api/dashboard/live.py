@@ -20,7 +20,7 @@ from api.http.request_log import SECONDS
 from api.operations.health import STATUS
 from api.rest.request_checks import check_permission
 from read_side.change_tail import Arrivals
-from read_side.changes import ChangeRecord, Selection
+from read_side.changes import ChangeRecord, ChangeSelection
 from write_side.domain.workspace import VIEW
 from write_side.store.conflicts import StoreUnavailable
 from write_side.waiting import wait_until_set
@@ -30,7 +30,7 @@ SILENCE = 5.0
 PAUSE = 0.5
 """Seconds in which changes make one event."""
 CHANGED = b"event: changed\ndata:\n\n"
-_EVERYTHING = Selection()
+_EVERYTHING = ChangeSelection()
 
 
 async def follow_changes(request: DashboardRequest) -> web.StreamResponse:

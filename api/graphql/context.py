@@ -42,7 +42,7 @@ from write_side.domain.refusals import UnknownEntry
 from write_side.domain.workspace import VIEW
 
 
-class PastSlug(Struct, frozen=True):
+class PastSlugKey(Struct, frozen=True):
     """A slug at a point in time."""
 
     type_slug: str
@@ -122,7 +122,7 @@ class GraphQLContext:
         self.changes: DataLoader[entry_history.HistoryRequest, tuple[Change, ...]] = DataLoader(
             self._load_changes
         )
-        self.past: DataLoader[PastSlug, PastEntry | None] = DataLoader(self._load_past)
+        self.past: DataLoader[PastSlugKey, PastEntry | None] = DataLoader(self._load_past)
         self.past_entries: DataLoader[PastKey, PastEntry | None] = DataLoader(
             self._load_past_entries
         )
@@ -249,7 +249,7 @@ class GraphQLContext:
         scope = await self.readable()
         return await entry_history.histories(self.repository, scope, asked, self.budget)
 
-    async def _load_past(self, slugs: list[PastSlug]) -> Sequence[PastEntry | Exception | None]:
+    async def _load_past(self, slugs: list[PastSlugKey]) -> Sequence[PastEntry | Exception | None]:
         # One after another, so that each is charged before the next begins.
         return [await self._entry_at(slug) for slug in slugs]
 
@@ -278,7 +278,7 @@ class GraphQLContext:
         scope = await self.readable(query.status)
         return await point_in_time.list_at(self.service, scope, query, self.budget, locale=locale)
 
-    async def _entry_at(self, slug: PastSlug) -> PastEntry | Exception | None:
+    async def _entry_at(self, slug: PastSlugKey) -> PastEntry | Exception | None:
         try:
             past = await point_in_time.entry_of_slug(
                 self.service, await self.readable(), self.budget, **asdict(slug)

@@ -9,7 +9,7 @@ import strawberry
 from api.errors import BadRequest
 from api.graphql import entry_filters
 from api.graphql.content_entry import ContentEntry, entry_of_past, entry_of_row
-from api.graphql.context import GraphQLContext, Info, PastSlug
+from api.graphql.context import GraphQLContext, Info, PastSlugKey
 from api.graphql.cost import charged_list
 from api.graphql.scalars import JSON
 from api.graphql.types import (
@@ -64,7 +64,7 @@ class Query:
             "language": searchable(language or BASE_LANGUAGE),
         }
         if as_of:
-            past = await context.past.load(PastSlug(**named, locale=text_locale, at=as_of))
+            past = await context.past.load(PastSlugKey(**named, locale=text_locale, at=as_of))
             return None if past is None else entry_of_past(past, text_locale, as_of)
         try:
             found = await id_of_slug(context.service.read_model, scope, **named)

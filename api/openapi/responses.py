@@ -25,7 +25,7 @@ from api.rest.content import FIELDS, MISSING
 from api.rest.idempotency import command_key
 from api.rest.include_paths import parse_include
 from api.rest.includes import too_many_included
-from api.rest.list_query import Cursors
+from api.rest.list_query import PageCursors
 from api.rest.request_body import DAMAGED, NOT_OURS, SLOWEST
 from api.rest.request_checks import BEYOND_THE_LOG, UNKNOWN_POSITION
 from api.rest.selection import parse_select
@@ -82,7 +82,7 @@ REFUSALS: dict[str, Exception] = {
     "wrongValue": _refused("createdAt", "gte"),
     "tooBroad": Budget(selection(_TITLED, ())).exceeded(),
     "unknownCursor": _raised(
-        lambda: Cursors(b"").page_query(_SCOPE, BASE_LANGUAGE, _query(), "an altered one")
+        lambda: PageCursors(b"").page_query(_SCOPE, BASE_LANGUAGE, _query(), "an altered one")
     ),
     "malformedTime": _raised(lambda: parameters.as_of({"asOf": "yesterday"})),
     "futureTime": parameters.future_time(parameters.parse_time("9999-12-31")),

@@ -186,7 +186,7 @@ def sort_keys(given: Sequence[str]) -> tuple[SortKey, ...]:
     return keys
 
 
-class Cursors:
+class PageCursors:
     """The boundary of a page as an opaque token of one query. ``key``: the secret of all tokens.
 
     A cursor holds the sort keys and the position of the entry that it stands on, so it remains good

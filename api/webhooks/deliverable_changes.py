@@ -10,7 +10,7 @@ from msgspec import Struct
 from api.changes.bodies import ChangeView, Current
 from api.rest.tokens import ChangeTokens
 from api.rest.wire import encode
-from read_side.changes import ChangePage, ChangeRecord, Selection, changes_after
+from read_side.changes import ChangePage, ChangeRecord, ChangeSelection, changes_after
 from read_side.entries import entries_by_id
 from read_side.pool import Pool
 from write_side.domain.change_kinds import KINDS, Kind
@@ -52,7 +52,7 @@ class FeedChanges:
         ReadModelUnavailable."""
         found = await self._select(endpoint, after, limit)
         locale = BASE_LANGUAGE if endpoint.include_entry else None
-        selection = Selection(None, _kinds(endpoint))
+        selection = ChangeSelection(None, _kinds(endpoint))
         view = ChangeView(self._tokens, endpoint.scope, selection, locale)
         records: Sequence[ChangeRecord] = found.changes
         current: Current = {}
@@ -70,7 +70,7 @@ class FeedChanges:
         kinds = _kinds(endpoint)
         pages = [
             await changes_after(
-                self._read_model, endpoint.scope, Selection(slug, kinds), after, limit
+                self._read_model, endpoint.scope, ChangeSelection(slug, kinds), after, limit
             )
             for slug in endpoint.types or (None,)
         ]

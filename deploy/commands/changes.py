@@ -69,14 +69,14 @@ async def _view(found: Databases, scope: Scope, type_slug: str | None) -> AsyncI
     """Raises the refusals of an unknown workspace or environment."""
     from api.changes.bodies import ChangeView
     from api.rest.tokens import ChangeTokens
-    from read_side.changes import Selection
+    from read_side.changes import ChangeSelection
     from write_side.handlers.checks import check_scope
     from write_side.store.access import token_key
 
     async with open_repository(found) as repository:
         await check_scope(scope, repository)
         tokens = ChangeTokens(await token_key(repository.recorder.fetch))
-    yield ChangeView(tokens, scope, Selection(type_slug))
+    yield ChangeView(tokens, scope, ChangeSelection(type_slug))
 
 
 async def _changes(

@@ -31,7 +31,7 @@ from projector.write_transaction import WriteTransaction, write_transaction
 from write_side.domain.content_type import ContentType
 from write_side.postgres.connection import Connection
 from write_side.postgres.statements import statement
-from write_side.store.log_reader import Range
+from write_side.store.log_reader import StreamRange
 
 TYPES_KEPT = 5_000
 TypeKey: TypeAlias = tuple[str, str]
@@ -66,7 +66,7 @@ class Replay:
         self._values = ValuesOfTypes()
         self._partitions = RebuildPartitions(model)
 
-    async def replay(self, streams: Range, read: Callable[[int], None]) -> ReplayResult:
+    async def replay(self, streams: StreamRange, read: Callable[[int], None]) -> ReplayResult:
         """``read`` gets the number of events of each page.
 
         Raises Halted, Inconsistent, CheckpointConflict.

@@ -21,7 +21,7 @@ from projector.process import collect_less, connect_model
 from projector.rebuild.replay import Replay, ReplayResult
 from read_side.schema import Workspaces
 from write_side.postgres.connection import connect
-from write_side.store.log_reader import Range
+from write_side.store.log_reader import StreamRange
 
 
 class Job(Struct, frozen=True):
@@ -93,7 +93,7 @@ async def _replay(job: Job, requests: asyncio.Queue[bytes]) -> None:
         log = Log(store, job.workspaces)
         replay = Replay(log, model, job.epoch, job.through, job.page_bytes)
         while True:
-            streams = msgspec.json.decode(await requests.get(), type=Range)
+            streams = msgspec.json.decode(await requests.get(), type=StreamRange)
             _send(await replay.replay(streams, lambda events: _send(Read(events))))
 
 

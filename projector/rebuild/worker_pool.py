@@ -13,7 +13,7 @@ from projector.log import Halted
 from projector.rebuild.replay import ReplayResult
 from projector.rebuild.worker import Failed, Job, Message, Read, encode
 from write_side.domain.refusals import ExplainedError
-from write_side.store.log_reader import Range
+from write_side.store.log_reader import StreamRange
 
 LONGEST_LINE = 256 * 1024 * 1024
 _message = msgspec.json.Decoder(Message).decode
@@ -45,7 +45,7 @@ class WorkerPool:
         await self._end()
 
     async def replay(
-        self, ranges: Sequence[Range], read: Callable[[int], None]
+        self, ranges: Sequence[StreamRange], read: Callable[[int], None]
     ) -> list[ReplayResult]:
         """Replays all ranges, each in the next free worker; ``read`` gets the numbers of events
         read.
@@ -83,13 +83,16 @@ async def _start(job: Job) -> Process:
     return process
 
 
-def _send(process: Process, request: Job | Range) -> None:
+def _send(process: Process, request: Job | StreamRange) -> None:
     assert process.stdin is not None
     process.stdin.write(encode(request) + b"\n")
 
 
 async def _replay_waiting(
-    process: Process, waiting: list[Range], found: list[ReplayResult], read: Callable[[int], None]
+    process: Process,
+    waiting: list[StreamRange],
+    found: list[ReplayResult],
+    read: Callable[[int], None],
 ) -> None:
     while waiting:
         _send(process, waiting.pop())

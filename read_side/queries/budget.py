@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from read_side.queries.comparison import Selection
+from read_side.queries.comparison import EntrySelection
 from read_side.queries.statements import CHUNK
 from read_side.refusals import TooBroad
 
@@ -24,7 +24,7 @@ BY_CURSOR = "page with cursor=first and the cursors that follow"
 class Budget:
     """``offset``: of the page."""
 
-    def __init__(self, wanted: Selection, offset: int = 0) -> None:
+    def __init__(self, wanted: EntrySelection, offset: int = 0) -> None:
         self._labels = [label for one in wanted.conditions for label in one.labels]
         self._others = wanted.others
         self._offset = offset

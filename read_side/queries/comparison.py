@@ -63,7 +63,7 @@ class Condition(Struct, frozen=True):
         return all(map(ranges.is_point, self.ranges))
 
 
-class Selection(Struct, frozen=True):
+class EntrySelection(Struct, frozen=True):
     """The entries that a query selects among those of one type, or of several.
 
     ``ids``: None for any. ``attributes``: tests of the status, language and content type, by the
@@ -95,7 +95,7 @@ def operators_of(ordering: Ordering, *, multiple: bool = False) -> Sequence[str]
     return _ORDER if ordering.has_order else EQUALITY
 
 
-def selection(query: EntryQuery, fields: Iterable[Field]) -> Selection:
+def selection(query: EntryQuery, fields: Iterable[Field]) -> EntrySelection:
     """``fields``: those of the content type. Raises InvalidQuery."""
     known = _Known(fields, query)
     conditions: list[Condition] = []
@@ -118,7 +118,7 @@ def selection(query: EntryQuery, fields: Iterable[Field]) -> Selection:
             excluded |= frozenset(one.values)
         elif not accepts(""):
             ids = frozenset()
-    return Selection(
+    return EntrySelection(
         conditions=_merged(conditions),
         sort=tuple(known.sort_key(one) for one in query.sort),
         attributes=tuple(attributes),

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from read_side.queries.comparison import ATTRIBUTES, Condition, Selection
+from read_side.queries.comparison import ATTRIBUTES, Condition, EntrySelection
 from read_side.queries.ranges import ALL, Ranges
 from read_side.queries.request import EntryQuery
 from read_side.refusals import IncompleteIndex, TooBroad, TypeNotFound
@@ -45,7 +45,7 @@ class Catalogue(Struct, frozen=True):
     incomplete: frozenset[str]
     stamp: int | None
 
-    def selected(self, selection: Selection, query: EntryQuery) -> tuple[Combination, ...]:
+    def selected(self, selection: EntrySelection, query: EntryQuery) -> tuple[Combination, ...]:
         """Raises TooBroad, IncompleteIndex."""
         used = {one.path for one in selection.conditions} | {key.field for key in selection.sort}
         if query.words is not None:
@@ -79,7 +79,7 @@ def catalogue(records: Sequence[Any], type_slug: str | None) -> Catalogue:
     )
 
 
-def is_selected(one: Any, selection: Selection, query: EntryQuery) -> bool:
+def is_selected(one: Any, selection: EntrySelection, query: EntryQuery) -> bool:
     """Whether the entries of a combination may be selected."""
     return (
         query.status in (None, one.status)

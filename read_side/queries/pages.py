@@ -13,7 +13,7 @@ from read_side.listing import LargePage, Page
 from read_side.paging import EntrySummary, entry_summary
 from read_side.pool import Pool, at_one_moment, snapshot
 from read_side.queries.budget import Budget
-from read_side.queries.comparison import Selection, selection
+from read_side.queries.comparison import EntrySelection, selection
 from read_side.queries.finder import Finder, PageQuery
 from read_side.queries.lists import Lists, catalogue
 from read_side.queries.request import Boundary, EntryQuery
@@ -65,7 +65,7 @@ async def find(connection: Connection, scope: Scope, query: EntryQuery) -> Found
 
 
 async def finder_of(
-    connection: Connection, scope: Scope, lists: Lists, wanted: Selection, offset: int
+    connection: Connection, scope: Scope, lists: Lists, wanted: EntrySelection, offset: int
 ) -> Finder:
     """What finds the selected entries in the lists, for a page after the offset."""
     statements, places, excluded = await _limits(connection, scope, lists, wanted)
@@ -73,7 +73,7 @@ async def finder_of(
 
 
 async def _limits(
-    connection: Connection, scope: Scope, lists: Lists, wanted: Selection
+    connection: Connection, scope: Scope, lists: Lists, wanted: EntrySelection
 ) -> tuple[Statements, list[tuple[int, int]] | None, list[int]]:
     """The statements; the places of the entries that may be found, None for all; and the positions
     of those that may not."""
@@ -88,7 +88,7 @@ async def _limits(
 
 
 async def _matches(
-    connection: Connection, scope: Scope, lists: Lists, wanted: Selection, query: EntryQuery
+    connection: Connection, scope: Scope, lists: Lists, wanted: EntrySelection, query: EntryQuery
 ) -> tuple[int | None, int, list[Match], bool]:
     """The total, if it is wanted and within the budget; how many matches a search has pages of; the
     matches from the offset on, one more than the limit; and whether a search will find others

@@ -12,7 +12,7 @@ import pytest
 
 from read_side import change_tail
 from read_side.change_tail import Arrivals, ChangeTail
-from read_side.changes import ChangePage, ChangeRecord, Selection
+from read_side.changes import ChangePage, ChangeRecord, ChangeSelection
 from read_side.checkpoint import CheckpointWatch
 from read_side.notices import FedChange, Notice, TypeChange
 from read_side.pool import Pool
@@ -83,7 +83,7 @@ class World:
         self.lose_connection()
 
     async def changes_after(
-        self, _pool: Pool, scope: Scope, _selection: Selection, after: int, limit: int
+        self, _pool: Pool, scope: Scope, _selection: ChangeSelection, after: int, limit: int
     ) -> ChangePage:
         for _ in range(self.chance.randint(0, 3)):
             await asyncio.sleep(0)
@@ -130,7 +130,7 @@ async def joined(world: World, tail: ChangeTail, scope: Scope) -> tuple[int, Rea
     reader = Reader(world)
     while True:
         try:
-            return await tail.join(scope, Selection(), reader), reader
+            return await tail.join(scope, ChangeSelection(), reader), reader
         except ReadModelUnavailable:
             continue
 

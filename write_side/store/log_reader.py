@@ -35,15 +35,15 @@ WHERE notification_id = ANY ($1) AND originator_id > $2 AND originator_id < $3
 ORDER BY originator_id"""
 
 
-class Range(Struct, frozen=True):
+class StreamRange(Struct, frozen=True):
     """The streams from ``first``, inclusive, to ``end``, exclusive, ordered by bytes."""
 
     first: str
     end: str
 
 
-ENTRIES = Range(*ENTRY_STREAMS)
-OTHERS = (Range("", ENTRIES.first), Range(ENTRIES.end, AFTER_ALL))
+ENTRIES = StreamRange(*ENTRY_STREAMS)
+OTHERS = (StreamRange("", ENTRIES.first), StreamRange(ENTRIES.end, AFTER_ALL))
 
 
 async def head(store: Connection) -> int:
@@ -68,7 +68,7 @@ async def batch(
     return await store.fetch(_BATCH, after, limit, batch_bytes, stream, workspaces)
 
 
-async def ranges_of_entries(store: Connection, through: int) -> list[Range]:
+async def ranges_of_entries(store: Connection, through: int) -> list[StreamRange]:
     """All streams of entries, in ranges of about the same number of events, estimated from a
     sample."""
     parts = max(1, through // EVENTS_IN_A_RANGE)
@@ -78,12 +78,12 @@ async def ranges_of_entries(store: Connection, through: int) -> list[Range]:
     found = [row["originator_id"] for row in rows]
     inner = sorted({found[len(found) * n // parts] for n in range(1, parts)}) if found else []
     bounds = [ENTRIES.first, *inner, ENTRIES.end]
-    return [Range(first, end) for first, end in itertools.pairwise(bounds)]
+    return [StreamRange(first, end) for first, end in itertools.pairwise(bounds)]
 
 
 async def pages(
     store: Connection,
-    streams: Range,
+    streams: StreamRange,
     through: int,
     page_bytes: int,
     workspaces: Sequence[str] | None = None,

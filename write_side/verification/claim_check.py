@@ -20,7 +20,7 @@ from write_side.domain.entry import Entry, evolve
 from write_side.domain.events import Event
 from write_side.entry_snapshots import SHAPE, state_of
 from write_side.postgres.connection import Connection
-from write_side.store.log_reader import ENTRIES, Range, head, pages, ranges_of_entries
+from write_side.store.log_reader import ENTRIES, StreamRange, head, pages, ranges_of_entries
 from write_side.store.mapper import EventMapper
 from write_side.verification.claims import (
     Claims,
@@ -31,9 +31,9 @@ from write_side.verification.claims import (
 
 PAGE_BYTES = 4 * 1024 * 1024
 OTHERS = (
-    Range("workspace/", "workspace0"),
-    Range("content-type/", "content-type0"),
-    Range("key/", "key0"),
+    StreamRange("workspace/", "workspace0"),
+    StreamRange("content-type/", "content-type0"),
+    StreamRange("key/", "key0"),
 )
 Key = TypeVar("Key")
 Kind = Literal["missing", "unknown", "different"]
@@ -103,7 +103,7 @@ class _Check:
         # How many claims of entries each scope lacks, minus those it has in excess.
         self._lacking: Counter[Place] = Counter()
 
-    async def entries(self, streams: Range) -> list[Difference]:
+    async def entries(self, streams: StreamRange) -> list[Difference]:
         expected = Claims()
         async with _snapshot(self._store) as through:
             snapshots = _Snapshots(

@@ -47,7 +47,7 @@ _KEYS = "SELECT * FROM write_side.key_claim"
 _USAGE = "SELECT * FROM write_side.usage"
 
 
-class EntryRow(Struct, frozen=True):
+class EntryClaimRow(Struct, frozen=True):
     id: str
     workspace: str
     environment: str
@@ -56,7 +56,7 @@ class EntryRow(Struct, frozen=True):
     slug_hash: bytes
 
 
-class ContentTypeRow(Struct, frozen=True):
+class ContentTypeClaimRow(Struct, frozen=True):
     id: str
     workspace: str
     environment: str
@@ -64,7 +64,7 @@ class ContentTypeRow(Struct, frozen=True):
     version: int
 
 
-class KeyRow(Struct, frozen=True):
+class KeyClaimRow(Struct, frozen=True):
     id: str
     workspace: str
     name: str
@@ -86,9 +86,9 @@ class UsageRow(Struct, frozen=True):
 class Claims(Struct):
     """The rows of the claims tables, each by its primary key."""
 
-    entry_claim: dict[str, EntryRow] = field(default_factory=dict)
-    content_type_claim: dict[str, ContentTypeRow] = field(default_factory=dict)
-    key_claim: dict[str, KeyRow] = field(default_factory=dict)
+    entry_claim: dict[str, EntryClaimRow] = field(default_factory=dict)
+    content_type_claim: dict[str, ContentTypeClaimRow] = field(default_factory=dict)
+    key_claim: dict[str, KeyClaimRow] = field(default_factory=dict)
     usage: dict[tuple[str, str, str], UsageRow] = field(default_factory=dict)
 
     def apply(self, events: Iterable[Event]) -> None:
@@ -102,21 +102,21 @@ class Claims(Struct):
         match event:
             case EntryCreated(entry_id=key):
                 type_id, digest = event.content_type_id, slug_hash(event.slug)
-                self.entry_claim[key] = EntryRow(key, *place, type_id, event.language, digest)
+                self.entry_claim[key] = EntryClaimRow(key, *place, type_id, event.language, digest)
             case EntryUpdated(entry_id=key, slug=str(slug)):
                 row = self.entry_claim[key]
                 self.entry_claim[key] = replace(row, slug_hash=slug_hash(slug))
             case EntryDeleted(entry_id=key):
                 del self.entry_claim[key]
             case ContentTypeCreated(content_type_id=key):
-                self.content_type_claim[key] = ContentTypeRow(key, *place, event.slug, 1)
+                self.content_type_claim[key] = ContentTypeClaimRow(key, *place, event.slug, 1)
             case ContentTypeRevised(content_type_id=key):
                 held = self.content_type_claim[key]
                 self.content_type_claim[key] = replace(held, version=held.version + 1)
             case ContentTypeRemoved(content_type_id=key):
                 del self.content_type_claim[key]
             case KeyIssued(key_id=key):
-                self.key_claim[key] = KeyRow(
+                self.key_claim[key] = KeyClaimRow(
                     key,
                     event.workspace,
                     event.name,
@@ -165,10 +165,10 @@ class Claims(Struct):
 
 async def stored_entries(
     connection: Connection, first: str | None, end: str | None
-) -> dict[str, EntryRow]:
+) -> dict[str, EntryClaimRow]:
     """The rows of entries from the id ``first``, inclusive, to ``end``, exclusive."""
     rows = await connection.fetch(_ENTRIES, first, end)
-    return {row["id"]: EntryRow(**row) for row in rows}
+    return {row["id"]: EntryClaimRow(**row) for row in rows}
 
 
 async def stored_without_entries(connection: Connection) -> Claims:
@@ -177,7 +177,7 @@ async def stored_without_entries(connection: Connection) -> Claims:
     usage = await connection.fetch(_USAGE)
     return Claims(
         {},
-        {row["id"]: ContentTypeRow(**row) for row in types},
-        {row["id"]: msgspec.convert(dict(row), KeyRow) for row in keys},
+        {row["id"]: ContentTypeClaimRow(**row) for row in types},
+        {row["id"]: msgspec.convert(dict(row), KeyClaimRow) for row in keys},
         {(row["workspace"], row["environment"], row["quota"]): UsageRow(**row) for row in usage},
     )

@@ -17,7 +17,7 @@ from read_side.changes import (
     END,
     KINDS,
     ChangeRecord,
-    Selection,
+    ChangeSelection,
     changes_after,
     position_before,
 )
@@ -45,7 +45,7 @@ PROPERTY = settings(
     suppress_health_check=list(HealthCheck),
 )
 selections = st.builds(
-    Selection,
+    ChangeSelection,
     st.none() | st.sampled_from(["type-0", "type-1", "type-2", "nothing"]),
     st.sets(st.sampled_from(KINDS), min_size=1).map(tuple) | st.just(KINDS),
     st.booleans(),
@@ -99,7 +99,7 @@ def naive_kind(deed: str, before: str | None, after: str) -> str:
     )
 
 
-def selected(feed: list[dict[str, Any]], selection: Selection) -> Iterator[dict[str, Any]]:
+def selected(feed: list[dict[str, Any]], selection: ChangeSelection) -> Iterator[dict[str, Any]]:
     for change in feed:
         if selection.type_slug not in (None, change["content_type"]):
             continue
@@ -109,7 +109,7 @@ def selected(feed: list[dict[str, Any]], selection: Selection) -> Iterator[dict[
             yield change
 
 
-async def in_pages(pool: Pool, scope: Scope, selection: Selection, limit: int) -> list[Any]:
+async def in_pages(pool: Pool, scope: Scope, selection: ChangeSelection, limit: int) -> list[Any]:
     """Each page begins after the last change of the previous page."""
     found: list[Any] = []
     after = BEGINNING
@@ -142,7 +142,7 @@ def test_any_selection_of_the_feed_is_a_naive_fold_of_the_log(
 
         @settings(PROPERTY, max_examples=examples)
         @given(st.sampled_from(SCOPES), selections, st.integers(1, 30))
-        def check(scope: Scope, selection: Selection, limit: int) -> None:
+        def check(scope: Scope, selection: ChangeSelection, limit: int) -> None:
             found = runner.run(in_pages(pool, scope, selection, limit))
             expected = list(selected(feed[scope], selection))
             assert [shown(change, expected) for change in found] == expected
@@ -184,7 +184,7 @@ async def test_notices_have_the_changes_as_they_are_read(database_url: str) -> N
             for scope, changes in notice.environments().items():
                 assert changes is not None
                 fed[scope] += changes
-        read = {scope: await in_pages(pool, scope, Selection(), 500) for scope in SCOPES}
+        read = {scope: await in_pages(pool, scope, ChangeSelection(), 500) for scope in SCOPES}
     assert fed == read
     assert sum(map(len, read.values())) > 100
 

@@ -10,13 +10,13 @@ from hypothesis import given
 from msgspec.structs import replace
 
 from api.errors import BadRequest
-from api.rest.list_query import Cursors
+from api.rest.list_query import PageCursors
 from api.rest.tokens import Positions
 from read_side.queries.request import Boundary, EntryQuery, Filter, SortKey
 from write_side.domain.identity import Scope
 
 KEY = b"secret"
-CURSORS = Cursors(KEY)
+CURSORS = PageCursors(KEY)
 SCOPE = Scope("acme", "production")
 QUERY = EntryQuery(type_slug="posts", status="draft", language="en-US", limit=10)
 BOUNDARY = Boundary((b"key",), 7)
@@ -40,7 +40,7 @@ def token(boundary: Boundary = BOUNDARY) -> str:
 def test_a_cursor_is_its_boundary_in_every_process(keys: list[bytes], position: int) -> None:
     boundary = Boundary(tuple(keys), position)
     given_ = token(boundary)
-    assert given_ == Cursors(KEY).token(SCOPE, "en-US", QUERY, boundary)
+    assert given_ == PageCursors(KEY).token(SCOPE, "en-US", QUERY, boundary)
     assert CURSORS.page_query(SCOPE, "en-US", QUERY, given_).after == boundary
 
 
