@@ -6,7 +6,14 @@ import asyncio
 import signal
 import threading
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager, suppress
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    ExitStack,
+    asynccontextmanager,
+    contextmanager,
+    suppress,
+)
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
@@ -19,9 +26,8 @@ from write_side.domain.refusals import ExplainedError
 from write_side.postgres.pooler import PoolerUrl
 
 if TYPE_CHECKING:
-    import asyncpg
-
     from read_side.pool import Pool
+    from write_side.postgres.connection import Connection
     from write_side.repository import Repository
 
 CHECK_TIMEOUT = 5.0  # seconds
@@ -65,7 +71,7 @@ def role_of(url: str) -> tuple[str, str | None]:
 
 
 @contextmanager
-def databases(settings: Settings, *, create: bool = True) -> Iterator[Databases]:
+def open_databases(settings: Settings, *, create: bool = True) -> Iterator[Databases]:
     """Both URLs, that of the selected read model. If one is not set, the embedded PostgreSQL runs
     meanwhile.
 
@@ -78,17 +84,17 @@ def databases(settings: Settings, *, create: bool = True) -> Iterator[Databases]
         yield found
 
 
-async def _check(found: Databases) -> None:
+async def _check(databases: Databases) -> None:
     """Ignores an unreachable database, because the command reports that or waits."""
     from write_side.postgres.connection import connect
     from write_side.postgres.leader_watch import FAULTS
     from write_side.store.migrations import check_released
 
-    for url in dict.fromkeys((found.event_store_url, found.read_model_url)):
+    for url in dict.fromkeys((databases.event_store_url, databases.read_model_url)):
         with suppress(ValueError, *FAULTS):
             connection = await connect(url, timeout=CHECK_TIMEOUT, command_timeout=CHECK_TIMEOUT)
             try:
-                if url == found.event_store_url:
+                if url == databases.event_store_url:
                     await check_released(connection)
             finally:
                 await connection.close(timeout=CHECK_TIMEOUT)
@@ -135,35 +141,33 @@ def _set_handlers(handlers: Mapping[signal.Signals, Any]) -> None:
 
 
 @asynccontextmanager
-async def open_repository(found: Databases) -> AsyncIterator[Repository]:
+async def open_repository(databases: Databases) -> AsyncIterator[Repository]:
     """A repository on the event store. Raises DatabaseUnreachable."""
     from write_side.repository import Repository
     from write_side.store.mapper import EventMapper
     from write_side.store.recorder import open_recorder
 
     async with AsyncExitStack() as stack:
-        with _named("CONTENTLOG_EVENT_STORE_URL", found.event_store_url):
+        with _named("CONTENTLOG_EVENT_STORE_URL", databases.event_store_url):
             recorder = await stack.enter_async_context(
-                open_recorder(found.event_store_url, connections=4)
+                open_recorder(databases.event_store_url, connections=4)
             )
         yield Repository(recorder, EventMapper())
 
 
 @asynccontextmanager
-async def open_read_model(found: Databases) -> AsyncIterator[Pool]:
+async def open_read_model(databases: Databases) -> AsyncIterator[Pool]:
     """A pool of connections to the read model. Raises DatabaseUnreachable."""
     from read_side.pool import open_pool
 
     async with AsyncExitStack() as stack:
-        with _named(found.model.setting, found.read_model_url):
-            pool = await stack.enter_async_context(open_pool(found.read_model_url))
+        with _named(databases.model.setting, databases.read_model_url):
+            pool = await stack.enter_async_context(open_pool(databases.read_model_url))
         yield pool
 
 
 @asynccontextmanager
-async def open_connection(
-    setting: str, url: str, timeout: float = 20
-) -> AsyncIterator[asyncpg.Connection[asyncpg.Record]]:
+async def open_connection(setting: str, url: str, timeout: float = 20) -> AsyncIterator[Connection]:
     """One connection to the database that a setting names. Raises DatabaseUnreachable."""
     from write_side.postgres.connection import connect
 
@@ -173,6 +177,14 @@ async def open_connection(
         yield connection
     finally:
         await connection.close()
+
+
+def connect_event_store(databases: Databases) -> AbstractAsyncContextManager[Connection]:
+    return open_connection("CONTENTLOG_EVENT_STORE_URL", databases.event_store_url)
+
+
+def connect_read_model(databases: Databases) -> AbstractAsyncContextManager[Connection]:
+    return open_connection(databases.model.setting, databases.read_model_url)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from msgspec.structs import replace
 
-from deploy.databases import Databases, databases, open_connection
+from deploy.databases import Databases, connect_read_model, open_databases
 from deploy.environment import load_settings, unknown_names
 from deploy.logs import configure_logs
 from deploy.settings import PREFIX, Settings
@@ -74,8 +74,8 @@ def run(work: Callable[[Databases, Settings], Coroutine[Any, Any, T]], *, create
     ``create=False`` refuses to create an embedded PostgreSQL.
     """
     settings = command_settings()
-    with databases(settings, create=create) as found:
-        return asyncio.run(work(found, settings))
+    with open_databases(settings, create=create) as databases:
+        return asyncio.run(work(databases, settings))
 
 
 def command_settings() -> Settings:
@@ -116,16 +116,16 @@ def operator() -> Actor:
     return Actor("operator", login_name())
 
 
-async def until_visible(found: Databases, position: int) -> None:
+async def until_visible(databases: Databases, position: int) -> None:
     """Waits until the read model has passed the position, or prints a note that it has not."""
     from read_side.checkpoint import wait_until_visible
     from read_side.status import read_status
 
-    async with open_connection(found.model.setting, found.read_model_url) as connection:
+    async with connect_read_model(databases) as connection:
         status = await read_status(connection)
     if status.position >= position:
         return
     timeout = VISIBLE_TIMEOUT if status.projectors else UNATTENDED_TIMEOUT
-    if not await wait_until_visible(found.read_model_url, position, timeout):
+    if not await wait_until_visible(databases.read_model_url, position, timeout):
         reason = "it is behind" if status.projectors else "no projector is running"
         note(f"done, but the read model does not show it yet: {reason} (see contentlog status)")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from deploy.databases import Databases, open_connection, open_read_model, open_repository
+from deploy.databases import Databases, connect_read_model, open_read_model, open_repository
 from deploy.failures import Failed
 from deploy.runner import environment_option, json_option, run, workspace_option
 from deploy.settings import Settings
@@ -54,10 +54,10 @@ def changes_command(
     from api.rest.wire import encode
     from write_side.domain.identity import Scope
 
-    async def work(found: Databases, _: Settings) -> None:
+    async def work(databases: Databases, _: Settings) -> None:
         scope = Scope(workspace, environment)
-        async with _view(found, scope, type_slug) as view:
-            async for change in _changes(found, view, after, follow=follow):
+        async with _view(databases, scope, type_slug) as view:
+            async for change in _changes(databases, view, after, follow=follow):
                 click.echo(encode(change) if as_json else _line(change))
 
     with contextlib.suppress(KeyboardInterrupt):
@@ -65,7 +65,9 @@ def changes_command(
 
 
 @contextlib.asynccontextmanager
-async def _view(found: Databases, scope: Scope, type_slug: str | None) -> AsyncIterator[ChangeView]:
+async def _view(
+    databases: Databases, scope: Scope, type_slug: str | None
+) -> AsyncIterator[ChangeView]:
     """Raises the refusals of an unknown workspace or environment."""
     from api.changes.bodies import ChangeView
     from api.rest.tokens import ChangeTokens
@@ -73,22 +75,22 @@ async def _view(found: Databases, scope: Scope, type_slug: str | None) -> AsyncI
     from write_side.handlers.checks import check_scope
     from write_side.store.access import token_key
 
-    async with open_repository(found) as repository:
+    async with open_repository(databases) as repository:
         await check_scope(scope, repository)
         tokens = ChangeTokens(await token_key(repository.recorder.fetch))
     yield ChangeView(tokens, scope, ChangeSelection(type_slug))
 
 
 async def _changes(
-    found: Databases, view: ChangeView, after: str, *, follow: bool
+    databases: Databases, view: ChangeView, after: str, *, follow: bool
 ) -> AsyncIterator[Change]:
     from read_side.changes import BEGINNING, END, MOST, changes_after
     from read_side.notices import CHANNEL
 
     moved = asyncio.Event()
     async with (
-        open_connection(found.model.setting, found.read_model_url) as connection,
-        open_read_model(found) as pool,
+        connect_read_model(databases) as connection,
+        open_read_model(databases) as pool,
     ):
         if follow:
             await connection.add_listener(CHANNEL, lambda *_: moved.set())

@@ -16,7 +16,7 @@ import click
 
 from deploy.commands.installation import migrate_databases
 from deploy.commands.servers import at_address, check_port, host_option, port_option
-from deploy.databases import Databases, databases, open_connection, open_repository
+from deploy.databases import Databases, connect_event_store, open_databases, open_repository
 from deploy.environment import load_settings
 from deploy.failures import Failed
 from deploy.logs import configure_logs
@@ -45,42 +45,42 @@ def dev_command(host: str | None, port: int | None, no_demo: bool) -> None:
     warn_of_unknown_settings(note)
     trace_settings(os.environ)  # otherwise each process would fail, again and again
     check_port(settings)
-    with suppress(KeyboardInterrupt), databases(settings) as found:
-        _run(settings, found, with_demo=not no_demo)
+    with suppress(KeyboardInterrupt), open_databases(settings) as databases:
+        _run(settings, databases, with_demo=not no_demo)
     click.echo("contentlog has stopped")
 
 
-def _run(settings: Settings, found: Databases, *, with_demo: bool) -> None:
-    asyncio.run(migrate_databases(found))
+def _run(settings: Settings, databases: Databases, *, with_demo: bool) -> None:
+    asyncio.run(migrate_databases(databases))
     address = ("--host", settings.host, "--port", str(settings.port))
     children = [
         Child("projector", contentlog("projector")),
         Child("api", contentlog("api", *address)),
         Child("webhooks", contentlog("webhooks")),
     ]
-    if not (settings.event_store_url and found.model.url):
+    if not (settings.event_store_url and databases.model.url):
         # The embedded PostgreSQL is not our child; this child starts it again if it ends.
         watch = (sys.executable, "-P", "-m", "deploy.embedded.watch", settings.data)
         children.append(Child("postgres", watch))
-    os.environ.update(found.environment())
+    os.environ.update(databases.environment())
     os.environ.pop("CONTENTLOG_PROBE_PORT", None)  # both could not have it
 
     async def started() -> None:
-        await _greet(settings, found, with_demo=with_demo)
+        await _greet(settings, databases, with_demo=with_demo)
 
     asyncio.run(supervise(children, started))
 
 
-async def _greet(settings: Settings, found: Databases, *, with_demo: bool) -> None:
+async def _greet(settings: Settings, databases: Databases, *, with_demo: bool) -> None:
     """Creates the demo if needed, waits until the API responds, then prints the URLs."""
     from deploy.demo import magazine
     from read_side.checkpoint import wait_until_visible
 
     url = base_url(settings.host, settings.port)
-    position = await create_demo(found) if with_demo else None
+    position = await create_demo(databases) if with_demo else None
     if position is not None:
-        await wait_until_visible(found.read_model_url, position, START_TIMEOUT)
-    async with open_repository(found) as repository:
+        await wait_until_visible(databases.read_model_url, position, START_TIMEOUT)
+    async with open_repository(databases) as repository:
         has_demo = await magazine.has_key(repository)
     limit = time.monotonic() + START_TIMEOUT
     while not await _is_ready(url):
@@ -90,15 +90,15 @@ async def _greet(settings: Settings, found: Databases, *, with_demo: bool) -> No
     click.echo("\n".join(greeting(url, magazine.secret() if has_demo else None)))
 
 
-async def create_demo(found: Databases) -> int | None:
+async def create_demo(databases: Databases) -> int | None:
     """Creates the demo if needed; returns the position of the log afterwards. If two first starts
     run at once, the second waits for the first."""
     from deploy.demo import magazine
 
-    async with open_connection("CONTENTLOG_EVENT_STORE_URL", found.event_store_url) as connection:
+    async with connect_event_store(databases) as connection:
         # The session's lock ends with the connection.
         await connection.execute("SELECT pg_advisory_lock($1)", _LOCK)
-        async with open_repository(found) as repository:
+        async with open_repository(databases) as repository:
             if await magazine.is_due(repository):
                 return await magazine.set_up(repository)
     return None

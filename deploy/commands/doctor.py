@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from deploy.databases import Databases, open_connection, open_read_model, open_repository
+from deploy.databases import (
+    Databases,
+    connect_event_store,
+    connect_read_model,
+    open_read_model,
+    open_repository,
+)
 from deploy.failures import DOCTOR, explanation
 from deploy.runner import json_option, read_model_option, run
 
@@ -30,7 +36,9 @@ def doctor_command(as_json: bool) -> None:
     with status 1 if there is a problem; warnings leave it at 0.
     """
     environment = dict(os.environ)
-    findings = run(lambda found, settings: _examine(found, settings, environment), create=False)
+    findings = run(
+        lambda databases, settings: _examine(databases, settings, environment), create=False
+    )
     if as_json:
         click.echo(msgspec.json.encode(findings))
     else:
@@ -40,12 +48,13 @@ def doctor_command(as_json: bool) -> None:
 
 
 async def _examine(
-    found: Databases, settings: Settings, environment: dict[str, str]
+    databases: Databases, settings: Settings, environment: dict[str, str]
 ) -> list[Finding]:
     """Worst first. What cannot be looked at is a problem, and the rest is still looked at."""
     from deploy.doctor import installation, poolers
     from deploy.doctor.findings import problem
 
+    model = databases.model
     findings = [
         *installation.check_settings(settings, environment),
         installation.embedded(settings),
@@ -62,27 +71,27 @@ async def _examine(
                 raise
             failures.append(problem(subject, reason.removesuffix(DOCTOR), ""))
 
-    await look_at("event store", _look_at_store(found, settings))
-    await look_at("read model", _look_at_model(found, settings))
+    await look_at("event store", _look_at_store(databases, settings))
+    await look_at("read model", _look_at_model(databases, settings))
     for name, setting, direct, pool in (
-        ("event store", _STORE_POOL, found.event_store_url, found.event_store_pool_url),
-        ("read model", found.model.pool_setting, found.read_model_url, found.model.pool_url),
+        ("event store", _STORE_POOL, databases.event_store_url, databases.event_store_pool_url),
+        ("read model", model.pool_setting, databases.read_model_url, model.pool_url),
     ):
         if pool is not None:
             findings.append(await poolers.check_pooler(name, setting, direct, pool))
-    findings += [await installation.check_replica(url) for url in found.model.replica_urls]
+    findings += [await installation.check_replica(url) for url in model.replica_urls]
     if not failures:
-        await look_at("processes", _look_at_processes(found))
+        await look_at("processes", _look_at_processes(databases))
     order = ("problem", "warning", "ok")
     return sorted([*failures, *findings], key=lambda finding: order.index(finding.level))
 
 
-async def _look_at_store(found: Databases, settings: Settings) -> list[Finding]:
+async def _look_at_store(databases: Databases, settings: Settings) -> list[Finding]:
     from deploy.doctor import installation, server
 
-    async with open_connection("CONTENTLOG_EVENT_STORE_URL", found.event_store_url) as connection:
+    async with connect_event_store(databases) as connection:
         facts = await server.read_facts(connection)
-        pooled = found.event_store_pool_url is not None
+        pooled = databases.event_store_pool_url is not None
         return [
             *server.check_server("event store", facts, settings.workers, pooled=pooled),
             *server.check_durability(
@@ -92,13 +101,13 @@ async def _look_at_store(found: Databases, settings: Settings) -> list[Finding]:
         ]
 
 
-async def _look_at_model(found: Databases, settings: Settings) -> list[Finding]:
+async def _look_at_model(databases: Databases, settings: Settings) -> list[Finding]:
     from deploy.doctor import installation, server
 
-    model = found.model
+    model = databases.model
     findings: list[Finding] = []
-    async with open_connection(model.setting, found.read_model_url) as connection:
-        if found.read_model_url != found.event_store_url:
+    async with connect_read_model(databases) as connection:
+        if databases.read_model_url != databases.event_store_url:
             facts = await server.read_facts(connection)
             pooled = model.pool_url is not None
             findings += server.check_server("read model", facts, settings.workers, pooled=pooled)
@@ -106,20 +115,20 @@ async def _look_at_model(found: Databases, settings: Settings) -> list[Finding]:
         return [*findings, shape]
 
 
-async def _look_at_processes(found: Databases) -> list[Finding]:
+async def _look_at_processes(databases: Databases) -> list[Finding]:
     from deploy.doctor import installation
     from read_side.status import read_status
     from write_side.store.webhook_cursors import Cursors
 
-    model = found.model
-    async with open_connection(model.setting, found.read_model_url) as connection:
+    model = databases.model
+    async with connect_read_model(databases) as connection:
         status = await read_status(connection)
         shape = await installation.check_shape(connection, model.workspaces, model.engine)
-    async with open_repository(found) as repository:
+    async with open_repository(databases) as repository:
         head = await repository.recorder.head()
         findings = list(installation.check_projectors(status, head))
         if shape.level == "ok":
-            async with open_read_model(found) as read_model:
+            async with open_read_model(databases) as read_model:
                 cursors = Cursors(repository.recorder.fetch)
                 findings += await installation.look_at_webhooks(cursors, read_model)
         return findings

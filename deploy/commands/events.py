@@ -10,7 +10,7 @@ from typing import Any
 import click
 import msgspec
 
-from deploy.databases import Databases, open_connection
+from deploy.databases import Databases, connect_event_store
 from deploy.failures import Failed
 from deploy.runner import run
 from deploy.settings import Settings
@@ -32,8 +32,8 @@ POLL = 1.0  # seconds
 def events_command(after: int, stream: str | None, follow: bool) -> None:
     """Print the log as JSON lines, ordered by position."""
 
-    async def work(found: Databases, _: Settings) -> None:
-        async for line in _lines(found, after, stream, follow=follow):
+    async def work(databases: Databases, _: Settings) -> None:
+        async for line in _lines(databases, after, stream, follow=follow):
             click.echo(line)
 
     with contextlib.suppress(KeyboardInterrupt):
@@ -41,12 +41,12 @@ def events_command(after: int, stream: str | None, follow: bool) -> None:
 
 
 async def _lines(
-    found: Databases, after: int, stream: str | None, *, follow: bool
+    databases: Databases, after: int, stream: str | None, *, follow: bool
 ) -> AsyncIterator[bytes]:
     from write_side.store.log_reader import batch
 
     appended = asyncio.Event()
-    async with open_connection("CONTENTLOG_EVENT_STORE_URL", found.event_store_url) as connection:
+    async with connect_event_store(databases) as connection:
         if follow:
             await connection.add_listener("contentlog_event", lambda *_: appended.set())
         is_known = stream is None

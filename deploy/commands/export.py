@@ -84,7 +84,9 @@ def export_command(
     form, scope = form or _format(output), Scope(workspace, environment)
     filters = Filters(kind, status, None if language == ANY else language)
     with _destination(output) as path:
-        export = run(lambda found, _: _export(found, scope, filters, path, form), create=False)
+        export = run(
+            lambda databases, _: _export(databases, scope, filters, path, form), create=False
+        )
     entries = "entry" if export.written == 1 else "entries"
     if output == STANDARD_OUTPUT:
         note(f"{export.written:,} {entries} exported")
@@ -119,7 +121,7 @@ def _destination(output: Path) -> Iterator[Path]:
 
 
 async def _export(
-    found: Databases, scope: Scope, filters: Filters, output: Path, form: str
+    databases: Databases, scope: Scope, filters: Filters, output: Path, form: str
 ) -> Export:
     from api.export.table import csv_chunks
     from api.export.xlsx_file import write_xlsx
@@ -127,8 +129,8 @@ async def _export(
     from read_side.lookups import languages
     from read_side.refusals import TypeNotFound
 
-    await _check(found, scope)
-    async with open_read_model(found) as pool:
+    await _check(databases, scope)
+    async with open_read_model(databases) as pool:
         try:
             exported = await export(pool, scope, filters)
             with _replacing(output) as path:
@@ -153,15 +155,15 @@ def _note_languages(filters: Filters, used: Collection[str]) -> None:
     note(f"no entries{status}{language} match; {in_use}")
 
 
-async def _check(found: Databases, scope: Scope) -> None:
+async def _check(databases: Databases, scope: Scope) -> None:
     """Refuses an unknown environment, and prints a note if the read model is behind the log."""
     from read_side.checkpoint import wait_until_visible
     from write_side.handlers.checks import check_scope
 
-    async with open_repository(found) as repository:
+    async with open_repository(databases) as repository:
         await check_scope(scope, repository)
         head = await repository.recorder.head()
-    if not await wait_until_visible(found.read_model_url, head, UNATTENDED_TIMEOUT):
+    if not await wait_until_visible(databases.read_model_url, head, UNATTENDED_TIMEOUT):
         note(
             "the read model is behind the log; the latest changes are not exported "
             "(see contentlog status)"

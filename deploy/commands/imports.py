@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -112,7 +112,7 @@ def import_command(
     workspace: str | None,
     environment: str | None,
     kind: str | None,
-    **given: Any,
+    **options: Any,
 ) -> None:
     """Import the rows of a CSV or .xlsx file, or revert an import.
 
@@ -122,41 +122,29 @@ def import_command(
     """
     from write_side.domain.identity import Scope, new_id
 
-    as_json, revert = given["as_json"], given["revert"]
-    if revert is not None:
+    if options["revert"] is not None:
         _check_revert_options(context)
-        run(lambda found, _: _revert(found, revert, workspace, environment, as_json=as_json))
+        run(lambda databases, _: _revert(databases, workspace, environment, options))
         return
     if file is None or workspace is None or kind is None:
         raise click.UsageError("FILE, --workspace and --type are required")
     request = ImportRequest(
         Scope(workspace, environment or PRODUCTION),
         kind,
-        given["import_id"] or new_id(),
-        language=given["language"],
-        update=given["update"],
-        ready_only=given["ready_only"],
-        repeats=given["repeats"],
-        status=given["status"],
-        decimal_comma=given["decimal_comma"],
-        day_first=given["day_first"],
+        options["import_id"] or new_id(),
+        language=options["language"],
+        update=options["update"],
+        ready_only=options["ready_only"],
+        repeats=options["repeats"],
+        status=options["status"],
+        decimal_comma=options["decimal_comma"],
+        day_first=options["day_first"],
     )
-    choice = Choice(given["sheet"], given["encoding"], DELIMITERS.get(given["delimiter"]))
-    maps, key, dry_run = given["maps"], given["key"], given["dry_run"]
-    split = given["split"]
-    run(lambda found, _: _import(found, file, choice, maps, key, request, dry_run, as_json, split))
+    run(lambda databases, _: _import(databases, file, request, options))
 
 
 async def _import(
-    found: Databases,
-    file: Path,
-    choice: Choice,
-    maps: Sequence[str],
-    key: str | None,
-    request: ImportRequest,
-    dry_run: bool,
-    as_json: bool,
-    split: bool,
+    databases: Databases, file: Path, request: ImportRequest, options: Mapping[str, Any]
 ) -> None:
     """Raises Failed if nothing is imported because of errors or repeats."""
     from api.imports.result import with_file
@@ -165,15 +153,17 @@ async def _import(
     from write_side.imports.columns import MappingRefused
     from write_side.imports.split_parts import split_place
 
+    split, dry_run = options["split"], options["dry_run"]
+    choice = Choice(options["sheet"], options["encoding"], DELIMITERS.get(options["delimiter"]))
     check_import_id(request.import_id)
     table = await _read(file, choice, split=split)
-    async with open_repository(found) as repository:
+    async with open_repository(databases) as repository:
         await check_scope(request.scope, repository)
         content_type = await repository.content_type(request.scope, request.content_type_slug)
         if not split and await split_place(repository, request.import_id):
             raise Failed(f"import {request.import_id!r} was split: add --split")
         try:
-            request = _mapped(request, maps, key, table, content_type.value_fields)
+            request = _with_columns(request, options, table, content_type.value_fields)
             rows = "1 row" if len(table.rows) == 1 else f"{len(table.rows):,} rows"
             with spinner(f"{'checking' if dry_run else 'importing'} {rows}"):
                 if dry_run:
@@ -186,9 +176,9 @@ async def _import(
                 "with --map 'COLUMN=')"
             ) from None
     result = with_file(result, table)
-    _print(result, _refusal(request, preview), dry_run=dry_run, as_json=as_json)
+    _print(result, _refusal(request, preview), dry_run=dry_run, as_json=options["as_json"])
     if not dry_run:
-        await until_visible(found, result.position or 0)
+        await until_visible(databases, result.position or 0)
 
 
 def _refusal(request: ImportRequest, preview: Preview | None) -> str:
@@ -370,24 +360,20 @@ def _outcome(result: ImportResult, *, dry_run: bool) -> str:
     return f"{summary}; import id {result.import_id!r}"
 
 
-def _mapped(
-    request: ImportRequest,
-    maps: Sequence[str],
-    key: str | None,
-    table: Table,
-    fields: Sequence[Field],
+def _with_columns(
+    request: ImportRequest, options: Mapping[str, Any], table: Table, fields: Sequence[Field]
 ) -> ImportRequest:
     """The request with the target of each column, from --map or by its heading. Raises
     MappingRefused as ``map_columns`` does."""
     from write_side.imports.columns import map_columns
 
-    given = []
-    for each in maps:
+    maps = []
+    for each in options["maps"]:
         column, equals, target = each.rpartition("=")
         if not equals:
             raise click.UsageError(f"--map takes COLUMN=TARGET, not {each!r}")
-        given.append((column, target))
-    return map_columns(request, given, key, table, fields)
+        maps.append((column, target))
+    return map_columns(request, maps, options["key"], table, fields)
 
 
 def _check_revert_options(context: click.Context) -> None:
@@ -401,12 +387,10 @@ def _check_revert_options(context: click.Context) -> None:
 
 
 async def _revert(
-    found: Databases,
-    import_id: str,
+    databases: Databases,
     workspace: str | None,
     environment: str | None,
-    *,
-    as_json: bool,
+    options: Mapping[str, Any],
 ) -> None:
     """Raises UnknownImport, also if the import is not in the given workspace and environment, and
     UnknownWorkspace."""
@@ -417,8 +401,9 @@ async def _revert(
     from write_side.imports.report import revert_import
     from write_side.imports.split_parts import revert_split, split_place
 
+    import_id = options["revert"]
     check_import_id(import_id)
-    async with open_repository(found) as repository:
+    async with open_repository(databases) as repository:
         if workspace is not None:
             await repository.workspace(workspace)
         recorded, place = await repository.find_import(import_id), None
@@ -432,11 +417,11 @@ async def _revert(
             reverted = await revert_import(repository, scope, import_id, operator())
         else:
             reverted = await revert_split(repository, scope, import_id, operator())
-    if as_json:
+    if options["as_json"]:
         click.echo(msgspec.json.encode(result_of_revert(reverted)))
     else:
         click.echo("\n".join(_revert_lines(reverted)))
-    await until_visible(found, reverted.position)
+    await until_visible(databases, reverted.position)
 
 
 def _revert_lines(reverted: RevertReport) -> Iterator[str]:

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from deploy.databases import Databases, open_connection, open_repository, role_of
+from deploy.databases import (
+    Databases,
+    connect_event_store,
+    connect_read_model,
+    open_connection,
+    open_repository,
+    role_of,
+)
 from deploy.environment import describe, load_settings
 from deploy.failures import explanation
 from deploy.read_models import ReadModel, read_models
@@ -29,29 +36,29 @@ def migrate_command() -> None:
 
     Safe to run at any time, and several times at once.
     """
-    for line in run(lambda found, _: migrate_databases(found)):
+    for line in run(lambda databases, _: migrate_databases(databases)):
         click.echo(line)
 
 
-async def migrate_databases(found: Databases) -> list[str]:
+async def migrate_databases(databases: Databases) -> list[str]:
     """Migrates; returns a description of what was done."""
     from read_side import schema
     from read_side.engine import CITUS_DEFAULTS
     from write_side.postgres.connection import set_defaults
     from write_side.store.migrations import check_owner, grant_runtime, migrate
 
-    owner = found.owner_url or found.event_store_url
-    setting = "CONTENTLOG_OWNER_URL" if found.owner_url else "CONTENTLOG_EVENT_STORE_URL"
+    owner = databases.owner_url or databases.event_store_url
+    setting = "CONTENTLOG_OWNER_URL" if databases.owner_url else "CONTENTLOG_EVENT_STORE_URL"
     async with open_connection(setting, owner) as connection:
-        if found.owner_url:
-            await check_owner(connection, role_of(found.event_store_url)[0])
+        if databases.owner_url:
+            await check_owner(connection, role_of(databases.event_store_url)[0])
         steps = await migrate(connection)
-        if found.owner_url:
-            steps += await grant_runtime(connection, *role_of(found.event_store_url))
-    async with open_connection("CONTENTLOG_EVENT_STORE_URL", found.event_store_url) as connection:
+        if databases.owner_url:
+            steps += await grant_runtime(connection, *role_of(databases.event_store_url))
+    async with connect_event_store(databases) as connection:
         await set_defaults(connection)
-    async with open_connection(found.model.setting, found.read_model_url) as connection:
-        model = found.model
+    async with connect_read_model(databases) as connection:
+        model = databases.model
         created = await schema.create(connection, model.workspaces, model.engine)
         await set_defaults(connection, CITUS_DEFAULTS if model.engine == "citus" else None)
     return [
@@ -72,17 +79,17 @@ def status_command(as_json: bool) -> None:
     click.echo(msgspec.json.encode(status) if as_json else _status_text(status))
 
 
-async def _status(found: Databases, settings: Settings) -> dict[str, Any]:
+async def _status(databases: Databases, settings: Settings) -> dict[str, Any]:
     from read_side.status import read_size, read_status
 
-    async with open_connection(found.model.setting, found.read_model_url) as connection:
+    async with connect_read_model(databases) as connection:
         model, model_size = await read_status(connection), await read_size(connection)
-    async with open_repository(found) as repository:
+    async with open_repository(databases) as repository:
         behind = await repository.recorder.lag(model.position)
         store_size = await repository.recorder.size()
-        listed = [await _listed(one, found, repository) for one in read_models(settings)]
+        listed = [await _listed(one, databases, repository) for one in read_models(settings)]
     return {
-        "readModel": found.model.name,
+        "readModel": databases.model.name,
         "head": behind.head,
         "checkpoint": model.position,
         "lag": {"events": behind.head - model.position, "seconds": behind.seconds},
@@ -95,10 +102,10 @@ async def _status(found: Databases, settings: Settings) -> dict[str, Any]:
 
 
 async def _listed(
-    model: ReadModel, found: Databases, repository: Repository
+    model: ReadModel, databases: Databases, repository: Repository
 ) -> dict[str, Any] | None:
     """A read model in the list of all; None for the embedded one while it is not in use."""
-    url = found.read_model_url if model == found.model else model.url
+    url = databases.read_model_url if model == databases.model else model.url
     if url is None:
         return None
     row: dict[str, Any] = {"name": model.name, "workspaces": model.workspaces, "fault": None}

@@ -105,8 +105,8 @@ def issue(
 
     secret = new_secret()
 
-    async def work(found: Databases, _: Settings) -> None:
-        async with open_repository(found) as repository:
+    async def work(databases: Databases, _: Settings) -> None:
+        async with open_repository(databases) as repository:
             # The event store's clock decides when the key expires.
             now = (await mark(repository.recorder.fetch)).now
             command = IssueKey(
@@ -123,7 +123,7 @@ def issue(
             f"key {name!r} of {workspace!r} issued; the secret is shown only once:", err=True
         )
         click.echo(secret)
-        await until_visible(found, done.position)
+        await until_visible(databases, done.position)
 
     run(work)
 
@@ -136,13 +136,13 @@ def revoke(workspace: str, name: str) -> None:
     from write_side.commands import RevokeKey
     from write_side.dispatch import execute
 
-    async def work(found: Databases, _: Settings) -> None:
+    async def work(databases: Databases, _: Settings) -> None:
         command = RevokeKey(actor=operator(), workspace=workspace, name=name)
-        async with open_repository(found) as repository:
+        async with open_repository(databases) as repository:
             await repository.workspace(workspace)
             done = await execute(command, repository)
         click.echo(f"key {name!r} of {workspace!r} revoked")
-        await until_visible(found, done.position)
+        await until_visible(databases, done.position)
 
     run(work)
 
@@ -154,8 +154,8 @@ def list_keys(workspace: str, as_json: bool) -> None:
     """List the keys of a workspace that are not revoked, with the day of their last use (UTC)."""
     from write_side.store import access
 
-    async def work(found: Databases, _: Settings) -> None:
-        async with open_repository(found) as repository:
+    async def work(databases: Databases, _: Settings) -> None:
+        async with open_repository(databases) as repository:
             await repository.workspace(workspace)
             keys = await repository.keys(workspace)
             fetch = repository.recorder.fetch

@@ -33,12 +33,14 @@ def apply_command(file: Path, dry_run: bool, prune: bool) -> None:
     does not mention is kept.
     """
     run(
-        lambda found, settings: _apply(found, file, settings.networks, dry_run=dry_run, prune=prune)
+        lambda databases, settings: _apply(
+            databases, file, settings.networks, dry_run=dry_run, prune=prune
+        )
     )
 
 
 async def _apply(
-    found: Databases, file: Path, networks: tuple[Network, ...], *, dry_run: bool, prune: bool
+    databases: Databases, file: Path, networks: tuple[Network, ...], *, dry_run: bool, prune: bool
 ) -> None:
     from write_side.manifest.diff import diff
     from write_side.manifest.loader import load_manifest
@@ -46,7 +48,7 @@ async def _apply(
 
     document = load_manifest(file)
     position = 0
-    async with open_repository(found) as repository:
+    async with open_repository(databases) as repository:
         steps = await diff(document, repository, operator(), prune=prune, networks=networks)
         if dry_run:
             for step in steps:
@@ -64,7 +66,7 @@ async def _apply(
     elif dry_run:
         note("this was a dry run; nothing has changed")
     if position:
-        await until_visible(found, position)
+        await until_visible(databases, position)
 
 
 @click.group("manifest", epilog=EXAMPLE)
@@ -123,12 +125,12 @@ def show(workspace: str, as_json: bool) -> None:
     manifest that is larger than `contentlog apply` reads is printed, with a note.
     """
 
-    async def work(found: Databases, _: object) -> None:
+    async def work(databases: Databases, _: object) -> None:
         from write_side.manifest.loader import read_manifest
         from write_side.manifest.snapshot import json_text, snapshot, yaml_text
         from write_side.manifest.source import ManifestError
 
-        async with open_repository(found) as repository:
+        async with open_repository(databases) as repository:
             manifest = await snapshot(repository, workspace)
         text = json_text(manifest) + b"\n" if as_json else yaml_text(manifest).encode()
         click.echo(text, nl=False)

@@ -35,15 +35,15 @@ def rebuild_command(accept_differences: bool, as_json: bool) -> None:
     it. Reads and writes continue meanwhile. An interrupted rebuild leaves the live read model
     unchanged; run it again.
     """
-    run(lambda found, settings: _rebuild(found, settings, accept_differences, as_json))
+    run(lambda databases, settings: _rebuild(databases, settings, accept_differences, as_json))
 
 
 async def _rebuild(
-    found: Databases, settings: Settings, accept_differences: bool, as_json: bool
+    databases: Databases, settings: Settings, accept_differences: bool, as_json: bool
 ) -> None:
     from projector.rebuild.operations import ReadModelMismatch, rebuild
 
-    build = _build_settings(found, settings)
+    build = _build_settings(databases, settings)
     try:
         with progress(as_json=as_json) as report:
             done = await rebuild(build, accept_differences=accept_differences, report=report)
@@ -74,14 +74,14 @@ def rollback_command(as_json: bool) -> None:
     It is brought up to date with the log first, so reads never go back in time. A second rollback
     returns to the rebuilt read model.
     """
-    run(lambda found, settings: _rollback(found, settings, as_json))
+    run(lambda databases, settings: _rollback(databases, settings, as_json))
 
 
-async def _rollback(found: Databases, settings: Settings, as_json: bool) -> None:
+async def _rollback(databases: Databases, settings: Settings, as_json: bool) -> None:
     from projector.rebuild.operations import rollback
 
     with progress(as_json=as_json) as report:
-        position = await rollback(_build_settings(found, settings), report)
+        position = await rollback(_build_settings(databases, settings), report)
     text = f"the previous read model is live again, at position {position}"
     show_result(text, as_json=as_json, position=position)
 
@@ -99,19 +99,19 @@ def verify_command(repair: bool, as_json: bool) -> None:
     with it. Prints every row that differs, and exits with status 1 if there are any. Reads and
     writes continue. To repair the read model, run `contentlog rebuild --accept-differences`.
     """
-    run(lambda found, settings: _verify(found, settings, repair, as_json))
+    run(lambda databases, settings: _verify(databases, settings, repair, as_json))
 
 
-async def _verify(found: Databases, settings: Settings, repair: bool, as_json: bool) -> None:
+async def _verify(databases: Databases, settings: Settings, repair: bool, as_json: bool) -> None:
     from projector.rebuild.operations import repair_claims, verify
 
-    build = _build_settings(found, settings)
+    build = _build_settings(databases, settings)
     with progress(as_json=as_json) as report:
         verified = await verify(build, report)
     show_differences([*verified.read_model, *verified.claims], as_json=as_json)
     repaired = 0
     if repair and verified.claims:
-        owner = found.owner_url or found.event_store_url
+        owner = databases.owner_url or databases.event_store_url
         repaired = await repair_claims(owner, verified.claims)
     show_result(
         f"{repaired} rows of claims and usage repaired" if repaired else None,
@@ -146,14 +146,14 @@ def _refuse(verified: VerificationResult, repaired: int) -> None:
         raise Failed("; ".join(wrong))
 
 
-def _build_settings(found: Databases, settings: Settings) -> BuildSettings:
+def _build_settings(databases: Databases, settings: Settings) -> BuildSettings:
     from projector.rebuild.build import BuildSettings
 
     return BuildSettings(
-        event_store_url=found.event_store_url,
-        read_model_url=found.read_model_url,
-        workspaces=found.model.workspaces,
-        engine=found.model.engine,
+        event_store_url=databases.event_store_url,
+        read_model_url=databases.read_model_url,
+        workspaces=databases.model.workspaces,
+        engine=databases.model.engine,
         workers=settings.rebuild_workers or os.cpu_count() or 1,
         memory=settings.rebuild_memory,
     )

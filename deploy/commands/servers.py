@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec.structs import replace
 
-from deploy.databases import STOPPING, Databases, databases
+from deploy.databases import STOPPING, Databases, open_databases
 from deploy.environment import load_settings
 from deploy.failures import Failed
 from deploy.heap import trimmed
@@ -65,11 +65,11 @@ def api_command(host: str | None, port: int | None, workers: int | None) -> None
     configure_logs(settings)
     warn_of_unknown_settings(log.warning)
     check_port(settings)
-    with databases(settings) as found:
+    with open_databases(settings) as databases:
         if settings.workers > 1:
-            _run_workers(settings, traces, found)
+            _run_workers(settings, traces, databases)
         else:
-            _serve(settings, traces, found)
+            _serve(settings, traces, databases)
 
 
 def at_address(settings: Settings, host: str | None, port: int | None) -> Settings:
@@ -116,13 +116,13 @@ def _check_address(host: str, port: int, host_name: str, port_name: str, options
         raise Failed(reason) from None
 
 
-def _run_workers(settings: Settings, traces: TraceSettings | None, found: Databases) -> None:
+def _run_workers(settings: Settings, traces: TraceSettings | None, databases: Databases) -> None:
     number = 0  # of the worker that this process is
 
     def serve(own_number: int) -> None:
         nonlocal number
         number = own_number
-        _serve(settings, traces, found)
+        _serve(settings, traces, databases)
 
     def ended(worker: Child) -> None:
         mark_process_dead(workers.index(worker) + 1)  # type: ignore[no-untyped-call]
@@ -148,17 +148,17 @@ def _import_shared() -> None:
     gc.enable()
 
 
-def _serve(settings: Settings, traces: TraceSettings | None, found: Databases) -> None:
+def _serve(settings: Settings, traces: TraceSettings | None, databases: Databases) -> None:
     from api.server import serve
     from api.settings import ApiSettings
 
     api_settings = ApiSettings(
-        event_store_url=found.event_store_url,
-        read_model_url=found.read_model_url,
-        event_store_pool_url=found.event_store_pool_url,
-        read_model_pool_url=found.model.pool_url,
-        read_model=found.model.name,
-        read_replica_urls=found.model.replica_urls,
+        event_store_url=databases.event_store_url,
+        read_model_url=databases.read_model_url,
+        event_store_pool_url=databases.event_store_pool_url,
+        read_model_pool_url=databases.model.pool_url,
+        read_model=databases.model.name,
+        read_replica_urls=databases.model.replica_urls,
         host=settings.host,
         port=settings.port,
         admin_host=settings.admin_host,
@@ -200,9 +200,9 @@ def projector_command() -> None:
 
     warn_of_unknown_settings(log.warning)
     _check_probe_port(settings)
-    with databases(settings) as found, exported_traces(traces, "contentlog-projector"):
+    with open_databases(settings) as databases, exported_traces(traces, "contentlog-projector"):
         given = ProjectorSettings(
-            found.event_store_url, found.read_model_url, found.model.workspaces
+            databases.event_store_url, databases.read_model_url, databases.model.workspaces
         )
         work = _probed(settings, "projector", lambda state: project(given, state), [UNSEARCHABLE])
         asyncio.run(trimmed(work))
@@ -223,17 +223,17 @@ def webhooks_command() -> None:
     configure_logs(settings)
     warn_of_unknown_settings(log.warning)
     _check_probe_port(settings)
-    with databases(settings) as found, exported_traces(traces, "contentlog-webhooks"):
-        if found.model.workspaces is not None:
+    with open_databases(settings) as databases, exported_traces(traces, "contentlog-webhooks"):
+        if databases.model.workspaces is not None:
             raise Failed(
-                f"the read model '{found.model.name}' holds only some workspaces, but webhooks of "
-                "all are delivered: choose a read model that holds all"
+                f"the read model '{databases.model.name}' holds only some workspaces, but webhooks "
+                "of all are delivered: choose a read model that holds all"
             )
         given = WebhookSettings(
-            found.event_store_url,
-            found.read_model_url,
-            found.event_store_pool_url,
-            found.model.pool_url,
+            databases.event_store_url,
+            databases.read_model_url,
+            databases.event_store_pool_url,
+            databases.model.pool_url,
             networks=settings.networks,
         )
         work = _probed(settings, "webhooks", lambda state: deliver(given, state))

@@ -116,8 +116,8 @@ def test(name: str, workspace: str, as_json: bool) -> None:
 def replay(name: str, workspace: str, after: str, as_json: bool) -> None:
     """Deliver again all changes after one of them, or after a time, with the same ids."""
 
-    async def work(operations: WebhookOperations, found: Databases, _: Settings) -> Any:
-        async with open_read_model(found) as read_model:
+    async def work(operations: WebhookOperations, databases: Databases, _: Settings) -> Any:
+        async with open_read_model(databases) as read_model:
             return await operations.replay(name, after, read_model)
 
     replayed = _run(workspace, work)
@@ -135,11 +135,11 @@ def replay(name: str, workspace: str, after: str, as_json: bool) -> None:
 def enable(name: str, workspace: str, as_json: bool) -> None:
     """Switch an endpoint on. It continues after the last change that was delivered."""
 
-    async def work(operations: WebhookOperations, found: Databases, _: Settings) -> Any:
+    async def work(operations: WebhookOperations, databases: Databases, _: Settings) -> Any:
         position = await operations.enable(name, operator())
         after = await operations.continues_after(name)
         if position:
-            await until_visible(found, position)
+            await until_visible(databases, position)
         return bool(position), after
 
     switched, after = _run(workspace, work)
@@ -174,9 +174,9 @@ def rotate(name: str, workspace: str, at_once: bool, as_json: bool) -> None:
 def _run(workspace: str, work: Work[T]) -> T:
     from api.webhooks.operations import WebhookOperations
 
-    async def with_operations(found: Databases, settings: Settings) -> T:
-        async with open_repository(found) as repository:
-            return await work(WebhookOperations(repository, workspace), found, settings)
+    async def with_operations(databases: Databases, settings: Settings) -> T:
+        async with open_repository(databases) as repository:
+            return await work(WebhookOperations(repository, workspace), databases, settings)
 
     return run(with_operations, create=False)
 

@@ -93,7 +93,7 @@ def test_an_unknown_setting_causes_one_warning_at_the_start(
         raise Failed("stop here")
 
     for module in ("deploy.runner", "deploy.commands.servers", "deploy.commands.dev"):
-        monkeypatch.setattr(f"{module}.databases", started)
+        monkeypatch.setattr(f"{module}.open_databases", started)
     monkeypatch.setattr("deploy.commands.servers.check_port", lambda _: None)
     monkeypatch.setattr("deploy.commands.dev.check_port", lambda _: None)
     env = {"CONTENTLOG_PROT": "1", "CONTENTLOG_LOG_FORMAT": "text"}
