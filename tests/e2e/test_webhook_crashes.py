@@ -43,7 +43,7 @@ ENTRIES = 500
 FAILURES = 0.003
 """The share of deliveries that fail. A failed one is retried after two to four seconds."""
 IMPORT = 25
-PATIENCE = 180.0
+PATIENCE = 600.0
 DELIVERERS = ("webhooks 1", "webhooks 2")
 _VERSION = "SELECT version FROM read_model.entry WHERE id = $1::uuid"
 
@@ -165,7 +165,7 @@ async def test_the_standby_takes_over_from_a_process_that_is_paused(
         # The first deliverer is active, so this one stands by.
         processes.start(DELIVERERS[1])
         writing = asyncio.create_task(write(given, chance, 250, len(expected)))
-        await endpoints[0].server.has(len(expected) + 50)
+        await endpoints[0].server.has(len(expected) + 50, PATIENCE)
         processes.running[DELIVERERS[0]].send_signal(signal.SIGSTOP)
         expected += await writing
         await until_delivered(endpoints, expected)
@@ -210,7 +210,7 @@ async def test_nothing_is_lost_while_a_projector_is_replaced_and_the_database_re
             endpoints = await stack.enter_async_context(delivered_to(given, url, 2))
             for disturb in (partial(processes.kill, "projector 1"), server.restart):
                 writing = asyncio.create_task(write(given, chance, 100, len(expected)))
-                await endpoints[0].server.has(len(expected) + 5, 60)
+                await endpoints[0].server.has(len(expected) + 5, PATIENCE)
                 await asyncio.to_thread(disturb)
                 expected += await writing
             await until_delivered(endpoints, expected)
@@ -297,7 +297,8 @@ def check(endpoint: Endpoint, expected: list[str]) -> None:
     for before, after in itertools.pairwise(received):
         # A repetition goes back at most two: an outcome is recorded during the next delivery.
         assert before - 2 <= after <= before + 1, "in order"
-    assert received[-1] == len(expected) - 1
+    # After the last kill, the last deliveries may just be repeated.
+    assert max(received) == len(expected) - 1
     assert endpoint.early == []
     ids = {place: one.id for place, one in zip(received, endpoint.server.received, strict=True)}
     assert len(set(ids.values())) == len(expected)
