@@ -23,7 +23,7 @@ from write_side.repository import Repository
 from write_side.store.mapper import EventMapper
 from write_side.store.recorder import open_recorder
 
-PATIENCE = 60.0
+PATIENCE = 180.0
 HEADERS = {"Authorization": f"Bearer {SECRET}"}
 CREATES = 8
 UNLIMITED = {f"CONTENTLOG_{name}_LIMIT": "0" for name in ("KEY_RATE", "IP_RATE", "COST")}

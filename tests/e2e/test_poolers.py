@@ -33,8 +33,8 @@ pytestmark = [
 
 POOL_SIZE = 3
 # Seconds. An append is retried for up to twenty.
-AWAY = 30.0
-BACK = 10.0
+AWAY = 90.0
+BACK = 90.0
 UNCACHED = {"CONTENTLOG_CACHE_BYTES": "0"}
 PAST_THE_POOLER = 2
 """Connections of each process that bypass the pooler."""
@@ -189,7 +189,7 @@ def test_a_command_with_a_pooler_in_the_way_ends_and_says_what_to_set(
         env={**os.environ, **urls, setting: pooler.url(database_url)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
     )
     assert ended.returncode == 1
     [line] = ended.stderr.splitlines()
@@ -224,7 +224,7 @@ async def test_many_processes_need_few_connections_to_postgresql(
     given = {**pools(pooler.url(database_url)), **UNCACHED, "CONTENTLOG_WORKERS": "4"}
     found = []
     with running(database_url, tmp_path / "log", **given) as processes:
-        await processes.caught_up(60)
+        await processes.caught_up()
         headers = {"Authorization": f"Bearer {SECRET}"}
         async with aiohttp.ClientSession(processes.url, headers=headers) as session:
 
