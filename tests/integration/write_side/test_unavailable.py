@@ -74,7 +74,7 @@ async def test_waiting_appends_fail_together_with_the_first(lost: Lossy) -> None
 async def test_a_silent_connection_is_replaced(lost: Lossy, side: Side) -> None:
     await lost.append()
     lost.proxy.go_dumb(side)
-    with lost.patience(3.0):
+    with lost.patience(6.0):
         appended = await lost.recorder.append(plain("test/a"))
     assert (appended.replayed, appended.position) == (side == "answer", 3)
     assert await check_log(lost.recorder) == 3
