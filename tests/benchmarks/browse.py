@@ -13,7 +13,7 @@ from read_side.pool import Pool, open_pool
 from tests.benchmarks.report import Row, median, ratio_of_rounds, table
 from tests.integration.bulk_rows import fill
 from tests.integration.live_projector import connected, project_all
-from tests.integration.projector.sample_log import Given
+from tests.integration.projector.sample_log import ContentBuilder
 from write_side.domain.identity import Scope
 from write_side.postgres.connection import Connection
 from write_side.repository import Repository
@@ -49,7 +49,7 @@ CREATE INDEX by_title ON read_model.entry_production USING gin (title gin_trgm_o
 
 async def measure(url: str, _other: str) -> str:
     async with open_recorder(url) as recorder:
-        given = Given(Repository(recorder, EventMapper()))
+        given = ContentBuilder(Repository(recorder, EventMapper()))
         await given.workspace()
         await given.content_type()
     await project_all(url, url)

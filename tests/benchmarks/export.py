@@ -23,7 +23,7 @@ from read_side.pool import Pool, open_pool
 from tests.benchmarks.report import Row, median, ratio_of_rounds, table
 from tests.integration.bulk_rows import fill
 from tests.integration.live_projector import project_all
-from tests.integration.projector.sample_log import Given
+from tests.integration.projector.sample_log import ContentBuilder
 from write_side.domain.definition import Field, Option
 from write_side.domain.identity import Scope
 from write_side.repository import Repository
@@ -50,7 +50,7 @@ FIELDS = (
 
 async def measure(url: str, _other: str) -> str:
     async with open_recorder(url) as recorder:
-        given = Given(Repository(recorder, EventMapper()))
+        given = ContentBuilder(Repository(recorder, EventMapper()))
         await given.workspace()
         await given.content_type(slug="authors")
         await given.content_type(*FIELDS)

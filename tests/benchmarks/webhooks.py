@@ -23,7 +23,7 @@ from tests.benchmarks.report import Row, table
 from tests.benchmarks.workload import OPERATOR, SCOPE, SECRET, prepare
 from tests.integration.api.deliveries import create_webhook
 from tests.integration.api.hook_server import HookServer, hook_server
-from tests.integration.projector.sample_log import Given
+from tests.integration.projector.sample_log import ContentBuilder
 from tests.processes import Processes, running
 from write_side import commands as c
 from write_side.domain.identity import new_id
@@ -41,7 +41,7 @@ async def measure(url: str, _other: str) -> str:
     async with open_recorder(url) as recorder, hook_server() as hook:
         repository = Repository(recorder, EventMapper())
         await prepare(repository)
-        given = Given(repository, SCOPE)
+        given = ContentBuilder(repository, SCOPE)
         with TemporaryDirectory() as folder:
             log, settings = Path(folder) / "log", {"CONTENTLOG_WEBHOOK_NETWORKS": "127.0.0.0/8"}
             with running(url, log, **LIMITS, **settings) as processes:
@@ -87,7 +87,9 @@ async def _received(hook: HookServer, number: int) -> float:
     return time.perf_counter()
 
 
-async def _rate(given: Given, processes: Processes, hooks: list[HookServer], changes: int) -> float:
+async def _rate(
+    given: ContentBuilder, processes: Processes, hooks: list[HookServer], changes: int
+) -> float:
     """Deliveries per second for changes that arrive together."""
     before = [len(hook.received) for hook in hooks]
     entries: list[Any] = [
@@ -101,7 +103,7 @@ async def _rate(given: Given, processes: Processes, hooks: list[HookServer], cha
         )
         for _ in range(changes)
     ]
-    await given.does(
+    await given.execute(
         c.ImportEntries,
         scope=SCOPE,
         content_type_slug="posts",

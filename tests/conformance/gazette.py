@@ -11,7 +11,7 @@ from api.rest.wire import timestamp
 from tests.conformance.magazine import workspace
 from tests.integration.api.server import Server
 from tests.integration.live_projector import until
-from tests.integration.projector.sample_log import Given, raws
+from tests.integration.projector.sample_log import ContentBuilder, raws
 from write_side.domain.definition import Field
 from write_side.domain.events import Translation
 
@@ -120,14 +120,14 @@ async def write_gazette(server: Server) -> AsOfTimes:
     await given.update(CAT, status="archived")
     await given.update(BOB, status="published")
     await given.update(ADA, title="Ada L.")
-    await given.revised(Field("lead", "Lead", "text"), AUTHOR, BODY)
-    await given.revised(Field("layout", "Layout", "section"), slug="authors")
+    await given.revise_type(Field("lead", "Lead", "text"), AUTHOR, BODY)
+    await given.revise_type(Field("layout", "Layout", "section"), slug="authors")
     await _create(given, _NOW[0])
     await server.caught_up()
     return AsOfTimes(then, await _time(server))
 
 
-async def _create(given: Given, one: ExpectedEntry) -> None:
+async def _create(given: ContentBuilder, one: ExpectedEntry) -> None:
     french = {FRENCH: Translation(one.french, raws(body="La mer."))} if one.french else {}
     fields = {"body": "The tide is out." if one.contains_tide else "Sand."}
     if one.author is not None:

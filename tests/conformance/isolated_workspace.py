@@ -13,7 +13,7 @@ from tests.conformance.client import CheckedClient
 from tests.conformance.magazine import types
 from tests.integration.api.server import Answer, Server
 from tests.integration.live_projector import SECONDS, until
-from tests.integration.projector.sample_log import Given
+from tests.integration.projector.sample_log import ContentBuilder
 from write_side.domain.identity import Scope
 
 
@@ -26,7 +26,7 @@ class IsolatedWorkspace:
         self._client = client
         self.slug = slug
         self.key = f"secret-of-{slug}"
-        self.given = Given(live.repository, Scope(slug, "production"))
+        self.given = ContentBuilder(live.repository, Scope(slug, "production"))
 
     async def open(self, permissions: tuple[str, ...], **plan: Any) -> None:
         await self.given.workspace(**plan)

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from tests.integration.api.server import BOTH, Server
-from tests.integration.projector.sample_log import STAGES, Given, raws
+from tests.integration.projector.sample_log import STAGES, ContentBuilder, raws
 from write_side import commands as c
 from write_side.domain.definition import Field, Option
 from write_side.domain.events import Translation
@@ -118,8 +118,8 @@ async def write_magazine(server: Server) -> None:
     await asyncio.sleep(max(0.0, (expiry - datetime.now(UTC)).total_seconds()))
 
 
-async def workspace(server: Server, slug: str, key: str, **plan: Any) -> Given:
-    given = Given(server.repository, Scope(slug, "production"))
+async def workspace(server: Server, slug: str, key: str, **plan: Any) -> ContentBuilder:
+    given = ContentBuilder(server.repository, Scope(slug, "production"))
     await given.workspace(**plan)
     await server.key(key, slug)
     return given
@@ -136,7 +136,7 @@ async def _write_content(server: Server) -> datetime:
     await server.key(REHEARSER, "magazine", environment="staging")
     expiry = await _issue_brief_key(server)
     await server.key(REVOKED, "magazine")
-    await given.does(c.RevokeKey, workspace="magazine", name=REVOKED)
+    await given.execute(c.RevokeKey, workspace="magazine", name=REVOKED)
     await types(given)
     await given.content_type(*NOTE, slug="notes")
     await given.content_type(*NOTE, slug="empty")
@@ -173,10 +173,10 @@ async def _issue_brief_key(server: Server) -> datetime:
     raise AssertionError("the key was not issued within 5 s")
 
 
-async def types(given: Given, media: Iterable[str] = ("hero", "map")) -> None:
+async def types(given: ContentBuilder, media: Iterable[str] = ("hero", "map")) -> None:
     """Creates the media files and two content types: authors, and posts with a workflow."""
     for file in media:
-        await given.does(
+        await given.execute(
             c.PutMedia,
             workspace=given.scope.workspace,
             media_id=file,
@@ -188,7 +188,7 @@ async def types(given: Given, media: Iterable[str] = ("hero", "map")) -> None:
     await given.content_type(*POSTS, stages=STAGES)
 
 
-async def _write_notes(given: Given) -> None:
+async def _write_notes(given: ContentBuilder) -> None:
     """Writes all notes in one append, so that many have the same millisecond."""
     notes = (
         {"title": f"Note {number}", "slug": f"note-{number}", "status": "published"}
@@ -198,8 +198,8 @@ async def _write_notes(given: Given) -> None:
 
 
 async def _write_staging(server: Server) -> None:
-    staging = Given(server.repository, Scope("magazine", "staging"))
-    await staging.does(c.AddEnvironment, scope=staging.scope)
+    staging = ContentBuilder(server.repository, Scope("magazine", "staging"))
+    await staging.execute(c.AddEnvironment, scope=staging.scope)
     await staging.content_type(*POSTS)
     await staging.entry(
         "rehearsal", entry_id=REHEARSAL, status="published", fields=raws(body="Again.")

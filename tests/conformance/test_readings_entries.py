@@ -226,13 +226,13 @@ async def test_entries_6_a_changed_type_is_visible_at_once_in_all_its_entries(
     workspace = await open_workspace()
     await workspace.create("Old", fields={"lead": "L", "views": 1})
     extra = Field("extra", "Extra", "repeater", fields=(Field("q", "Q", "text"),))
-    await workspace.given.revised(extra, Field("views", "Views", "number"))
+    await workspace.given.revise_type(extra, Field("views", "Views", "number"))
     await workspace.create("New", fields={"views": 2, "lead": "gone"})
     for target in ("/v1/content/posts?status=draft", "/v1/content"):
         new, old = await workspace.read(target)
         assert list(new["fields"].items()) == [("extra", []), ("views", 2)]
         assert list(old["fields"].items()) == [("extra", []), ("views", 1)]
-    await workspace.given.revised(Field("lead", "Lead", "text"))
+    await workspace.given.revise_type(Field("lead", "Lead", "text"))
     assert (await workspace.read("/v1/content/posts/old"))["fields"] == {"lead": "L"}
 
 
@@ -241,7 +241,9 @@ async def test_entries_6_a_renamed_type_shows_in_old_entries(
 ) -> None:
     workspace = await open_workspace()
     await workspace.create("Old", type_slug="authors")
-    await workspace.given.revised(Field("bio", "Bio", "text"), slug="authors")  # renamed to «Posts»
+    await workspace.given.revise_type(
+        Field("bio", "Bio", "text"), slug="authors"
+    )  # renamed to «Posts»
     assert (await workspace.read("/v1/content/authors/old"))["contentType"]["name"] == "Posts"
 
 
@@ -268,7 +270,7 @@ async def test_entries_7_entries_keep_their_stage_when_another_is_inserted_befor
 ) -> None:
     workspace = await open_workspace()
     await drafted(workspace)
-    await workspace.given.revised(*POSTS, stages=(Stage("idea", "Idea"), *STAGES))
+    await workspace.given.revise_type(*POSTS, stages=(Stage("idea", "Idea"), *STAGES))
     assert (await one(workspace))["stage"] == WRITING
 
 

@@ -23,7 +23,7 @@ from tests.conformance.magazine import (
 )
 from tests.integration.api.server import Server
 from tests.integration.live_projector import connected, dump
-from tests.integration.projector.sample_log import Given
+from tests.integration.projector.sample_log import ContentBuilder
 from write_side import commands as c
 
 pytestmark = pytest.mark.asyncio(loop_scope="package")
@@ -191,7 +191,7 @@ async def test_keys_4_every_401_is_the_same(client: CheckedClient) -> None:
 async def test_keys_4_a_key_is_refused_once_it_is_revoked(open_workspace: OpenWorkspace) -> None:
     workspace = await open_workspace()
     assert (await workspace.get("/v1/content")).status == 200
-    await workspace.given.does(c.RevokeKey, workspace=workspace.slug, name=workspace.key)
+    await workspace.given.execute(c.RevokeKey, workspace=workspace.slug, name=workspace.key)
     await workspace.until("/v1/content", 401)
     UNAUTHORIZED(await workspace.get("/v1/content"))
 
@@ -200,7 +200,7 @@ async def test_keys_5_only_a_hash_of_a_key_is_stored(live: Server) -> None:
     """The other keys of these tests are named after their secrets, so the test issues its own."""
     secret, owner = "a-secret-that-is-nowhere-kept", "stranger"
     digest = hashlib.sha256(secret.encode()).hexdigest()
-    await Given(live.repository).does(
+    await ContentBuilder(live.repository).execute(
         c.IssueKey,
         workspace=owner,
         name="its name says nothing",

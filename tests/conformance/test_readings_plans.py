@@ -61,7 +61,7 @@ async def test_plans_3_content_types_are_limited_until_one_is_removed(
     workspace = await open_workspace(content_types=2)
     with pytest.raises(PlanLimitReached):
         await workspace.given.content_type(slug="third")
-    await workspace.given.does(c.RemoveContentType, scope=workspace.given.scope, slug="posts")
+    await workspace.given.execute(c.RemoveContentType, scope=workspace.given.scope, slug="posts")
     await workspace.given.content_type(slug="third")
     shown = await workspace.read("/v1/content-types")
     assert [one["slug"] for one in shown] == ["authors", "third"]
@@ -104,7 +104,7 @@ async def test_plans_7_a_refusal_removes_nothing(open_workspace: OpenWorkspace) 
     workspace = await open_workspace()
     for title in ("One", "Two", "Three"):
         await workspace.create(title)
-    await workspace.given.does(c.ChangePlan, workspace=workspace.slug, plan=Plan(entries=1))
+    await workspace.given.execute(c.ChangePlan, workspace=workspace.slug, plan=Plan(entries=1))
     assert (await workspace.create("Four")).status == 402
     assert [shown["slug"] for shown in await workspace.read("/v1/content")] == [
         "three",
@@ -121,6 +121,6 @@ async def test_plans_7_a_smaller_plan_hides_staging_and_keeps_it(
     await staging.content_type()
     await staging.entry("kept")
     for plan, status in ((Plan(), 402), (Plan(staging=True), 200)):
-        await workspace.given.does(c.ChangePlan, workspace=workspace.slug, plan=plan)
+        await workspace.given.execute(c.ChangePlan, workspace=workspace.slug, plan=plan)
         await workspace.until(STAGING, status)
     assert [shown["slug"] for shown in await workspace.read(STAGING)] == ["kept"]

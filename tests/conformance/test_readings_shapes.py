@@ -220,7 +220,7 @@ async def test_include_4_omits_what_is_deleted(open_workspace: OpenWorkspace) ->
     path = "/v1/content/posts/one?include=author,cover"
     assert (await workspace.get(path)).body["includes"]["entries"].keys() == {ada}
     await workspace.given.delete(ada)
-    await workspace.given.does(c.RemoveMedia, workspace=workspace.slug, media_id="hero")
+    await workspace.given.execute(c.RemoveMedia, workspace=workspace.slug, media_id="hero")
     await workspace.wait_until_projected()
     assert (await workspace.get(path)).body["includes"] == {"entries": {}, "media": {}}
 

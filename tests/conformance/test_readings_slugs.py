@@ -44,7 +44,7 @@ AS_GIVEN = {
     "🙂": "%F0%9F%99%82",
     "...": "%2E%2E%2E",
 }
-"""Given slugs, with their form in a path."""
+"""ContentBuilder slugs, with their form in a path."""
 
 
 def derived() -> Iterator[Case]:

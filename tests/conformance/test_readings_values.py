@@ -316,4 +316,4 @@ async def test_values_7_multiple_and_range_belong_to_a_fields_type(
     workspace = await open_workspace()
     others = [field for field in POSTS if field.slug != changed.slug]
     with pytest.raises(InvalidDefinition, match=changed.slug):
-        await workspace.given.revised(*others, changed)
+        await workspace.given.revise_type(*others, changed)

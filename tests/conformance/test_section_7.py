@@ -203,7 +203,7 @@ async def test_7_15_a_402_removes_nothing_and_applies_until_upgrade_or_deletion(
     assert [entry["slug"] for entry in await workspace.read("/v1/content")] == ["two", "one"]
     await workspace.given.delete(first["id"])
     assert statuses([await workspace.create("Three"), await workspace.create("Four")]) == [200, 402]
-    await workspace.given.does(c.ChangePlan, workspace=workspace.slug, plan=Plan(entries=3))
+    await workspace.given.execute(c.ChangePlan, workspace=workspace.slug, plan=Plan(entries=3))
     assert statuses([await workspace.create("Four"), await workspace.create("Five")]) == [200, 402]
 
 
@@ -211,7 +211,7 @@ async def test_7_14_staging_opens_when_the_plan_has_it(open_workspace: OpenWorks
     workspace = await open_workspace()
     target = "/v1/content?environment=staging"
     assert (await workspace.get(target)).status == 402
-    await workspace.given.does(c.ChangePlan, workspace=workspace.slug, plan=Plan(staging=True))
+    await workspace.given.execute(c.ChangePlan, workspace=workspace.slug, plan=Plan(staging=True))
     await workspace.until(target, 404)
 
 

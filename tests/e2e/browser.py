@@ -13,7 +13,7 @@ from msgspec import Struct
 from playwright.async_api import Browser, Page, Request, async_playwright
 
 from tests.integration.api.server import Server, serving
-from tests.integration.projector.sample_log import Given
+from tests.integration.projector.sample_log import ContentBuilder
 from write_side.repository import Repository
 from write_side.store.mapper import EventMapper
 from write_side.store.recorder import open_recorder
@@ -102,12 +102,12 @@ class BrowserFixture(Struct):
 
     origin: str
     browser: Browser
-    acme: Given
+    acme: ContentBuilder
 
 
 @asynccontextmanager
 async def server_and_browser(
-    url: str, fill: Callable[[Server], Awaitable[Given]]
+    url: str, fill: Callable[[Server], Awaitable[ContentBuilder]]
 ) -> AsyncIterator[BrowserFixture]:
     async with (
         launched_browser() as browser,
@@ -120,7 +120,7 @@ async def server_and_browser(
 
 @asynccontextmanager
 async def served_page(
-    url: str, fill: Callable[[Server], Awaitable[Given]], path: str
+    url: str, fill: Callable[[Server], Awaitable[ContentBuilder]], path: str
 ) -> AsyncIterator[PageSession]:
     """Starts a server with content and opens one of its pages."""
     async with (

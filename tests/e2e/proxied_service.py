@@ -14,7 +14,7 @@ from typing import Any
 import aiohttp
 
 from tests.integration.live_projector import caught_up, connected, dump, project_all, until
-from tests.integration.projector.sample_log import Given
+from tests.integration.projector.sample_log import ContentBuilder
 from tests.processes import Processes
 from write_side import commands as c
 from write_side.repository import Repository
@@ -177,9 +177,9 @@ async def serving(
 async def prepare(store_url: str) -> None:
     """Creates a workspace with a content type and a key."""
     async with open_recorder(store_url) as recorder:
-        given = Given(Repository(recorder, EventMapper()))
+        given = ContentBuilder(Repository(recorder, EventMapper()))
         await given.magazine()
-        await given.does(
+        await given.execute(
             c.IssueKey,
             workspace="acme",
             name="load",

@@ -73,7 +73,7 @@ class LoadTest:
             for writer in range(WRITERS)
         ]
         self.newer: list[asyncio.Queue[Entry]] = [asyncio.Queue(FOLLOWERS) for _ in processes]
-        self.chance = random.Random(SEED)
+        self.rng = random.Random(SEED)
         self.pause = pause
         self.writing = True
         self.counts: Counter[str] = Counter()
@@ -84,7 +84,7 @@ class LoadTest:
         paused one; the others choose a process at random."""
         if client % 3 < len(self.sessions):
             return self.sessions[client % 3]
-        return self.chance.choice(self.sessions)
+        return self.rng.choice(self.sessions)
 
     def record_event(self, what: str) -> None:
         self.counts[what] += 1
@@ -115,14 +115,14 @@ async def write(load: LoadTest, client: int) -> None:
     """Writes the client's own entries until ``load.writing`` is false."""
     entries = load.entries[client]
     while load.writing:
-        await asyncio.sleep(load.chance.uniform(0, load.pause))
+        await asyncio.sleep(load.rng.uniform(0, load.pause))
         session = load.session(client)
-        entry = load.chance.choice(entries)
+        entry = load.rng.choice(entries)
         views = len(entry.states)
         if entry.states[-1] == ABSENT:
             entry.states.append(views)
             await create(load, session, entry, views)
-        elif load.chance.random() < 0.2:
+        elif load.rng.random() < 0.2:
             entry.states.append(ABSENT)
             await change(load, session, entry, DELETE)
         else:
@@ -197,12 +197,12 @@ async def send(
 
 async def read(load: LoadTest, client: int) -> None:
     while True:
-        await asyncio.sleep(load.chance.uniform(0, 0.004))
+        await asyncio.sleep(load.rng.uniform(0, 0.004))
         session = load.session(client)
-        if load.chance.random() < 0.3:
-            await read_list(load, session, load.chance.choice(LISTS))
+        if load.rng.random() < 0.3:
+            await read_list(load, session, load.rng.choice(LISTS))
         else:
-            entry = load.chance.choice(load.chance.choice(load.entries))
+            entry = load.rng.choice(load.rng.choice(load.entries))
             await read_one(load, session, entry)
 
 
@@ -211,10 +211,10 @@ async def follow(load: LoadTest, number: int) -> None:
     before."""
     while True:
         entry = await load.newer[number].get()
-        if load.chance.random() < 0.7:
+        if load.rng.random() < 0.7:
             await read_one(load, load.sessions[number], entry)
         else:
-            await read_list(load, load.sessions[number], load.chance.choice(LISTS))
+            await read_list(load, load.sessions[number], load.rng.choice(LISTS))
 
 
 async def read_one(load: LoadTest, session: aiohttp.ClientSession, entry: Entry) -> None:

@@ -114,7 +114,7 @@ async def test_creates_survive_kills_and_lost_workers(
 ) -> None:
     """A create is acknowledged once it can be read. The list's total never falls below the
     acknowledged creates."""
-    chance, created = random.Random(59), 0
+    rng, created = random.Random(59), 0
     end = time.monotonic() + SECONDS
 
     async def write(writer: int) -> None:
@@ -139,12 +139,12 @@ async def test_creates_survive_kills_and_lost_workers(
     async def disturb() -> None:
         workers = await workers_of(database_url)
         while time.monotonic() < end:
-            await asyncio.sleep(chance.uniform(0.2, 1.0))
-            if chance.random() < 0.4:
+            await asyncio.sleep(rng.uniform(0.2, 1.0))
+            if rng.random() < 0.4:
                 service.kill("projector")
                 service.start("projector")
             else:
-                async with connected(chance.choice(workers)) as connection:
+                async with connected(rng.choice(workers)) as connection:
                     await connection.execute(CUT_OFF)
 
     await asyncio.gather(*(write(n) for n in range(4)), watch(), watch(), disturb())

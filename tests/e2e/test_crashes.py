@@ -73,7 +73,7 @@ def dev(start: Callable[..., Dev], data: Path) -> Iterator[Dev]:
 async def test_every_acknowledged_create_survives_the_kill_of_any_process(
     dev: Dev, data: Path, port: int
 ) -> None:
-    chance = random.Random(20261121)
+    rng = random.Random(20261121)
     acknowledged, titles = AcknowledgedCreates(), itertools.count()
     headers = {"Authorization": f"Bearer {SECRET}"}
     async with aiohttp.ClientSession(
@@ -84,9 +84,9 @@ async def test_every_acknowledged_create_survives_the_kill_of_any_process(
         ]
         for number in range(ROUNDS):
             before = len(acknowledged.created)
-            await asyncio.sleep(chance.uniform(0.1, 0.5))
+            await asyncio.sleep(rng.uniform(0.1, 0.5))
             victim = ("api", "projector", "postmaster", "backend", "watch")[number % 5]
-            await kill(victim, dev, data, chance)
+            await kill(victim, dev, data, rng)
             # Creates succeed only when the killed process is back.
             await wait_for_creates(acknowledged, before + 20)
         acknowledged.is_enough = True
@@ -116,18 +116,18 @@ async def write(
         await asyncio.sleep(0.02)
 
 
-async def kill(victim: str, dev: Dev, data: Path, chance: random.Random) -> None:
+async def kill(victim: str, dev: Dev, data: Path, rng: random.Random) -> None:
     """Kills one of the service's processes with ``kill -9``, by its pid, as soon as one exists."""
     deadline = time.monotonic() + RECOVERY
-    while not kill_one(processes(victim, dev, data), chance):
+    while not kill_one(processes(victim, dev, data), rng):
         assert time.monotonic() < deadline, f"there is no {victim} to kill"
         await asyncio.sleep(0.02)
 
 
-def kill_one(found: list[int], chance: random.Random) -> bool:
+def kill_one(found: list[int], rng: random.Random) -> bool:
     """Kills one of the processes. Returns false if none was left to kill."""
     try:
-        os.kill(chance.choice(found), signal.SIGKILL)
+        os.kill(rng.choice(found), signal.SIGKILL)
     except (IndexError, ProcessLookupError):
         return False
     return True

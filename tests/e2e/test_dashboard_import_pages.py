@@ -14,7 +14,7 @@ from playwright.async_api import Locator, Page, Route, expect
 from tests.e2e.browser import PATIENCE, BrowserFixture, PageSession, opened_page, server_and_browser
 from tests.e2e.pages import checked, checked_in_both_themes, fits, signed_in
 from tests.integration.api.server import Server
-from tests.integration.projector.sample_log import Given, raws
+from tests.integration.projector.sample_log import ContentBuilder, raws
 from tests.workbooks import workbook
 from write_side.domain.definition import Field, Option
 
@@ -71,7 +71,7 @@ async def session(shared: BrowserFixture) -> AsyncIterator[PageSession]:
         assert session.external_requests == []
 
 
-async def _magazine(server: Server) -> Given:
+async def _magazine(server: Server) -> ContentBuilder:
     acme = await server.workspace(staging=True)
     await acme.content_type(Field("bio", "Bio", "text"), slug="authors")
     await acme.content_type(*FIELDS)

@@ -13,7 +13,7 @@ from playwright.async_api import Page, Request, Route, expect
 from tests.e2e.browser import PATIENCE, BrowserFixture, PageSession, opened_page, server_and_browser
 from tests.e2e.pages import checked_in_both_themes, signed_in
 from tests.integration.api.server import Server
-from tests.integration.projector.sample_log import BODY, STAGES, Given, raws
+from tests.integration.projector.sample_log import BODY, STAGES, ContentBuilder, raws
 from write_side import commands as c
 from write_side.domain.definition import Field
 from write_side.domain.webhook import new_webhook_secret
@@ -49,12 +49,12 @@ async def session(shared: BrowserFixture) -> AsyncIterator[PageSession]:
         assert session.external_requests == []
 
 
-async def _magazine(server: Server) -> Given:
+async def _magazine(server: Server) -> ContentBuilder:
     acme = await server.workspace(
         permissions=("content.view", "content.edit", "service.view"), staging=True
     )
     await acme.content_type(*FIELDS, stages=STAGES)
-    await acme.does(
+    await acme.execute(
         c.PutMedia,
         workspace="acme",
         media_id="lamp",
@@ -86,11 +86,11 @@ async def _magazine(server: Server) -> Given:
     return acme
 
 
-async def _webhooks(acme: Given) -> None:
+async def _webhooks(acme: ContentBuilder) -> None:
     """Creates a working webhook with deliveries and a disabled one. Their addresses refuse
     connections, so that a test message reaches no one."""
     for name in ("search", "off"):
-        await acme.does(
+        await acme.execute(
             c.CreateWebhook,
             workspace="acme",
             name=name,
@@ -101,7 +101,7 @@ async def _webhooks(acme: Given) -> None:
             secret=new_webhook_secret(),
         )
     reason = "no delivery has succeeded for 3 days; the last failure: HTTP 500"
-    await acme.does(c.SwitchWebhookOff, workspace="acme", name="off", reason=reason)
+    await acme.execute(c.SwitchWebhookOff, workspace="acme", name="off", reason=reason)
     cursors = Cursors(acme.repository.recorder.fetch)
     await cursors.open(list((await acme.repository.webhooks("acme")).by_name.values()))
     for outcome in (

@@ -11,7 +11,7 @@ from playwright.async_api import Locator
 from tests.e2e.browser import BrowserFixture, PageSession, opened_page, server_and_browser
 from tests.e2e.pages import checked_in_both_themes, signed_in
 from tests.integration.api.server import Server
-from tests.integration.projector.sample_log import BODY, Given, raws
+from tests.integration.projector.sample_log import BODY, ContentBuilder, raws
 from write_side import commands as c
 from write_side.domain.definition import Field, Stage
 from write_side.domain.webhook import new_webhook_secret
@@ -37,10 +37,10 @@ async def session(shared: BrowserFixture) -> AsyncIterator[PageSession]:
         yield session
 
 
-async def _workspace(server: Server) -> Given:
+async def _workspace(server: Server) -> ContentBuilder:
     acme = await server.workspace()
     await server.key(LONG_KEY, "acme")
-    await acme.does(
+    await acme.execute(
         c.CreateContentType,
         scope=acme.scope,
         slug="posts",
@@ -52,7 +52,7 @@ async def _workspace(server: Server) -> Given:
     await acme.entry("long", fields=raws(body="A line of a long text\n" * 400))
     target = await acme.entry("s" * 400, title=LONG_TITLE)
     await acme.entry("refers", fields=raws(related=[target]))
-    await acme.does(
+    await acme.execute(
         c.CreateWebhook,
         workspace="acme",
         name="search",

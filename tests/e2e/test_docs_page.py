@@ -11,7 +11,7 @@ from api.openapi.document import document
 from tests.e2e.browser import PageSession, served_page
 from tests.e2e.pages import fits
 from tests.integration.api.server import ACME, Server
-from tests.integration.projector.sample_log import Given, raws
+from tests.integration.projector.sample_log import ContentBuilder, raws
 from write_side.domain.definition import Field, Option
 
 FORM = Field("form", "Form", "select", required=True, options=(Option("long", "Long"),))
@@ -23,7 +23,7 @@ async def session(database_url: str) -> AsyncIterator[PageSession]:
         yield session
 
 
-async def _magazine(server: Server) -> Given:
+async def _magazine(server: Server) -> ContentBuilder:
     acme = await server.workspace()
     await acme.content_type(FORM, slug="essays")
     await acme.entry("of-mud", type_slug="essays", status="published", fields=raws(form="long"))

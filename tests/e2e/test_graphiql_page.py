@@ -10,7 +10,7 @@ from playwright.async_api import expect
 from tests.e2e.browser import PageSession, served_page
 from tests.e2e.pages import fits
 from tests.integration.api.server import ACME, Server
-from tests.integration.projector.sample_log import Given
+from tests.integration.projector.sample_log import ContentBuilder
 
 EXAMPLE = "Hello, browser!"
 
@@ -21,7 +21,7 @@ async def session(database_url: str) -> AsyncIterator[PageSession]:
         yield session
 
 
-async def _magazine(server: Server) -> Given:
+async def _magazine(server: Server) -> ContentBuilder:
     acme = await server.workspace()
     await acme.content_type()
     await acme.entry(EXAMPLE.lower())

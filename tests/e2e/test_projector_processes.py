@@ -14,7 +14,7 @@ import pytest
 from deploy.supervisor import contentlog
 from read_side.status import ProjectorStatus
 from tests.integration.live_projector import caught_up, dump, project_all, status_of, until
-from tests.integration.projector.sample_log import Given
+from tests.integration.projector.sample_log import ContentBuilder
 from tests.processes import PATIENCE
 from write_side.repository import Repository
 
@@ -73,7 +73,7 @@ async def working(url: str, standbys: int = 1) -> list[int]:
 async def test_a_standby_takes_over_when_the_active_projector_is_killed(
     start: Start, database_url: str, model_url: str, repository: Repository
 ) -> None:
-    given = Given(repository)
+    given = ContentBuilder(repository)
     await given.magazine()
     processes = {process.pid: process for process in (start(), start())}
     active, standby = await working(database_url)
@@ -99,7 +99,7 @@ async def test_a_standby_takes_over_when_the_active_projector_is_killed(
 async def test_a_paused_projector_is_replaced_and_writes_nothing_when_it_resumes(
     start: Start, database_url: str, model_url: str, repository: Repository
 ) -> None:
-    given = Given(repository)
+    given = ContentBuilder(repository)
     await given.magazine()
     start(), start()
     active, standby = await working(database_url)
@@ -127,7 +127,7 @@ async def test_a_paused_projector_is_replaced_and_writes_nothing_when_it_resumes
 async def test_a_stopped_projector_exits_at_once_with_status_0(
     start: Start, database_url: str, repository: Repository
 ) -> None:
-    given = Given(repository)
+    given = ContentBuilder(repository)
     await given.magazine()
     processes = {process.pid: process for process in (start(), start())}
     for left in (1, 0):
@@ -152,7 +152,7 @@ async def test_a_projector_stopped_during_its_work_loses_nothing(
     start: Start, database_url: str, model_url: str, repository: Repository
 ) -> None:
     """Projectors are stopped or killed, and started again, while entries are created."""
-    given = Given(repository)
+    given = ContentBuilder(repository)
     await given.magazine()
     for n in range(3):
         process = start()

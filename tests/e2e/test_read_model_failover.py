@@ -26,7 +26,7 @@ from tests.e2e.postgres import Postgres, postgres
 from tests.integration.api.deliveries import SECRET, create_webhook
 from tests.integration.api.hook_server import HookServer, hook_server
 from tests.integration.live_projector import checkpoint_of, head_of, until
-from tests.integration.projector.sample_log import Given
+from tests.integration.projector.sample_log import ContentBuilder
 from tests.processes import Processes
 from write_side import commands as c
 from write_side.repository import Repository
@@ -94,10 +94,10 @@ def servers(folder: Path) -> Iterator[tuple[Postgres, Postgres]]:
 
 
 @pytest.fixture
-async def given(repository: Repository) -> Given:
-    given = Given(repository)
+async def given(repository: Repository) -> ContentBuilder:
+    given = ContentBuilder(repository)
     await given.magazine()
-    await given.does(
+    await given.execute(
         c.IssueKey,
         workspace="acme",
         name="client",
@@ -109,7 +109,7 @@ async def given(repository: Repository) -> Given:
 
 @pytest.fixture
 async def setup(
-    servers: tuple[Postgres, Postgres], given: Given, database_url: str, tmp_path: Path
+    servers: tuple[Postgres, Postgres], given: ContentBuilder, database_url: str, tmp_path: Path
 ) -> AsyncIterator[FailoverSetup]:
     hosts = ",".join(f"127.0.0.1:{one.port}" for one in servers)
     environment = {

@@ -21,7 +21,7 @@ from msgspec import Struct
 from tests.databases import Databases
 from tests.e2e.commands import Commands
 from tests.integration.live_projector import caught_up, connected, dump, rendered, until
-from tests.integration.projector.sample_log import Given
+from tests.integration.projector.sample_log import ContentBuilder
 from tests.processes import Processes
 from write_side import commands as c
 from write_side.domain.identity import Scope
@@ -61,9 +61,9 @@ def urls(databases: Databases, database_url: str) -> Iterator[dict[str, str]]:
 @pytest.fixture
 async def log(repository: Repository) -> None:
     for workspace in WORKSPACES:
-        given = Given(repository, Scope(workspace, "production"))
+        given = ContentBuilder(repository, Scope(workspace, "production"))
         await given.magazine()
-        await given.does(
+        await given.execute(
             c.IssueKey,
             workspace=workspace,
             name="client",

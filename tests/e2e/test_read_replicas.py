@@ -117,11 +117,11 @@ async def disturb(load: LoadTest, processes: list[Processes], late: Postgres) ->
     """Kills, restarts, freezes and resumes a standby."""
     end = time.monotonic() + SECONDS
     while True:
-        await asyncio.sleep(load.chance.uniform(0.5, 1.5))
+        await asyncio.sleep(load.rng.uniform(0.5, 1.5))
         await kill(load, late)
         for each in processes:
             await until_used(each, late)
-        await asyncio.sleep(load.chance.uniform(0.5, 1.5))
+        await asyncio.sleep(load.rng.uniform(0.5, 1.5))
         await freeze(load, late)
         for each in processes:
             await until_used(each, late)
@@ -132,7 +132,7 @@ async def disturb(load: LoadTest, processes: list[Processes], late: Postgres) ->
 async def kill(load: LoadTest, standby: Postgres) -> None:
     load.record_event("kill the standby")
     standby.signal(signal.SIGKILL)
-    await asyncio.sleep(load.chance.uniform(0, 1))
+    await asyncio.sleep(load.rng.uniform(0, 1))
     deadline = time.monotonic() + 120
     while True:
         try:
@@ -147,7 +147,7 @@ async def freeze(load: LoadTest, standby: Postgres) -> None:
     load.record_event("freeze the standby")
     standby.signal(signal.SIGSTOP)
     try:
-        await asyncio.sleep(load.chance.uniform(0.5, 3))
+        await asyncio.sleep(load.rng.uniform(0.5, 3))
     finally:
         standby.signal(signal.SIGCONT)
 

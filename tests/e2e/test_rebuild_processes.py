@@ -73,11 +73,11 @@ async def test_a_rebuild_of_several_processes_can_be_killed_and_run_again(
     await append_entries(repository, await prepare(repository), 32_000)
     await project_all(database_url, database_url)
     expected = await dump(database_url)
-    chance = random.Random(1)
+    rng = random.Random(1)
     for _ in range(ROUNDS):
         rebuilding = start_rebuild(database_url, tmp_path)
         workers = await asyncio.to_thread(until_workers, rebuilding)
-        await asyncio.sleep(chance.uniform(0, 0.5))
+        await asyncio.sleep(rng.uniform(0, 0.5))
         rebuilding.send_signal(signal.SIGKILL)
         rebuilding.communicate()
         assert await dump(database_url) == expected

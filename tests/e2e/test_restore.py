@@ -28,7 +28,7 @@ from tests.integration.live_projector import (
     until_halted,
 )
 from tests.integration.projector.random_log import RandomCommands
-from tests.integration.projector.sample_log import Given
+from tests.integration.projector.sample_log import ContentBuilder
 from write_side.domain.identity import Scope
 from write_side.repository import Repository
 from write_side.store.mapper import EventMapper
@@ -97,7 +97,7 @@ async def execute_commands(store_url: str, seed: int, steps: int) -> None:
 async def add_entries(store_url: str, *slugs: str) -> None:
     """Adds entries in a separate workspace, which is created with the first entry."""
     async with open_recorder(store_url) as recorder:
-        given = Given(Repository(recorder, EventMapper()), Scope("accident", "production"))
+        given = ContentBuilder(Repository(recorder, EventMapper()), Scope("accident", "production"))
         if slugs[0] == "first":
             await given.magazine()
         for slug in slugs:

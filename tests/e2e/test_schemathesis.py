@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.integration.projector.sample_log import STAGES, Given, raws
+from tests.integration.projector.sample_log import STAGES, ContentBuilder, raws
 from tests.processes import Processes, running
 from write_side import commands as c
 from write_side.domain.definition import Field, Option
@@ -73,7 +73,7 @@ async def api(
 
 
 async def _magazine(repository: Repository) -> None:
-    production = Given(repository, Scope("acme", "production"))
+    production = ContentBuilder(repository, Scope("acme", "production"))
     await production.workspace(staging=True)
     staging = await production.staging()
     for given in (production, staging):
@@ -82,7 +82,7 @@ async def _magazine(repository: Repository) -> None:
         for slug in ("hello", "a/b"):
             entry = await given.entry(slug, fields=raws(body=slug * 500), status="published")
             await given.translate(entry, "fr-FR", title="Bonjour")
-    await production.does(
+    await production.execute(
         c.IssueKey,
         workspace="acme",
         name="schemathesis",

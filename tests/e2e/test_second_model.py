@@ -21,7 +21,7 @@ from tests.e2e.commands import Commands
 from tests.integration.live_projector import caught_up, connected, dump, rendered, until
 from tests.integration.projector.random_log import RandomCommands
 from tests.integration.projector.rebuilds import schemas
-from tests.integration.projector.sample_log import Given
+from tests.integration.projector.sample_log import ContentBuilder
 from tests.processes import Processes, running
 from write_side import commands as c
 from write_side.repository import Repository
@@ -55,9 +55,9 @@ class ModelInstallation(Struct):
 @pytest.fixture
 async def log(repository: Repository) -> Repository:
     await RandomCommands(repository, 20).execute(120)
-    given = Given(repository)
+    given = ContentBuilder(repository)
     for workspace, secret in SECRETS.items():
-        await given.does(
+        await given.execute(
             c.IssueKey,
             workspace=workspace,
             name="reader",

@@ -60,15 +60,15 @@ async def disturb(load: LoadTest, folder: Path) -> None:
         faults[lambda: cut_workers_off(load)] = 6
     end = time.monotonic() + SECONDS
     while time.monotonic() < end:
-        await asyncio.sleep(load.chance.uniform(0.2, 1.5))
-        [fault] = load.chance.choices([*faults], [*faults.values()])
+        await asyncio.sleep(load.rng.uniform(0.2, 1.5))
+        [fault] = load.rng.choices([*faults], [*faults.values()])
         await fault()
 
 
 async def kill(load: LoadTest, number: int, name: str) -> None:
     load.record_event(f"kill {name} {number}")
     load.processes[number].kill(name)
-    await asyncio.sleep(load.chance.uniform(0, 0.3))
+    await asyncio.sleep(load.rng.uniform(0, 0.3))
     load.processes[number].start(name)
     if name == "api":
         await until_up(load.sessions[number])
@@ -88,7 +88,7 @@ async def pause(load: LoadTest, number: int, name: str) -> None:
     load.record_event(f"pause {name} {number}")
     process = load.processes[number].running[name]
     process.send_signal(signal.SIGSTOP)
-    await asyncio.sleep(load.chance.choice([0.05, 0.2, 0.4, 0.4, 2.0]))
+    await asyncio.sleep(load.rng.choice([0.05, 0.2, 0.4, 0.4, 2.0]))
     process.send_signal(signal.SIGCONT)
 
 
@@ -99,10 +99,10 @@ async def delay_notices(load: LoadTest) -> None:
         rows = await connection.fetch(LISTENING)
         if not rows:
             return
-        pid = load.chance.choice(rows)["pid"]
+        pid = load.rng.choice(rows)["pid"]
         load.record_event("delay notices")
         send_signal(pid, signal.SIGSTOP)
-        await asyncio.sleep(load.chance.choice([0.1, 0.3, 0.6, 0.9, 2.0]))
+        await asyncio.sleep(load.rng.choice([0.1, 0.3, 0.6, 0.9, 2.0]))
         send_signal(pid, signal.SIGCONT)
 
 

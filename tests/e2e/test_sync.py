@@ -29,7 +29,7 @@ from tests.e2e.staleness import WRITERS, LoadTest, write
 from tests.e2e.test_staleness import kill, operate, terminate
 from tests.integration.api.server import ACME, Server, serving
 from tests.integration.live_projector import connected
-from tests.integration.projector.sample_log import Given
+from tests.integration.projector.sample_log import ContentBuilder
 from tests.processes import Processes, running
 from write_side import commands as c
 from write_side.repository import Repository
@@ -117,12 +117,12 @@ def copied(path: Path) -> dict[str, Any]:
     return {entry_id: json.loads(text) for entry_id, text in rows}
 
 
-async def disturb(load: LoadTest, given: Given, folder: Path) -> None:
+async def disturb(load: LoadTest, given: ContentBuilder, folder: Path) -> None:
     """Causes each fault at least once."""
     end = time.monotonic() + SECONDS
     number = 0
     while number < 5 or time.monotonic() < end:
-        await asyncio.sleep(load.chance.uniform(0.3, 1.0))
+        await asyncio.sleep(load.rng.uniform(0.3, 1.0))
         match number % 5:
             case 0:
                 await kill(load, 0, "api")
@@ -136,7 +136,7 @@ async def disturb(load: LoadTest, given: Given, folder: Path) -> None:
                 await operate(load, folder, "rollback")
         # A changed definition changes how every entry is rendered.
         fields = FIELDS[: 5 + number % 5]
-        await given.does(
+        await given.execute(
             c.ReviseContentType, scope=SCOPE, slug="posts", name=f"Posts {number}", fields=fields
         )
         number += 1
@@ -158,7 +158,9 @@ async def test_copies_end_with_exactly_the_entries_of_the_service(
             writers = [asyncio.create_task(write(load, n)) for n in range(WRITERS)]
             await asyncio.sleep(1)
             with syncing(program, processes.url, copy) as client:
-                faults = asyncio.create_task(disturb(load, Given(repository, SCOPE), tmp_path))
+                faults = asyncio.create_task(
+                    disturb(load, ContentBuilder(repository, SCOPE), tmp_path)
+                )
                 await asyncio.wait(
                     {faults, following, *writers}, return_when=asyncio.FIRST_COMPLETED
                 )

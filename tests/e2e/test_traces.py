@@ -11,7 +11,7 @@ import pytest
 
 from tests.e2e.collector import Collector, collecting
 from tests.integration.live_projector import until
-from tests.integration.projector.sample_log import Given
+from tests.integration.projector.sample_log import ContentBuilder
 from tests.processes import Processes
 from write_side import commands as c
 from write_side.repository import Repository
@@ -26,10 +26,10 @@ PATIENT = {"CONTENTLOG_READ_YOUR_WRITES_MS": "60000"}
 
 @pytest.fixture
 async def _posts(repository: Repository) -> None:
-    given = Given(repository)
+    given = ContentBuilder(repository)
     await given.workspace()
     await given.content_type()
-    await given.does(
+    await given.execute(
         c.IssueKey,
         workspace=given.scope.workspace,
         name="test",

@@ -27,7 +27,7 @@ from tests.e2e.test_rebuild_processes import kill_everywhere
 from tests.integration.api.deliveries import SECRET, create_webhook
 from tests.integration.api.hook_server import HookServer, answer, hook_server
 from tests.integration.live_projector import project_all
-from tests.integration.projector.sample_log import ACTOR, Given
+from tests.integration.projector.sample_log import ACTOR, ContentBuilder
 from tests.processes import Processes
 from write_side.commands import Command
 from write_side.dispatch import execute
@@ -77,11 +77,11 @@ class Endpoint:
             await answer(200)(server, writer)
 
 
-class PersistentWriter(Given):
+class PersistentWriter(ContentBuilder):
     """Retries a command until the event store responds. The idempotency key makes the log record it
     once."""
 
-    async def does(self, command: type[Command], **given: Any) -> Any:
+    async def execute(self, command: type[Command], **given: Any) -> Any:
         written = command(actor=ACTOR, **given)
         async with asyncio.timeout(PATIENCE):
             while True:
@@ -116,9 +116,9 @@ async def processes(database_url: str, tmp_path: Path) -> AsyncIterator[Processe
 async def test_each_change_arrives_in_order_although_the_deliverer_is_killed(
     repository: Repository, database_url: str, processes: Processes
 ) -> None:
-    given = Given(repository)
+    given = ContentBuilder(repository)
     await given.magazine()
-    chance = random.Random(7)
+    rng = random.Random(7)
     async with asyncpg.create_pool(database_url, min_size=1, max_size=4) as read_model:
         endpoints = [Endpoint(read_model, seed) for seed in range(ENDPOINTS)]
         async with AsyncExitStack() as servers:
@@ -126,8 +126,8 @@ async def test_each_change_arrives_in_order_although_the_deliverer_is_killed(
                 endpoint.server = await servers.enter_async_context(hook_server(endpoint.answer))
             for number, endpoint in enumerate(endpoints):
                 await create_webhook(given, endpoint.server, f"w{number}")
-            writing = asyncio.create_task(write(given, chance))
-            kills = await kill_until_delivered(processes, endpoints, writing, chance)
+            writing = asyncio.create_task(write(given, rng))
+            kills = await kill_until_delivered(processes, endpoints, writing, rng)
             expected = await writing
     assert kills >= 5
     for endpoint in endpoints:
@@ -137,10 +137,10 @@ async def test_each_change_arrives_in_order_although_the_deliverer_is_killed(
 async def test_nothing_is_lost_while_the_read_model_is_rebuilt_and_rolled_back(
     repository: Repository, database_url: str, processes: Processes
 ) -> None:
-    given, chance = Given(repository), random.Random(8)
+    given, rng = ContentBuilder(repository), random.Random(8)
     await given.magazine()
     async with delivered_to(given, database_url) as endpoints:
-        writing = asyncio.create_task(write(given, chance))
+        writing = asyncio.create_task(write(given, rng))
         operations = 0
         while operations < 2 or not writing.done():
             for command in (["rebuild", "--accept-differences"], ["rollback"]):
@@ -156,20 +156,20 @@ async def test_the_standby_takes_over_from_a_process_that_is_paused(
     repository: Repository, database_url: str, processes: Processes
 ) -> None:
     """When it resumes, it does not send the deliveries it was about to send."""
-    given, chance = Given(repository), random.Random(9)
+    given, rng = ContentBuilder(repository), random.Random(9)
     await given.magazine()
     await asyncio.to_thread(processes.kill, DELIVERERS[1])
     async with delivered_to(given, database_url) as endpoints:
-        expected = await write(given, chance, 10)
+        expected = await write(given, rng, 10)
         await until_delivered(endpoints, expected)
         # The first deliverer is active, so this one stands by.
         processes.start(DELIVERERS[1])
-        writing = asyncio.create_task(write(given, chance, 250, len(expected)))
+        writing = asyncio.create_task(write(given, rng, 250, len(expected)))
         await endpoints[0].server.has(len(expected) + 50, PATIENCE)
         processes.running[DELIVERERS[0]].send_signal(signal.SIGSTOP)
         expected += await writing
         await until_delivered(endpoints, expected)
-        writing = asyncio.create_task(write(given, chance, 250, len(expected)))
+        writing = asyncio.create_task(write(given, rng, 250, len(expected)))
         processes.running[DELIVERERS[0]].send_signal(signal.SIGCONT)
         expected += await writing
         await until_delivered(endpoints, expected)
@@ -180,7 +180,7 @@ async def test_the_standby_takes_over_from_a_process_that_is_paused(
 async def test_a_deliverer_killed_at_every_statement_leaves_nothing_out(
     repository: Repository, database_url: str
 ) -> None:
-    given = Given(repository)
+    given = ContentBuilder(repository)
     await given.magazine()
     async with delivered_to(given, database_url, 2) as endpoints:
         expected = await write(given, random.Random(10), 40)
@@ -195,7 +195,7 @@ async def test_nothing_is_lost_while_a_projector_is_replaced_and_the_database_re
     tmp_path: Path, own_folder: Path
 ) -> None:
     """The active projector is killed and its standby takes over; then PostgreSQL restarts."""
-    chance, expected = random.Random(11), list[str]()
+    rng, expected = random.Random(11), list[str]()
     with postgres(own_folder) as server:
         url = server.url()
         await Commands(url, url, tmp_path).run("migrate")
@@ -209,7 +209,7 @@ async def test_nothing_is_lost_while_a_projector_is_replaced_and_the_database_re
             await given.magazine()
             endpoints = await stack.enter_async_context(delivered_to(given, url, 2))
             for disturb in (partial(processes.kill, "projector 1"), server.restart):
-                writing = asyncio.create_task(write(given, chance, 100, len(expected)))
+                writing = asyncio.create_task(write(given, rng, 100, len(expected)))
                 await endpoints[0].server.has(len(expected) + 5, PATIENCE)
                 await asyncio.to_thread(disturb)
                 expected += await writing
@@ -220,7 +220,7 @@ async def test_nothing_is_lost_while_a_projector_is_replaced_and_the_database_re
 
 @asynccontextmanager
 async def delivered_to(
-    given: Given, database_url: str, number_of: int = 5
+    given: ContentBuilder, database_url: str, number_of: int = 5
 ) -> AsyncIterator[list[Endpoint]]:
     """Starts endpoints that accept everything."""
     async with (
@@ -241,18 +241,18 @@ async def until_delivered(endpoints: list[Endpoint], expected: list[str]) -> Non
 
 
 async def write(
-    given: Given, chance: random.Random, number: int = ENTRIES, first: int = 0
+    given: ContentBuilder, rng: random.Random, number: int = ENTRIES, first: int = 0
 ) -> list[str]:
     """Creates entries, singly and in imports; returns their slugs in log order."""
     slugs: list[str] = []
     while len(slugs) < number:
-        new = [f"e{first + len(slugs) + n}" for n in range(chance.choice((1, 1, 1, IMPORT)))]
+        new = [f"e{first + len(slugs) + n}" for n in range(rng.choice((1, 1, 1, IMPORT)))]
         if len(new) == 1:
             await given.entry(new[0])
         else:
             await given.imports({"title": slug, "slug": slug} for slug in new)
         slugs += new
-        await asyncio.sleep(chance.random() * 0.05)
+        await asyncio.sleep(rng.random() * 0.05)
     return slugs
 
 
@@ -260,7 +260,7 @@ async def kill_until_delivered(
     processes: Processes,
     endpoints: list[Endpoint],
     writing: asyncio.Task[list[str]],
-    chance: random.Random,
+    rng: random.Random,
 ) -> int:
     """Kills deliverers until everything is delivered; returns the number of kills."""
     kills, enough, deadline = 0, 0, time.monotonic() + PATIENCE
@@ -269,11 +269,11 @@ async def kill_until_delivered(
         await asyncio.sleep(0.02)
         # Kill only after progress, so that a slow machine has time to start a process in between.
         if delivered(endpoints) >= enough:
-            name = chance.choice(DELIVERERS)
+            name = rng.choice(DELIVERERS)
             await asyncio.to_thread(processes.kill, name)
             processes.start(name)
             kills += 1
-            enough = delivered(endpoints) + chance.randrange(1, 1_000)
+            enough = delivered(endpoints) + rng.randrange(1, 1_000)
     return kills
 
 

@@ -25,7 +25,7 @@ from tests.integration.api.deliveries import LOOPBACK, SECRET
 from tests.integration.api.server import ACME, Server, serving
 from tests.integration.deploy.processes import until
 from tests.integration.live_projector import until as until_async
-from tests.integration.projector.sample_log import Given, raws
+from tests.integration.projector.sample_log import ContentBuilder, raws
 from tests.processes import free_port
 from write_side import commands as c
 from write_side.repository import Repository
@@ -101,7 +101,7 @@ async def server(database_url: str, repository: Repository) -> AsyncIterator[Ser
 
 
 @pytest.fixture
-async def magazine(server: Server) -> Given:
+async def magazine(server: Server) -> ContentBuilder:
     given = await server.workspace()
     await given.content_type()
     return given
@@ -124,7 +124,7 @@ def delivering(database_url: str, tmp_path: Path) -> Iterator[None]:
         assert process.wait(60) == 0
 
 
-async def receiver(given: Given, port: int, **said: Any) -> None:
+async def receiver(given: ContentBuilder, port: int, **properties: Any) -> None:
     """Waits for a receiver to start on the port, and registers it as a webhook."""
     async with asyncio.timeout(60):
         while True:
@@ -135,14 +135,14 @@ async def receiver(given: Given, port: int, **said: Any) -> None:
                 continue
             writer.close()
             break
-    await given.does(
+    await given.execute(
         c.CreateWebhook,
         workspace="acme",
         name="example",
         url=f"http://127.0.0.1:{port}/",
         environment="production",
         secret=SECRET,
-        **said,
+        **properties,
     )
 
 
@@ -151,7 +151,7 @@ async def eventually(happened: Callable[[], object]) -> None:
 
 
 async def test_a_change_purges_the_pages_of_its_entry(
-    magazine: Given, delivering: None, tmp_path: Path
+    magazine: ContentBuilder, delivering: None, tmp_path: Path
 ) -> None:
     save_programs("webhooks.md", tmp_path)
     port = free_port()
@@ -174,7 +174,7 @@ async def test_a_change_purges_the_pages_of_its_entry(
 
 
 async def test_a_search_index_has_the_published_entries(
-    magazine: Given, delivering: None, tmp_path: Path
+    magazine: ContentBuilder, delivering: None, tmp_path: Path
 ) -> None:
     save_programs("webhooks.md", tmp_path)
     port = free_port()
@@ -195,7 +195,7 @@ async def test_a_search_index_has_the_published_entries(
 
 
 async def test_many_changes_make_one_build(
-    magazine: Given, delivering: None, tmp_path: Path
+    magazine: ContentBuilder, delivering: None, tmp_path: Path
 ) -> None:
     save_programs("webhooks.md", tmp_path)
     port, built = free_port(), tmp_path / "built"
@@ -255,7 +255,7 @@ def broker(tmp_path: Path) -> Iterator[str]:
 
 
 async def test_a_connector_that_is_killed_duplicates_nothing(
-    server: Server, magazine: Given, tmp_path: Path, broker: str
+    server: Server, magazine: ContentBuilder, tmp_path: Path, broker: str
 ) -> None:
     save_programs("connectors.md", tmp_path)
     environment = {
@@ -301,7 +301,7 @@ FAKE_KAFKA = Path(__file__).parent / "fake_aiokafka.py"
 
 
 async def test_the_kafka_connector_duplicates_nothing_in_a_fake_broker(
-    server: Server, magazine: Given, tmp_path: Path
+    server: Server, magazine: ContentBuilder, tmp_path: Path
 ) -> None:
     """Runs the program with a stand-in for aiokafka, because there is no broker here."""
     save_programs("connectors.md", tmp_path)
@@ -349,7 +349,7 @@ def test_the_library_of_npm_verifies_a_message(tmp_path: Path) -> None:
     message = sample_message()
     signed = json.dumps(dict(headers(message, [SECRET])))
     command = ["node", "verify.js", SECRET, message.body.decode(), signed]
-    said = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=60)
-    assert json.loads(said.stdout) == json.loads(message.body)
+    properties = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=60)
+    assert json.loads(properties.stdout) == json.loads(message.body)
     command[3] += " "
     assert subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=60).returncode == 1

@@ -24,7 +24,7 @@ from tests.databases import runtime_url, set_up
 from tests.default_server import LOG, default_server
 from tests.integration.live_projector import project_all
 from tests.integration.projector.rebuilds import build_settings, rebuild, silent
-from tests.integration.projector.sample_log import SCOPE, Given
+from tests.integration.projector.sample_log import SCOPE, ContentBuilder
 from write_side.postgres import connection as connections
 from write_side.postgres.connection import set_defaults
 from write_side.repository import Repository
@@ -93,7 +93,7 @@ def url() -> Iterator[str]:
 async def fill(url: str) -> None:
     await set_up(url)
     async with open_recorder(url) as recorder:
-        given = Given(Repository(recorder, EventMapper()))
+        given = ContentBuilder(Repository(recorder, EventMapper()))
         await given.magazine()
         for number in range(20):
             await given.translate(await given.entry(f"entry-{number}"), "fr-FR", title="Titre")

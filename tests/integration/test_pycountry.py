@@ -147,7 +147,7 @@ async def all_of(work: Iterable[Awaitable[Any]]) -> list[Any]:
 
 
 @pytest.fixture
-async def world(
+async def server(
     repository: Repository, database_url: str, tmp_path: Path
 ) -> AsyncIterator[Processes]:
     commands: list[Command] = [CreateWorkspace(actor=OPERATOR, workspace="world", name="World")]
@@ -205,24 +205,24 @@ class Client:
 
 
 @pytest.fixture
-async def client(world: Processes) -> AsyncIterator[Client]:
+async def client(server: Processes) -> AsyncIterator[Client]:
     headers = {"Authorization": f"Bearer {SECRET}"}
-    async with aiohttp.ClientSession(world.url, headers=headers) as session:
+    async with aiohttp.ClientSession(server.url, headers=headers) as session:
         yield Client(session)
 
 
 async def test_all_of_pycountry_is_exported_as_imported(
-    world: Processes, client: Client, repository: Repository
+    server: Processes, client: Client, repository: Repository
 ) -> None:
     sent = {type_slug: await fill(client, type_slug, repository) for type_slug in TYPES}
-    await world.caught_up()
+    await server.caught_up()
     assert [len(sent[type_slug]) for type_slug in TYPES] == [249, 5046, 7923]
     for type_slug, entries in sent.items():
         await check_lists(client, type_slug, entries)
     await check_singles(client, sent)
-    await check_countries_in_every_language(world, client, repository, sent["countries"])
+    await check_countries_in_every_language(server, client, repository, sent["countries"])
     for type_slug, (domain, locale) in ONE_LOCALE.items():
-        await check_one_locale(world, client, repository, sent[type_slug], domain, locale)
+        await check_one_locale(server, client, repository, sent[type_slug], domain, locale)
 
 
 async def fill(client: Client, type_slug: str, repository: Repository) -> list[Entry]:
@@ -349,13 +349,13 @@ async def check_singles(client: Client, sent: dict[str, list[Entry]]) -> None:
 
 
 async def check_countries_in_every_language(
-    world: Processes, client: Client, repository: Repository, sent: list[Entry]
+    server: Processes, client: Client, repository: Repository, sent: list[Entry]
 ) -> None:
     """Check every locale. A title without a translation in the catalogue stays in the original."""
     catalogues = locales_of_catalogues("iso3166-1")
     assert len(catalogues) > 80
     await all_of(translate_into_all(repository, entry, catalogues) for entry in sent)
-    await world.caught_up()
+    await server.caught_up()
     for locale in [*catalogues, "en-GB"]:
         in_locale = catalogues.get(locale, gettext.NullTranslations()).gettext
         read = await client.all("countries", 100, locale)
@@ -387,7 +387,7 @@ async def translate_into_all(
 
 
 async def check_one_locale(
-    world: Processes,
+    server: Processes,
     client: Client,
     repository: Repository,
     sent: list[Entry],
@@ -401,7 +401,7 @@ async def check_one_locale(
     await all_of(
         execute(translation_of(entry, locale, texts[entry["id"]]), repository) for entry in entries
     )
-    await world.caught_up()
+    await server.caught_up()
     read = await client.all(sent[0]["contentType"]["slug"], 100, locale)
     assert {e["id"]: e["title"] for e in read} == {
         e["id"]: catalogue.gettext(e["title"]) for e in sent

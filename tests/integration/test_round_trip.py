@@ -25,7 +25,7 @@ from read_side.paging import Filters
 from read_side.pool import open_pool
 from tests.engines import engine
 from tests.integration.live_projector import connected, head_of, project_all
-from tests.integration.projector.sample_log import ACTOR, Given, raws
+from tests.integration.projector.sample_log import ACTOR, ContentBuilder, raws
 from tests.spreadsheets import (
     NASTY,
     NUMBERS,
@@ -182,11 +182,11 @@ class Magazine:
         self.there = Scope(self.scope.workspace, "staging")
 
     async def made(self, entries: list[Entry]) -> None:
-        given = Given(self.repository, self.scope)
+        given = ContentBuilder(self.repository, self.scope)
         await given.workspace(staging=True)
-        await given.does(c.AddEnvironment, scope=self.there)
+        await given.execute(c.AddEnvironment, scope=self.there)
         for media_id in ("hero", "logo"):
-            await given.does(
+            await given.execute(
                 c.PutMedia,
                 workspace=self.scope.workspace,
                 media_id=media_id,
@@ -195,7 +195,7 @@ class Magazine:
                 content_type="image/png",
             )
         for scope in (self.there, self.scope):
-            targets = await self._targets(Given(self.repository, scope))
+            targets = await self._targets(ContentBuilder(self.repository, scope))
         languages = [self.language] if self.language else ["en-US", FRENCH]
         copies = [(language, entry) for language in languages for entry in entries]
         ids = [new_id() for _ in copies]
@@ -208,7 +208,7 @@ class Magazine:
         await given.entry(targets[-1], type_slug="authors")
         await project_all(self.url, self.url)
 
-    async def _targets(self, given: Given) -> list[str]:
+    async def _targets(self, given: ContentBuilder) -> list[str]:
         """Create the types and the target entries in an environment; return the entries' ids."""
         for type_slug in ("authors", "topics"):
             await given.content_type(Field("x", "X", "text"), slug=type_slug)
@@ -219,8 +219,10 @@ class Magazine:
             targets.append(await given.entry(known, type_slug=type_slug, language=language))
         return targets
 
-    async def _create(self, given: Given, entry_id: str, entry: Entry, language: str) -> None:
-        await given.does(
+    async def _create(
+        self, given: ContentBuilder, entry_id: str, entry: Entry, language: str
+    ) -> None:
+        await given.execute(
             c.CreateEntry,
             scope=given.scope,
             content_type_slug="posts",
@@ -233,7 +235,12 @@ class Magazine:
         )
 
     async def _refer(
-        self, given: Given, entry_id: str, references: Entry, targets: list[str], ids: list[str]
+        self,
+        given: ContentBuilder,
+        entry_id: str,
+        references: Entry,
+        targets: list[str],
+        ids: list[str],
     ) -> None:
         values: dict[str, Any] = {}
         for slug, named in references.items():
@@ -320,7 +327,7 @@ async def changes_nothing(
         magazine = Magazine(url, Repository(recorder, EventMapper()), language)
         await magazine.made(entries)
         if revised:
-            await Given(magazine.repository, magazine.scope).revised(*revised)
+            await ContentBuilder(magazine.repository, magazine.scope).revise_type(*revised)
             await project_all(url, url)
         head = await head_of(url)
         for kind in KINDS:

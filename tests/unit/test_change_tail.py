@@ -29,11 +29,11 @@ def change(position: int, version: int = 1) -> ChangeRecord:
     return ChangeRecord(position, "entry.created", False, "type", *names, version, at, "someone")
 
 
-class World:
+class SimulatedLog:
     """A log, the read model with its position in the log, and the notices in transit."""
 
     def __init__(self, seed: int) -> None:
-        self.chance = random.Random(seed)
+        self.rng = random.Random(seed)
         self.log: list[tuple[Scope, ChangeRecord]] = []
         self.position = self.furthest = 0
         self.epoch = 1
@@ -42,9 +42,9 @@ class World:
 
     def commit(self) -> None:
         """Projects the next events of the log, and appends new ones if too few are left."""
-        number = self.chance.randint(1, 3)
+        number = self.rng.randint(1, 3)
         while len(self.log) < self.position + number:
-            self.log.append((self.chance.choice(SCOPES), change(len(self.log) + 1)))
+            self.log.append((self.rng.choice(SCOPES), change(len(self.log) + 1)))
         batch = self.log[self.position : self.position + number]
         scopes = {scope for scope, _ in batch}
         notice = Notice(
@@ -78,22 +78,22 @@ class World:
 
     def crash(self) -> None:
         """Loses what was not yet on disk; the next projector starts a new epoch."""
-        self.position = max(0, self.position - self.chance.randint(0, 5))
+        self.position = max(0, self.position - self.rng.randint(0, 5))
         self.epoch += 1
         self.lose_connection()
 
     async def changes_after(
         self, _pool: Pool, scope: Scope, _selection: ChangeSelection, after: int, limit: int
     ) -> ChangePage:
-        for _ in range(self.chance.randint(0, 3)):
+        for _ in range(self.rng.randint(0, 3)):
             await asyncio.sleep(0)
-        if self.chance.random() < 0.1:
+        if self.rng.random() < 0.1:
             raise ReadModelUnavailable
         through, known = self.position, [one for where, one in self.log if where == scope]
         readable = [one for one in known if one.position <= through]
         changes = [one for one in readable if one.position > after]
         before = [one for one in readable if one.position <= after]
-        for _ in range(self.chance.randint(0, 3)):
+        for _ in range(self.rng.randint(0, 3)):
             await asyncio.sleep(0)
         previous = before[-1] if before else None
         return ChangePage(changes[:limit], None, previous, through, len(changes) <= limit)
@@ -106,8 +106,8 @@ def _names(scope: Scope) -> tuple[str, str]:
 class Reader:
     """Receives changes. ``early`` holds those that arrived before they could be read."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
+    def __init__(self, simulated: SimulatedLog) -> None:
+        self._world = simulated
         self.changes: list[ChangeRecord] = []
         self.early: list[ChangeRecord] = []
         self.is_replaced = False
@@ -126,8 +126,8 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(change_tail, "AT_ONCE", 3)
 
 
-async def joined(world: World, tail: ChangeTail, scope: Scope) -> tuple[int, Reader]:
-    reader = Reader(world)
+async def joined(simulated: SimulatedLog, tail: ChangeTail, scope: Scope) -> tuple[int, Reader]:
+    reader = Reader(simulated)
     while True:
         try:
             return await tail.join(scope, ChangeSelection(), reader), reader
@@ -144,55 +144,64 @@ async def settle() -> None:
 async def test_each_change_arrives_once_in_order_when_it_can_be_read(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world = World(seed)
-    monkeypatch.setattr(change_tail, "changes_after", world.changes_after)
-    often = [world.commit] * 8 + [world.notify] * 10
-    deeds = [*often, world.lose_notice, world.poll, world.poll, world.lose_connection, world.crash]
+    simulated = SimulatedLog(seed)
+    monkeypatch.setattr(change_tail, "changes_after", simulated.changes_after)
+    often = [simulated.commit] * 8 + [simulated.notify] * 10
+    deeds = [
+        *often,
+        simulated.lose_notice,
+        simulated.poll,
+        simulated.poll,
+        simulated.lose_connection,
+        simulated.crash,
+    ]
     readers: list[tuple[Scope, int, Reader]] = []
-    async with ChangeTail(cast("Any", None), world.watch) as tail:
+    async with ChangeTail(cast("Any", None), simulated.watch) as tail:
         for step in range(STEPS):
             if step % 50 == 0:
-                scope = world.chance.choice(SCOPES)
-                readers.append((scope, *await joined(world, tail, scope)))
-            world.chance.choice(deeds)()
-            for _ in range(world.chance.choice((0, 0, 1, 5))):
+                scope = simulated.rng.choice(SCOPES)
+                readers.append((scope, *await joined(simulated, tail, scope)))
+            simulated.rng.choice(deeds)()
+            for _ in range(simulated.rng.choice((0, 0, 1, 5))):
                 await asyncio.sleep(0)
-        while world.position < len(world.log):
-            world.commit()
-        world.notices.clear()
+        while simulated.position < len(simulated.log):
+            simulated.commit()
+        simulated.notices.clear()
         for _ in range(3):
-            world.poll()
+            simulated.poll()
             await settle()
     for scope, position, reader in readers:
-        expected = [one for where, one in world.log if where == scope and one.position > position]
+        expected = [
+            one for where, one in simulated.log if where == scope and one.position > position
+        ]
         assert reader.changes == expected
         assert reader.early == []
         assert not reader.is_replaced
 
 
 async def test_notices_alone_deliver_without_a_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    world, reads = World(0), 0
+    simulated, reads = SimulatedLog(0), 0
 
     async def counted(*given: Any) -> ChangePage:
         nonlocal reads
         reads += 1
-        return await world.changes_after(*given)
+        return await simulated.changes_after(*given)
 
     monkeypatch.setattr(change_tail, "changes_after", counted)
-    monkeypatch.setattr(world.chance, "random", lambda: 1.0)
-    monkeypatch.setattr(world.chance, "randint", lambda *_: 1)
-    async with ChangeTail(cast("Any", None), world.watch) as tail:
-        world.poll()
-        readers = [(await joined(world, tail, scope))[1] for scope in SCOPES]
+    monkeypatch.setattr(simulated.rng, "random", lambda: 1.0)
+    monkeypatch.setattr(simulated.rng, "randint", lambda *_: 1)
+    async with ChangeTail(cast("Any", None), simulated.watch) as tail:
+        simulated.poll()
+        readers = [(await joined(simulated, tail, scope))[1] for scope in SCOPES]
         await settle()
         before = reads
         for _ in range(30):
-            world.commit()
-            world.notify()
+            simulated.commit()
+            simulated.notify()
             await settle()
     assert reads == before
     assert [reader.changes for reader in readers] == [
-        [one for where, one in world.log if where == scope] for scope in SCOPES
+        [one for where, one in simulated.log if where == scope] for scope in SCOPES
     ]
 
 
@@ -200,31 +209,31 @@ async def test_a_restored_log_ends_streams_even_if_notices_follow_one_another(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The last change delivered is lost, and the new log has already passed its position."""
-    world, [scope, other, _] = World(0), SCOPES
-    monkeypatch.setattr(change_tail, "changes_after", world.changes_after)
-    monkeypatch.setattr(world.chance, "random", lambda: 1.0)
-    monkeypatch.setattr(world.chance, "randint", lambda *_: 1)
-    world.log = [(scope, change(1)), (scope, change(2))]
+    simulated, [scope, other, _] = SimulatedLog(0), SCOPES
+    monkeypatch.setattr(change_tail, "changes_after", simulated.changes_after)
+    monkeypatch.setattr(simulated.rng, "random", lambda: 1.0)
+    monkeypatch.setattr(simulated.rng, "randint", lambda *_: 1)
+    simulated.log = [(scope, change(1)), (scope, change(2))]
 
     def follow() -> None:
-        world.commit()
-        world.notify()
+        simulated.commit()
+        simulated.notify()
 
-    async with ChangeTail(cast("Any", None), world.watch) as tail:
-        _, reader = await joined(world, tail, scope)
+    async with ChangeTail(cast("Any", None), simulated.watch) as tail:
+        _, reader = await joined(simulated, tail, scope)
         for _ in range(2):
             follow()
             await settle()
         assert len(reader.changes) == 2
-        world.log = [(scope, change(1)), *((other, change(n)) for n in range(2, 6))]
-        world.position = 1
-        world.lose_connection()
-        world.poll()
+        simulated.log = [(scope, change(1)), *((other, change(n)) for n in range(2, 6))]
+        simulated.position = 1
+        simulated.lose_connection()
+        simulated.poll()
         await settle()
         for _ in range(4):
             follow()
             await settle()
-        world.log.append((scope, change(6)))
+        simulated.log.append((scope, change(6)))
         follow()
         await settle()
     assert reader.is_replaced

@@ -94,17 +94,17 @@ class Reader:
         self.kept_since = -1
         self.hits = self.of_replica = 0
 
-    def step(self, chance: random.Random, answered: dict[str, int]) -> None:
+    def step(self, rng: random.Random, answered: dict[str, int]) -> None:
         steps: dict[Callable[[], None], float] = {
             self.deliver: 8,
             self.begin_poll: 2,
             self.end_poll: 4,
             self.connect_again: 0.05,
             self.read: 6,
-            lambda: self.begin_request(chance, answered): 10,
-            lambda: self.finish(chance, answered): 8,
+            lambda: self.begin_request(rng, answered): 10,
+            lambda: self.finish(rng, answered): 8,
         }
-        [chosen] = chance.choices([*steps], [*steps.values()])
+        [chosen] = rng.choices([*steps], [*steps.values()])
         chosen()
 
     def deliver(self) -> None:
@@ -124,8 +124,8 @@ class Reader:
         self.notices, self.poll = [], None
         self.freshness.reset()
 
-    def begin_request(self, chance: random.Random, answered: dict[str, int]) -> None:
-        entry = chance.choice(ENTRIES)
+    def begin_request(self, rng: random.Random, answered: dict[str, int]) -> None:
+        entry = rng.choice(ENTRIES)
         if self.kept_since != self.freshness.resets:
             self.kept, self.kept_since = {}, self.freshness.resets
         stamp, version = self.kept.get(entry, (0, 0))
@@ -133,7 +133,7 @@ class Reader:
             assert version >= answered[entry]
             self.hits += 1
             return
-        of_replica = chance.random() < 0.5
+        of_replica = rng.random() < 0.5
         self.requests.append(Request(entry, answered[entry], self.freshness.resets, of_replica))
 
     def read(self) -> None:
@@ -145,11 +145,11 @@ class Reader:
                 request.read = database.states[shown]
                 return
 
-    def finish(self, chance: random.Random, answered: dict[str, int]) -> None:
+    def finish(self, rng: random.Random, answered: dict[str, int]) -> None:
         done = [request for request in self.requests if request.read is not None]
         if not done:
             return
-        request = chance.choice(done)
+        request = rng.choice(done)
         assert request.read is not None
         stamp, version = request.read.stamp, request.read.versions[request.entry]
         if request.of_replica:
@@ -171,16 +171,16 @@ class Reader:
 def simulate(seed: int, folder: Path) -> tuple[int, int]:
     """Returns how many requests were served from memory and by a replica. Raises AssertionError if
     a response is older than one sent before its request began."""
-    chance, now = random.Random(seed), 0.0
+    rng, now = random.Random(seed), 0.0
     database, answered = Database(), dict.fromkeys(ENTRIES, 0)
     database.readers = [
         Reader(database, HighWaterMark(folder / str(seed)), lambda: now) for _ in range(3)
     ]
     for _ in range(STEPS):
-        now += chance.expovariate(500)
-        what = chance.random()
+        now += rng.expovariate(500)
+        what = rng.random()
         if what < 0.03:
-            database.commit(chance.choice(ENTRIES))
+            database.commit(rng.choice(ENTRIES))
         elif what < 0.032:
             database.switch()
         elif what < 0.1:
@@ -188,7 +188,7 @@ def simulate(seed: int, folder: Path) -> tuple[int, int]:
         elif what < 0.14:
             database.replicate()
         else:
-            chance.choice(database.readers).step(chance, answered)
+            rng.choice(database.readers).step(rng, answered)
     hits = sum(reader.hits for reader in database.readers)
     return hits, sum(reader.of_replica for reader in database.readers)
 

@@ -26,7 +26,7 @@ class Reading(Struct):
     dependencies: tuple[Dependency, ...] = ("a",)
 
 
-class World:
+class ReplicaSetup:
     """An API process that knows all changes from 10 to 12. The last one changed entry "a"."""
 
     def __init__(self, folder: Path, *positions: int) -> None:
@@ -67,83 +67,83 @@ def raising(error: Exception) -> Raising:
 
 
 @pytest.fixture
-def make(tmp_path: Path) -> Callable[..., World]:
-    return lambda *positions: World(tmp_path, *positions)
+def make(tmp_path: Path) -> Callable[..., ReplicaSetup]:
+    return lambda *positions: ReplicaSetup(tmp_path, *positions)
 
 
 async def test_a_replica_without_the_last_change_serves_what_did_not_change(
-    make: Callable[..., World],
+    make: Callable[..., ReplicaSetup],
 ) -> None:
-    world = make(11)
-    assert await world.read("b") == "r0:5432"
-    assert await world.read("a") is None
-    assert await world.read(of="a") is None, "known only when it was read"
-    assert world.outcomes == ["used", "behind", "outdated"]
+    setup = make(11)
+    assert await setup.read("b") == "r0:5432"
+    assert await setup.read("a") is None
+    assert await setup.read(of="a") is None, "known only when it was read"
+    assert setup.outcomes == ["used", "behind", "outdated"]
 
 
-async def test_the_replica_that_has_the_change_is_chosen(make: Callable[..., World]) -> None:
-    world = make(11, 12, 11)
-    assert [await world.read("a") for _ in range(3)] == ["r1:5432"] * 3
+async def test_the_replica_that_has_the_change_is_chosen(make: Callable[..., ReplicaSetup]) -> None:
+    setup = make(11, 12, 11)
+    assert [await setup.read("a") for _ in range(3)] == ["r1:5432"] * 3
 
 
-async def test_reads_take_turns_and_avoid_the_busiest(make: Callable[..., World]) -> None:
-    world = make(12, 12, 12)
-    assert {await world.read("a") for _ in range(3)} == {"r0:5432", "r1:5432", "r2:5432"}
-    world.servers[0].reads = world.servers[2].reads = 1
-    assert [await world.read("a") for _ in range(2)] == ["r1:5432"] * 2
+async def test_reads_take_turns_and_avoid_the_busiest(make: Callable[..., ReplicaSetup]) -> None:
+    setup = make(12, 12, 12)
+    assert {await setup.read("a") for _ in range(3)} == {"r0:5432", "r1:5432", "r2:5432"}
+    setup.servers[0].reads = setup.servers[2].reads = 1
+    assert [await setup.read("a") for _ in range(2)] == ["r1:5432"] * 2
 
 
 @pytest.mark.parametrize("position", [9, 13], ids=["before all known changes", "ahead"])
 async def test_a_replica_whose_state_is_not_known_is_not_chosen(
-    position: int, make: Callable[..., World]
+    position: int, make: Callable[..., ReplicaSetup]
 ) -> None:
-    world = make(position)
-    assert await world.read("c") is None
-    assert world.outcomes == ["behind"]
+    setup = make(position)
+    assert await setup.read("c") is None
+    assert setup.outcomes == ["behind"]
 
 
 async def test_what_a_replica_does_not_find_the_primary_is_asked_for(
-    make: Callable[..., World],
+    make: Callable[..., ReplicaSetup],
 ) -> None:
-    world = make(12)
-    assert await world.replicas.read(("a",), raising(EntryNotFound())) is None
-    assert await world.read("a") is not None, "it stays in use"
-    assert world.outcomes == ["refused", "used"]
-    assert world.servers[0].reads == 0
+    setup = make(12)
+    assert await setup.replicas.read(("a",), raising(EntryNotFound())) is None
+    assert await setup.read("a") is not None, "it stays in use"
+    assert setup.outcomes == ["refused", "used"]
+    assert setup.servers[0].reads == 0
 
 
-async def test_after_a_fault_it_is_left_out(make: Callable[..., World]) -> None:
-    world = make(12)
-    assert await world.replicas.read(("a",), raising(ReadModelUnavailable())) is None
-    assert await world.read("a") is None
-    assert world.outcomes == ["failed", "away"]
-    assert world.replicas.status() == [ReplicaStatus("r0:5432", None)]
+async def test_after_a_fault_it_is_left_out(make: Callable[..., ReplicaSetup]) -> None:
+    setup = make(12)
+    assert await setup.replicas.read(("a",), raising(ReadModelUnavailable())) is None
+    assert await setup.read("a") is None
+    assert setup.outcomes == ["failed", "away"]
+    assert setup.replicas.status() == [ReplicaStatus("r0:5432", None)]
 
 
 async def test_a_query_that_a_standby_cancels_to_keep_up_leaves_it_in_use(
-    make: Callable[..., World],
+    make: Callable[..., ReplicaSetup],
 ) -> None:
-    world, error = make(12), ReadModelUnavailable()
+    setup, error = make(12), ReadModelUnavailable()
     error.__cause__ = asyncpg.SerializationError("canceling statement due to conflict")
-    assert await world.replicas.read(("a",), raising(error)) is None
-    assert await world.read("a") == "r0:5432"
+    assert await setup.replicas.read(("a",), raising(error)) is None
+    assert await setup.read("a") == "r0:5432"
 
 
-def test_lag_is_counted_in_events(make: Callable[..., World]) -> None:
+def test_lag_is_counted_in_events(make: Callable[..., ReplicaSetup]) -> None:
     status = make(10, 13).replicas.status()
     assert status == [ReplicaStatus("r0:5432", 2), ReplicaStatus("r1:5432", 0)]
 
 
-async def test_without_replicas_nothing_is_counted(make: Callable[..., World]) -> None:
-    world = make()
-    assert await world.read("a") is None
-    assert world.outcomes == []
+async def test_without_replicas_nothing_is_counted(make: Callable[..., ReplicaSetup]) -> None:
+    setup = make()
+    assert await setup.read("a") is None
+    assert setup.outcomes == []
 
 
 async def test_the_backoff_doubles_until_a_read_succeeds(
-    make: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+    make: Callable[..., ReplicaSetup], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world, pauses, sleep = make(12), list[float](), asyncio.sleep
+    setup, pauses, sleep = make(12), list[float](), asyncio.sleep
 
     async def refused(*_: Any, **__: Any) -> None:
         raise ConnectionRefusedError
@@ -151,8 +151,8 @@ async def test_the_backoff_doubles_until_a_read_succeeds(
     async def pause(seconds: float) -> None:
         pauses.append(seconds)
         if len(pauses) == 7:
-            world.servers[0].is_up = True
-            assert await world.read("a") == "r0:5432"
+            setup.servers[0].is_up = True
+            assert await setup.read("a") == "r0:5432"
         await sleep(0)
         if len(pauses) == 9:
             raise asyncio.CancelledError
@@ -160,5 +160,5 @@ async def test_the_backoff_doubles_until_a_read_succeeds(
     monkeypatch.setattr(module, "connect", refused)
     monkeypatch.setattr(asyncio, "sleep", pause)
     with pytest.raises(asyncio.CancelledError):
-        await world.servers[0].follow()
+        await setup.servers[0].follow()
     assert pauses == [BACKOFF, 2, 4, 8, 16, LONGEST_BACKOFF, LONGEST_BACKOFF, 2 * BACKOFF, 4]

@@ -18,7 +18,7 @@ from api.http.connections import Connection
 from deploy.logs import configure_logs
 from deploy.settings import Settings
 from tests.integration.api.server import Client, Server, serving
-from tests.integration.projector.sample_log import Given
+from tests.integration.projector.sample_log import ContentBuilder
 from write_side.repository import Repository
 from write_side.store.mapper import EventMapper
 from write_side.store.recorder import open_recorder
@@ -75,13 +75,13 @@ def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-async def acme(server: Server) -> Given:
+async def acme(server: Server) -> ContentBuilder:
     """A workspace with a key that has the permissions to view and edit content."""
     return await server.workspace(staging=True)
 
 
 @pytest.fixture
-def client(server: Server, acme: Given) -> Client:
+def client(server: Server, acme: ContentBuilder) -> Client:
     return server.client()
 
 

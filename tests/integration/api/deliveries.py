@@ -10,7 +10,7 @@ from api.settings import WebhookSettings
 from api.webhooks.process import run_sessions
 from tests.integration.api.hook_server import HookServer
 from tests.integration.live_projector import in_background
-from tests.integration.projector.sample_log import Given
+from tests.integration.projector.sample_log import ContentBuilder
 from write_side import commands as c
 from write_side.domain.webhook import Webhook, new_webhook_secret
 from write_side.store.webhook_cursors import Cursors, Delivery
@@ -25,7 +25,7 @@ def delivering(url: str) -> AbstractAsyncContextManager[None]:
 
 
 async def create_webhook(
-    given: Given, server: HookServer, name: str = "search", **said: Any
+    given: ContentBuilder, server: HookServer, name: str = "search", **properties: Any
 ) -> None:
     definition = {
         "workspace": given.scope.workspace,
@@ -34,14 +34,14 @@ async def create_webhook(
         "environment": given.scope.environment,
         "secret": SECRET,
     }
-    await given.does(c.CreateWebhook, **{**definition, **said})
+    await given.execute(c.CreateWebhook, **{**definition, **properties})
 
 
-async def webhook(given: Given, name: str = "search") -> Webhook:
+async def webhook(given: ContentBuilder, name: str = "search") -> Webhook:
     return (await given.repository.webhooks(given.scope.workspace)).by_name[name]
 
 
-async def deliveries(given: Given, name: str = "search", **options: Any) -> list[Delivery]:
+async def deliveries(given: ContentBuilder, name: str = "search", **options: Any) -> list[Delivery]:
     cursors = Cursors(given.repository.recorder.fetch)
     return await cursors.deliveries(given.scope.workspace, name, **options)
 

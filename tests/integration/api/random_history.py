@@ -60,7 +60,7 @@ class RandomHistory(PairedCommands):
 
     def __init__(self, repository: Repository, seed: int) -> None:
         super().__init__(repository)
-        self._chance = Random(seed)
+        self._rng = Random(seed)
 
     async def write(self, changes: int) -> None:
         await self.begin([])
@@ -76,7 +76,7 @@ class RandomHistory(PairedCommands):
             slug = "authors" if number < 4 else "posts"
             await self.create(PLACE, slug, **self._random_properties(), fields=self._fields(slug))
         for _ in range(changes):
-            Clock.time += self._chance.choice(STEPS)
+            Clock.time += self._rng.choice(STEPS)
             await self.change()
         Clock.time += timedelta(seconds=1)
 
@@ -88,7 +88,7 @@ class RandomHistory(PairedCommands):
             self._translate,
         ]
         steps += [self._delete_random_entry, self._revise, self._file, self._replace_flyers]
-        [step] = self._chance.choices(steps, weights=[45, 20, 20, 15, 5, 1, 3, 1])
+        [step] = self._rng.choices(steps, weights=[45, 20, 20, 15, 5, 1, 3, 1])
         await step()
 
     async def create(self, place: Place, type_slug: str, **given: Any) -> None:
@@ -132,25 +132,25 @@ class RandomHistory(PairedCommands):
 
     async def _create_random_entry(self) -> None:
         types = ["posts", "posts", "posts", "posts", "authors", "notes", "flyers"]
-        slug = self._chance.choice(types)
+        slug = self._rng.choice(types)
         await self.create(PLACE, slug, **self._random_properties(), fields=self._fields(slug))
 
     async def _update_random_entry(self) -> None:
         one = self._random_entry()
-        changes = {"title": self._title(), "slug": self._chance.choice(SLUGS)}
+        changes = {"title": self._title(), "slug": self._rng.choice(SLUGS)}
         if one["type"] == "posts":
-            changes["stage"] = self._chance.choice(["writing", "review"])
-        chosen = {name: value for name, value in changes.items() if self._chance.random() < 0.3}
+            changes["stage"] = self._rng.choice(["writing", "review"])
+        chosen = {name: value for name, value in changes.items() if self._rng.random() < 0.3}
         await self.edit(one["id"], **chosen, fields=self._fields(one["type"]))
 
     async def _set_status(self) -> None:
-        await self.edit(self._random_entry()["id"], status=self._chance.choice(STATUSES))
+        await self.edit(self._random_entry()["id"], status=self._rng.choice(STATUSES))
 
     async def _translate(self) -> None:
         one = self._random_entry()
-        locale = self._chance.choice([code for code in LOCALES if code != one["language"]])
-        texts: dict[str, Any] = {"title": self._chance.choice([None, "", self._text()])}
-        texts["fields"] = {"body": self._chance.choice([None, "", self._text()])}
+        locale = self._rng.choice([code for code in LOCALES if code != one["language"]])
+        texts: dict[str, Any] = {"title": self._rng.choice([None, "", self._text()])}
+        texts["fields"] = {"body": self._rng.choice([None, "", self._text()])}
         await self.edit(one["id"], texts={locale: texts})
 
     async def _delete_random_entry(self) -> None:
@@ -158,56 +158,56 @@ class RandomHistory(PairedCommands):
 
     async def _revise(self) -> None:
         here = sorted(self.reference.types[PLACE])
-        fields = self._chance.choice(NOTES)
+        fields = self._rng.choice(NOTES)
         await self.revise_type(PLACE, here.index("notes"), _definition(fields, []))
 
     async def _file(self) -> None:
-        number = self._chance.randrange(9)
-        await self.file(self._chance.choice(FILES), None if number > 5 else str(number))
+        number = self._rng.randrange(9)
+        await self.file(self._rng.choice(FILES), None if number > 5 else str(number))
 
     async def _replace_flyers(self) -> None:
         """Replaces the type with another one that has the same slug."""
         here = sorted(self.reference.types[PLACE])
         await self.remove_type(PLACE, here.index("flyers"), emptied=True)
-        Clock.time += self._chance.choice(STEPS)
+        Clock.time += self._rng.choice(STEPS)
         await self.create_type(PLACE, "flyers", _definition([NOTE, COVER], []))
 
     def _random_entry(self) -> dict[str, Any]:
-        return self._chance.choice([*self.reference.of(PLACE)])
+        return self._rng.choice([*self.reference.of(PLACE)])
 
     def _random_properties(self) -> dict[str, Any]:
-        chance = self._chance
+        rng = self._rng
         return {
             "title": self._title(),
-            "slug": chance.choice(SLUGS),
-            "language": chance.choice([*LANGUAGES, "en-US", "en-US"]),
-            "status": chance.choice(STATUSES),
+            "slug": rng.choice(SLUGS),
+            "language": rng.choice([*LANGUAGES, "en-US", "en-US"]),
+            "status": rng.choice(STATUSES),
         }
 
     def _title(self) -> str:
-        return self._chance.choice([self._text(), self._text(), self._chance.choice(TEXTS)])
+        return self._rng.choice([self._text(), self._text(), self._rng.choice(TEXTS)])
 
     def _text(self) -> str:
-        return " ".join(self._chance.choices(WORDS, k=self._chance.randint(1, 3))).capitalize()
+        return " ".join(self._rng.choices(WORDS, k=self._rng.randint(1, 3))).capitalize()
 
     def _fields(self, type_slug: str) -> dict[str, Any]:
         """Random values for some of the type's fields, with references to existing entries and
         files."""
-        chance = self._chance
+        rng = self._rng
         known = self.reference.types[PLACE][type_slug]["fields"]
         authors, others = self.existing("authors"), self.existing()
         given = {
-            **{slug: msgspec.json.decode(text) for slug, text in random_values(chance).items()},
+            **{slug: msgspec.json.decode(text) for slug, text in random_values(rng).items()},
             "body": " ".join([self._text(), self._text().lower()]),
             "note": self._text(),
-            "cover": chance.choice([*self._files(), None]),
+            "cover": rng.choice([*self._files(), None]),
             "photo": self._files() or None,
-            "about": chance.choice([*others, None]),
-            "friend": chance.choice([*authors, None]),
-            "author": chance.choice([*authors, None]),
-            "related": chance.choices(others, k=chance.randrange(4)) if others else [],
+            "about": rng.choice([*others, None]),
+            "friend": rng.choice([*authors, None]),
+            "author": rng.choice([*authors, None]),
+            "related": rng.choices(others, k=rng.randrange(4)) if others else [],
         }
-        kept = {field["slug"] for field in known if chance.random() < 0.8}
+        kept = {field["slug"] for field in known if rng.random() < 0.8}
         return {slug: value for slug, value in given.items() if slug in kept}
 
     def _files(self) -> list[str]:

@@ -24,7 +24,7 @@ from read_side.freshness import NONE
 from read_side.stamp import position_of
 from tests.engines import engine
 from tests.integration.live_projector import caught_up, projecting, until
-from tests.integration.projector.sample_log import Given
+from tests.integration.projector.sample_log import ContentBuilder
 from write_side import commands as c
 from write_side.domain.identity import Scope
 from write_side.repository import Repository
@@ -112,9 +112,9 @@ class Server:
 
     async def workspace(
         self, slug: str = "acme", permissions: tuple[str, ...] = BOTH, **plan: Any
-    ) -> Given:
+    ) -> ContentBuilder:
         """Creates a workspace and its key ``secret-of-<slug>``."""
-        given = Given(self.repository, Scope(slug, "production"))
+        given = ContentBuilder(self.repository, Scope(slug, "production"))
         await given.workspace(**plan)
         await self.key(f"secret-of-{slug}", slug, permissions)
         return given
@@ -123,8 +123,8 @@ class Server:
         self, secret: str, workspace: str, permissions: tuple[str, ...] = BOTH, **limits: Any
     ) -> None:
         """``limits``: the key's ``environment`` and ``expires_at``."""
-        given = Given(self.repository)
-        await given.does(
+        given = ContentBuilder(self.repository)
+        await given.execute(
             c.IssueKey,
             workspace=workspace,
             name=secret,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.integration.projector.sample_log import Given, raws
+from tests.integration.projector.sample_log import ContentBuilder, raws
 from write_side import commands as c
 from write_side.domain.definition import Field
 
@@ -32,14 +32,16 @@ TYPES = {
 }
 
 
-async def write_types(given: Given) -> None:
+async def write_types(given: ContentBuilder) -> None:
     for slug, fields in TYPES.items():
         await given.content_type(*fields, slug=slug)
 
 
-async def put_media(given: Given, *names: str, url: str = "https://example.com/x.png") -> None:
+async def put_media(
+    given: ContentBuilder, *names: str, url: str = "https://example.com/x.png"
+) -> None:
     for name in names:
-        await given.does(
+        await given.execute(
             c.PutMedia,
             workspace=given.scope.workspace,
             media_id=name,
@@ -55,6 +57,10 @@ def file(name: str, url: str = "https://example.com/x.png") -> dict[str, str]:
 
 
 async def entry(
-    given: Given, slug: str, type_slug: str = "posts", status: str = "published", **fields: Any
+    given: ContentBuilder,
+    slug: str,
+    type_slug: str = "posts",
+    status: str = "published",
+    **fields: Any,
 ) -> str:
     return await given.entry(slug, type_slug=type_slug, status=status, fields=raws(**fields))

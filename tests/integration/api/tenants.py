@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec import Struct
 
 from tests.integration.api.server import Server
-from tests.integration.projector.sample_log import BODY, Given, raws
+from tests.integration.projector.sample_log import BODY, ContentBuilder, raws
 from write_side import commands as c
 from write_side.domain.definition import Field
 from write_side.domain.events import Status, Translation
@@ -95,10 +95,12 @@ class StoredTenant(Struct):
 async def store_tenant(server: Server, name: str, tenant: Tenant) -> StoredTenant:
     """Writes the tenant to the store. Its texts name the workspace and environment that own
     them."""
-    given = {one: Given(server.repository, Scope(name, one)) for one in tenant.environments}
+    given = {
+        one: ContentBuilder(server.repository, Scope(name, one)) for one in tenant.environments
+    }
     await given["production"].workspace(staging=True)
     await server.key(f"secret-of-{name}", name)
-    await given["production"].does(
+    await given["production"].execute(
         c.PutMedia,
         workspace=name,
         media_id=f"cover-of-{name}",
@@ -108,17 +110,17 @@ async def store_tenant(server: Server, name: str, tenant: Tenant) -> StoredTenan
     )
     for environment in tenant.environments:
         if environment == "staging":
-            await given[environment].does(c.AddEnvironment, scope=given[environment].scope)
+            await given[environment].execute(c.AddEnvironment, scope=given[environment].scope)
         for slug in tenant.types:
             await given[environment].content_type(BODY, RELATED, COVER, slug=slug)
     made = [_create_entry(given[entry.environment], entry) for entry in tenant.entries]
     return StoredTenant(name, tenant, dict(await asyncio.gather(*made)))
 
 
-async def _create_entry(given: Given, entry: Entry) -> tuple[Entry, str]:
+async def _create_entry(given: ContentBuilder, entry: Entry) -> tuple[Entry, str]:
     owner = f"of-{given.scope.workspace}-in-{given.scope.environment}"
     translations = {"fr-FR": Translation(f"traduit {owner}", {})} if entry.translated else {}
-    created = await given.does(
+    created = await given.execute(
         c.CreateEntry,
         scope=given.scope,
         content_type_slug=entry.type,

@@ -18,7 +18,7 @@ from api.auth.keys import KeyLoader, Keys
 from api.errors import KeysUnavailable
 from tests import store_clock
 from tests.integration.live_projector import until
-from tests.integration.projector.sample_log import Given
+from tests.integration.projector.sample_log import ContentBuilder
 from tests.proxy import proxy_to
 from tests.store_clock import follow_clock
 from write_side import commands as c
@@ -38,15 +38,15 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-async def given(repository: Repository) -> Given:
-    given = Given(repository)
+async def given(repository: Repository) -> ContentBuilder:
+    given = ContentBuilder(repository)
     await given.workspace()
     await issue(given, "somebody", SECRET)
     return given
 
 
-async def issue(given: Given, name: str, secret: str, **limits: Any) -> None:
-    await given.does(
+async def issue(given: ContentBuilder, name: str, secret: str, **limits: Any) -> None:
+    await given.execute(
         c.IssueKey,
         workspace="acme",
         name=name,
@@ -56,8 +56,8 @@ async def issue(given: Given, name: str, secret: str, **limits: Any) -> None:
     )
 
 
-async def revoke(given: Given) -> None:
-    await given.does(c.RevokeKey, workspace="acme", name="somebody")
+async def revoke(given: ContentBuilder) -> None:
+    await given.execute(c.RevokeKey, workspace="acme", name="somebody")
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ async def wait_until_current(known: Access) -> None:
 
 
 async def test_a_revoked_key_is_refused_without_a_notification(
-    given: Given, monkeypatch: pytest.MonkeyPatch
+    given: ContentBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(access, "POLL", FOR_EVER)
     monkeypatch.setattr(access, "VALID", 0.05)
@@ -105,7 +105,7 @@ async def test_a_revoked_key_is_refused_without_a_notification(
 
 
 async def test_the_first_load_is_repeated_while_the_store_is_slow(
-    given: Given, monkeypatch: pytest.MonkeyPatch
+    given: ContentBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refresh, timeouts = KeyLoader.refresh, [TimeoutError()] * 2
 
@@ -120,7 +120,7 @@ async def test_the_first_load_is_repeated_while_the_store_is_slow(
 
 
 async def test_the_first_load_fails_in_the_end(
-    given: Given, monkeypatch: pytest.MonkeyPatch
+    given: ContentBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def too_slow(_: KeyLoader) -> None:
         raise TimeoutError
@@ -133,7 +133,7 @@ async def test_the_first_load_fails_in_the_end(
 
 @pytest.mark.usefixtures("no_periodic_refresh")
 async def test_a_revoked_key_is_refused_after_a_notification(
-    given: Given, database_url: str
+    given: ContentBuilder, database_url: str
 ) -> None:
     async with Access(database_url, given.repository) as known:
         await wait_until_current(known)
@@ -147,7 +147,7 @@ async def test_a_revoked_key_is_refused_after_a_notification(
 
 
 async def test_a_revoked_key_is_removed_without_a_request(
-    given: Given, monkeypatch: pytest.MonkeyPatch
+    given: ContentBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(access, "VALID", FOR_EVER)
     async with Access(NOWHERE, given.repository) as known:
@@ -160,7 +160,7 @@ async def test_a_revoked_key_is_removed_without_a_request(
 
 
 @pytest.mark.usefixtures("no_periodic_refresh")
-async def test_a_key_that_was_just_issued_is_valid(given: Given) -> None:
+async def test_a_key_that_was_just_issued_is_valid(given: ContentBuilder) -> None:
     async with Access(NOWHERE, given.repository) as known:
         for n in range(5):
             await issue(given, f"new {n}", f"a-secret-of-number-{n}")
@@ -169,7 +169,7 @@ async def test_a_key_that_was_just_issued_is_valid(given: Given) -> None:
 
 @pytest.mark.usefixtures("no_periodic_refresh")
 async def test_a_known_key_is_found_in_memory(
-    given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
+    given: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with Access(database_url, given.repository) as known:
         await wait_until_current(known)
@@ -181,7 +181,7 @@ async def test_a_known_key_is_found_in_memory(
 
 @pytest.mark.usefixtures("no_periodic_refresh")
 async def test_every_refusal_does_the_same_work(
-    given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
+    given: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with Access(database_url, given.repository) as known:
         await wait_until_current(known)
@@ -215,7 +215,7 @@ async def test_every_refusal_does_the_same_work(
 
 @pytest.mark.usefixtures("no_periodic_refresh")
 async def test_many_invalid_keys_cause_few_refreshes(
-    given: Given, monkeypatch: pytest.MonkeyPatch
+    given: ContentBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with Access(NOWHERE, given.repository) as known:
         with recorded_refreshes(monkeypatch) as refreshes:
@@ -234,7 +234,9 @@ async def test_many_invalid_keys_cause_few_refreshes(
 
 
 @pytest.mark.usefixtures("no_periodic_refresh")
-async def test_a_cancelled_request_does_not_cancel_the_refresh_of_others(given: Given) -> None:
+async def test_a_cancelled_request_does_not_cancel_the_refresh_of_others(
+    given: ContentBuilder,
+) -> None:
     async with Access(NOWHERE, given.repository) as known:
         await issue(given, "new", "a-secret-of-the-new-one")
         waiting = [
@@ -248,7 +250,7 @@ async def test_a_cancelled_request_does_not_cancel_the_refresh_of_others(given: 
 
 class TestStoreAway:
     async def test_known_keys_are_served_without_waiting(
-        self, given: Given, monkeypatch: pytest.MonkeyPatch
+        self, given: ContentBuilder, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(access, "VALID", 0.0)
         monkeypatch.setattr(access, "POLL", FOR_EVER)
@@ -263,7 +265,7 @@ class TestStoreAway:
                 assert len(refreshes) == 1
 
     async def test_revoked_keys_are_refused_when_the_store_is_back(
-        self, given: Given, monkeypatch: pytest.MonkeyPatch
+        self, given: ContentBuilder, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         async with Access(NOWHERE, given.repository) as known:
             await revoke(given)
@@ -281,7 +283,9 @@ class TestStoreAway:
 
             await until(refused)
 
-    async def test_a_dead_connection_is_replaced(self, given: Given, database_url: str) -> None:
+    async def test_a_dead_connection_is_replaced(
+        self, given: ContentBuilder, database_url: str
+    ) -> None:
         async with Access(database_url, given.repository) as known:
             await wait_until_current(known)
             dead = known._connection
@@ -297,7 +301,7 @@ class TestStoreAway:
             assert await known.caller(SECRET) is None
 
     async def test_a_silently_dead_connection_keeps_no_revoked_key_valid(
-        self, given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
+        self, given: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(access, "POLL", FOR_EVER)
         monkeypatch.setattr(access, "VALID", 0.0)
@@ -309,7 +313,7 @@ class TestStoreAway:
             assert await known.caller(SECRET) is None
 
     async def test_a_service_does_not_start_without_its_keys(
-        self, given: Given, monkeypatch: pytest.MonkeyPatch
+        self, given: ContentBuilder, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         make_store_unavailable(given, monkeypatch)
         with pytest.raises(StoreUnavailable):
@@ -330,7 +334,7 @@ class Clock:
 @pytest.mark.usefixtures("no_periodic_refresh")
 class TestTrust:
     async def test_without_the_store_known_keys_are_valid_for_five_minutes(
-        self, given: Given, monkeypatch: pytest.MonkeyPatch
+        self, given: ContentBuilder, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         clock = Clock()
         monkeypatch.setattr(access, "VALID", 0.0)
@@ -352,7 +356,7 @@ class TestTrust:
             assert await known.caller(SECRET)
 
     async def test_after_five_minutes_without_a_request_one_refresh_is_sufficient(
-        self, given: Given
+        self, given: ContentBuilder
     ) -> None:
         clock = Clock()
         async with Access(NOWHERE, given.repository, clock) as known:
@@ -363,7 +367,7 @@ class TestTrust:
 @pytest.mark.usefixtures("no_periodic_refresh")
 class TestExpiry:
     async def test_a_key_expires_by_the_clock_of_the_store(
-        self, given: Given, monkeypatch: pytest.MonkeyPatch
+        self, given: ContentBuilder, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Between refreshes, this process's monotonic clock advances the store's time."""
         clock = Clock()
@@ -381,7 +385,7 @@ class TestExpiry:
             assert known.cached_caller(SECRET)
 
     async def test_an_expired_key_is_refused_like_an_unknown_one(
-        self, given: Given, database_url: str
+        self, given: ContentBuilder, database_url: str
     ) -> None:
         await follow_clock(database_url)
         soon = store_clock.Clock.time + timedelta(seconds=1)
@@ -390,13 +394,15 @@ class TestExpiry:
         async with Access(NOWHERE, given.repository) as known:
             assert await known.caller("a-secret-that-expires") is None
             # The expiry may be extended.
-            await given.does(
+            await given.execute(
                 c.PermitKey, workspace="acme", name="brief", permissions=("content.view",)
             )
             assert await known.caller("a-secret-that-expires")
 
 
-async def test_the_day_of_the_last_use_is_written_once_by_all_processes(given: Given) -> None:
+async def test_the_day_of_the_last_use_is_written_once_by_all_processes(
+    given: ContentBuilder,
+) -> None:
     fetch = given.repository.recorder.fetch
     async with Access(NOWHERE, given.repository) as one, Access(NOWHERE, given.repository) as two:
         [key] = await given.repository.keys("acme")
@@ -417,7 +423,7 @@ async def test_the_day_of_the_last_use_is_written_once_by_all_processes(given: G
     assert await last_uses(fetch, [key.id]) == {key.id: today + timedelta(days=1)}
 
 
-def make_store_unavailable(given: Given, monkeypatch: pytest.MonkeyPatch) -> None:
+def make_store_unavailable(given: ContentBuilder, monkeypatch: pytest.MonkeyPatch) -> None:
     async def fetch(*_: object) -> None:
         raise StoreUnavailable
 

@@ -16,12 +16,12 @@ from tests.integration.api.test_changes import PUBLISHED, feed, life, types
 from tests.integration.api.test_refusals import refused
 from tests.integration.live_projector import connected, until
 from tests.integration.projector.rebuilds import rebuild, rollback
-from tests.integration.projector.sample_log import Given, raws
+from tests.integration.projector.sample_log import ContentBuilder, raws
 from write_side.repository import Repository
 
 
 @pytest.fixture
-async def posts(server: Server, acme: Given) -> Given:
+async def posts(server: Server, acme: ContentBuilder) -> ContentBuilder:
     await acme.content_type()
     await server.key(PUBLISHED, "acme", ("content.published",))
     await server.caught_up()
@@ -34,7 +34,7 @@ def chained(found: list[dict[str, Any]]) -> None:
 
 
 async def test_a_stream_sends_what_there_is_and_then_what_comes(
-    server: Server, client: Client, posts: Given
+    server: Server, client: Client, posts: ContentBuilder
 ) -> None:
     await posts.entry("one")
     await server.caught_up()
@@ -49,7 +49,7 @@ async def test_a_stream_sends_what_there_is_and_then_what_comes(
     assert await feed(client) == found
 
 
-async def test_a_change_is_sent_when_it_can_be_read(server: Server, posts: Given) -> None:
+async def test_a_change_is_sent_when_it_can_be_read(server: Server, posts: ContentBuilder) -> None:
     client = server.client()
     async with streaming(server, "after=now") as stream:
         assert await stream.until_caught_up() == []
@@ -62,7 +62,7 @@ async def test_a_change_is_sent_when_it_can_be_read(server: Server, posts: Given
 
 
 async def test_last_event_id_resumes_and_takes_precedence(
-    server: Server, client: Client, posts: Given
+    server: Server, client: Client, posts: ContentBuilder
 ) -> None:
     await life(posts)
     await server.caught_up()
@@ -76,7 +76,7 @@ async def test_last_event_id_resumes_and_takes_precedence(
         assert (event.type, event.id) == ("caught-up", found[-1]["id"])
 
 
-async def test_a_stream_selects_as_a_page_does(server: Server, posts: Given) -> None:
+async def test_a_stream_selects_as_a_page_does(server: Server, posts: ContentBuilder) -> None:
     await posts.content_type(slug="pages")
     queries = ["contentType=pages", "events=entry.deleted,entry.published", "include=entry"]
     await server.caught_up()
@@ -101,7 +101,7 @@ async def test_a_stream_selects_as_a_page_does(server: Server, posts: Given) -> 
 
 
 async def test_current_is_read_for_all_streams_together(
-    server: Server, posts: Given, monkeypatch: pytest.MonkeyPatch
+    server: Server, posts: ContentBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reads = 0
     read = pages.current_entries
@@ -126,7 +126,7 @@ async def test_current_is_read_for_all_streams_together(
 
 
 async def test_entries_that_are_large_together_are_read_by_each_stream(
-    server: Server, posts: Given, monkeypatch: pytest.MonkeyPatch
+    server: Server, posts: ContentBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("api.changes.pages.CURRENT_BYTES", 10_000)
     async with streaming(server, "after=now&include=entry") as stream:
@@ -137,11 +137,11 @@ async def test_entries_that_are_large_together_are_read_by_each_stream(
         assert sorted(change["entry"]["slug"] for change in found) == [f"n{n}" for n in range(9)]
 
 
-async def _imported(given: Given, slugs: list[str], body: str = "") -> None:
+async def _imported(given: ContentBuilder, slugs: list[str], body: str = "") -> None:
     await asyncio.gather(*(given.entry(slug, fields=raws(body=body)) for slug in sorted(slugs)))
 
 
-async def test_idle_streams_cost_no_statements(server: Server, posts: Given) -> None:
+async def test_idle_streams_cost_no_statements(server: Server, posts: ContentBuilder) -> None:
     pool, fetched = server.service.read_model, list[str]()
     fetch = pool.fetch
 
@@ -166,7 +166,7 @@ async def test_idle_streams_cost_no_statements(server: Server, posts: Given) -> 
 
 
 async def test_what_changes_while_a_stream_joins_is_sent_once(
-    server: Server, posts: Given, monkeypatch: pytest.MonkeyPatch
+    server: Server, posts: ContentBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     join = change_tail.ChangeTail.join
     async with streaming(server, "after=now") as first:
@@ -189,7 +189,7 @@ async def test_what_changes_while_a_stream_joins_is_sent_once(
 
 
 async def test_what_a_page_had_already_is_not_sent_again(
-    server: Server, posts: Given, monkeypatch: pytest.MonkeyPatch
+    server: Server, posts: ContentBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     follow, gate = change_tail.ChangeTail._follow, asyncio.Event()
 
@@ -211,7 +211,7 @@ async def test_what_a_page_had_already_is_not_sent_again(
             assert (late_one["entry"]["slug"], late_one["previous"]) == ("late", early["id"])
 
 
-async def test_it_is_counted_as_one_request(server: Server, posts: Given) -> None:
+async def test_it_is_counted_as_one_request(server: Server, posts: ContentBuilder) -> None:
     await room()
     client = server.client()
     before = int((await client.get("/v1/locales")).headers["X-RateLimit-Remaining"])
@@ -252,7 +252,7 @@ async def _is(one: object, other: object) -> bool:
     return one == other
 
 
-async def test_refusals_are_as_for_a_page(server: Server, posts: Given) -> None:
+async def test_refusals_are_as_for_a_page(server: Server, posts: ContentBuilder) -> None:
     accept = {"Accept": "text/event-stream"}
     for secret, query, status in (
         (None, "", 401),
@@ -266,7 +266,7 @@ async def test_refusals_are_as_for_a_page(server: Server, posts: Given) -> None:
     assert answer.headers["Content-Type"] == "application/json"
 
 
-async def test_a_revoked_key_gets_nothing_more(server: Server, posts: Given) -> None:
+async def test_a_revoked_key_gets_nothing_more(server: Server, posts: ContentBuilder) -> None:
     await server.key("short-lived", "acme")
     async with streaming(server, "after=now", "short-lived") as stream:
         await stream.until_caught_up()
@@ -277,7 +277,7 @@ async def test_a_revoked_key_gets_nothing_more(server: Server, posts: Given) -> 
 
 
 async def test_a_comment_is_sent_while_nothing_happens(
-    server: Server, posts: Given, monkeypatch: pytest.MonkeyPatch
+    server: Server, posts: ContentBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("api.changes.stream.SILENCE", 0.05)
     async with streaming(server, "after=now") as stream:
@@ -295,7 +295,7 @@ async def test_a_comment_is_sent_while_nothing_happens(
 
 
 async def test_a_client_that_reads_keeps_its_stream_while_many_changes_arrive_at_once(
-    server: Server, client: Client, posts: Given, monkeypatch: pytest.MonkeyPatch
+    server: Server, client: Client, posts: ContentBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("api.changes.stream.MOST_WAITING", 3)
     monkeypatch.setattr(change_tail, "AT_ONCE", 2)
@@ -309,7 +309,7 @@ async def test_a_client_that_reads_keeps_its_stream_while_many_changes_arrive_at
 
 @pytest.mark.slow
 async def test_a_client_that_does_not_read_is_disconnected(
-    server: Server, posts: Given, monkeypatch: pytest.MonkeyPatch
+    server: Server, posts: ContentBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("api.changes.stream.MOST_WAITING", 3)
     reader, writer = await asyncio.open_connection(*_address(server))
@@ -352,7 +352,7 @@ async def test_streams_end_at_once_when_the_process_stops(
 
 
 async def test_nothing_is_lost_or_repeated_across_read_models_and_lost_connections(
-    server: Server, client: Client, posts: Given, monkeypatch: pytest.MonkeyPatch
+    server: Server, client: Client, posts: ContentBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(change_tail, "AT_ONCE", 3)
     async with streaming(server) as stream:
@@ -386,7 +386,9 @@ async def _terminate_all(url: str) -> None:
         )
 
 
-async def test_a_stream_ends_when_the_log_was_restored(server: Server, posts: Given) -> None:
+async def test_a_stream_ends_when_the_log_was_restored(
+    server: Server, posts: ContentBuilder
+) -> None:
     async with streaming(server) as stream:
         assert len(await stream.until_caught_up()) == 1
         async with connected(server.url) as connection:

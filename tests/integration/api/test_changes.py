@@ -13,7 +13,7 @@ from tests.integration.api.server import PATIENCE, Client, Server, serving
 from tests.integration.api.test_refusals import refused
 from tests.integration.live_projector import connected, projecting
 from tests.integration.projector.rebuilds import rebuild, rollback
-from tests.integration.projector.sample_log import Given, raws
+from tests.integration.projector.sample_log import ContentBuilder, raws
 from write_side import commands as c
 from write_side.domain.identity import Scope
 from write_side.repository import Repository
@@ -25,7 +25,7 @@ ORDER BY notification_id DESC LIMIT 1"""
 
 
 @pytest.fixture
-async def posts(server: Server, acme: Given) -> Given:
+async def posts(server: Server, acme: ContentBuilder) -> ContentBuilder:
     await acme.content_type()
     await server.key(PUBLISHED, "acme", ("content.published",))
     return acme
@@ -53,7 +53,7 @@ def types(found: list[dict[str, Any]]) -> list[str]:
     return [change["type"] for change in found]
 
 
-async def life(given: Given) -> str:
+async def life(given: ContentBuilder) -> str:
     """Takes an entry through every status, then deletes it."""
     entry_id = await given.entry("one")
     for changes in (
@@ -84,7 +84,7 @@ LIFE = [
 
 
 async def test_every_change_is_listed_in_the_order_of_the_log(
-    server: Server, client: Client, posts: Given
+    server: Server, client: Client, posts: ContentBuilder
 ) -> None:
     entry_id = await life(posts)
     await server.caught_up()
@@ -107,7 +107,7 @@ async def test_every_change_is_listed_in_the_order_of_the_log(
 
 
 async def test_a_key_for_published_entries_learns_nothing_of_drafts(
-    server: Server, client: Client, posts: Given
+    server: Server, client: Client, posts: ContentBuilder
 ) -> None:
     web_page = server.client(PUBLISHED)
     hidden = await posts.entry("hidden")
@@ -135,7 +135,7 @@ async def test_a_key_for_published_entries_learns_nothing_of_drafts(
 
 
 async def test_what_is_withdrawn_keeps_its_published_slug_for_those_who_saw_it(
-    server: Server, client: Client, posts: Given
+    server: Server, client: Client, posts: ContentBuilder
 ) -> None:
     entry_id = await posts.entry("seen", status="published")
     await posts.update(entry_id, status="draft", slug="secret")
@@ -147,7 +147,7 @@ async def test_what_is_withdrawn_keeps_its_published_slug_for_those_who_saw_it(
 
 
 async def test_changes_are_selected_by_content_type_and_kind(
-    server: Server, client: Client, posts: Given
+    server: Server, client: Client, posts: ContentBuilder
 ) -> None:
     await posts.content_type(slug="pages")
     await posts.entry("a", type_slug="pages", status="published")
@@ -172,9 +172,11 @@ async def test_changes_are_selected_by_content_type_and_kind(
     ]
 
 
-async def test_a_removed_type_is_in_the_feed(server: Server, client: Client, posts: Given) -> None:
+async def test_a_removed_type_is_in_the_feed(
+    server: Server, client: Client, posts: ContentBuilder
+) -> None:
     type_id = await posts.content_type(slug="gone")
-    await posts.does(c.RemoveContentType, scope=posts.scope, slug="gone")
+    await posts.execute(c.RemoveContentType, scope=posts.scope, slug="gone")
     await server.caught_up()
     changed, removed = await feed(client, "contentType=gone")
     assert (changed["type"], removed["type"]) == ("contentType.changed", "contentType.removed")
@@ -182,7 +184,7 @@ async def test_a_removed_type_is_in_the_feed(server: Server, client: Client, pos
 
 
 async def test_current_is_the_entry_as_it_can_be_read_now(
-    server: Server, client: Client, posts: Given
+    server: Server, client: Client, posts: ContentBuilder
 ) -> None:
     await life(posts)
     entry_id = await posts.entry("two", fields=raws(body="Hello"))
@@ -201,7 +203,7 @@ async def test_current_is_the_entry_as_it_can_be_read_now(
 
 
 async def test_a_page_of_large_entries_has_fewer_changes(
-    server: Server, client: Client, posts: Given, monkeypatch: pytest.MonkeyPatch
+    server: Server, client: Client, posts: ContentBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("api.changes.pages.CURRENT_BYTES", 100_000)
     for slug in "abcde":
@@ -214,7 +216,7 @@ async def test_a_page_of_large_entries_has_fewer_changes(
 
 
 async def test_now_is_after_everything_that_is_selected(
-    server: Server, client: Client, posts: Given
+    server: Server, client: Client, posts: ContentBuilder
 ) -> None:
     await server.workspace("globex")
     await server.caught_up()
@@ -223,7 +225,7 @@ async def test_now_is_after_everything_that_is_selected(
     beginning = empty.body["next"]
     now = (await client.get("/v1/changes?after=now&events=entry.created")).body["next"]
     await posts.entry("one")
-    globex = Given(server.repository, Scope("globex", "production"))
+    globex = ContentBuilder(server.repository, Scope("globex", "production"))
     await globex.content_type()
     await server.caught_up()
     [created] = (await client.get(f"/v1/changes?after={now}&events=entry.created")).body["data"]
@@ -232,7 +234,7 @@ async def test_now_is_after_everything_that_is_selected(
     assert types(answer.body["data"]) == ["contentType.changed"]
 
 
-async def test_bad_requests_name_what_is_wrong(client: Client, posts: Given) -> None:
+async def test_bad_requests_name_what_is_wrong(client: Client, posts: ContentBuilder) -> None:
     refused(await client.get("/v1/changes?events=entry.created,x"), 400, "Unknown event 'x'")
     refused(await client.get("/v1/changes?include=media"), 400, "Unknown include 'media'")
     for token in ("x", "%00", "é", "a" * 40, "NOW"):
@@ -244,7 +246,7 @@ async def test_bad_requests_name_what_is_wrong(client: Client, posts: Given) -> 
 
 
 async def test_tokens_are_of_one_workspace_and_environment(
-    server: Server, client: Client, posts: Given
+    server: Server, client: Client, posts: ContentBuilder
 ) -> None:
     await server.workspace("globex")
     await posts.staging()
@@ -264,7 +266,7 @@ async def test_tokens_are_of_one_workspace_and_environment(
 
 
 async def test_it_is_checked_and_sent_like_content(
-    server: Server, client: Client, posts: Given
+    server: Server, client: Client, posts: ContentBuilder
 ) -> None:
     await server.key("may only write", "acme", ("content.edit",))
     assert (await server.client(None).get("/v1/changes")).status == 401
@@ -294,7 +296,7 @@ async def test_it_is_checked_and_sent_like_content(
 
 
 async def test_tokens_survive_rebuild_and_rollback(
-    server: Server, client: Client, posts: Given
+    server: Server, client: Client, posts: ContentBuilder
 ) -> None:
     await life(posts)
     await server.caught_up()
@@ -320,7 +322,7 @@ async def behind(database_url: str, repository: Repository) -> AsyncIterator[Ser
 async def test_a_token_ahead_of_the_read_model_waits_and_is_503(
     behind: Server, database_url: str
 ) -> None:
-    given, client = Given(behind.repository), behind.client()
+    given, client = ContentBuilder(behind.repository), behind.client()
     await given.entry("one")
     async with serving(database_url, behind.repository) as ahead:
         await ahead.caught_up()
@@ -376,7 +378,7 @@ async def _until_position(server: Server, position: int) -> None:
 
 
 async def test_a_token_of_a_log_that_was_restored_is_410(
-    server: Server, client: Client, posts: Given
+    server: Server, client: Client, posts: ContentBuilder
 ) -> None:
     entry_id = await posts.entry("one")
     await posts.update(entry_id, title="Two")
@@ -395,7 +397,7 @@ async def test_a_token_of_a_log_that_was_restored_is_410(
 
 
 async def test_changes_older_than_what_is_kept_are_410(
-    server: Server, posts: Given, database_url: str, repository: Repository
+    server: Server, posts: ContentBuilder, database_url: str, repository: Repository
 ) -> None:
     for slug in "abcdefg":
         await posts.entry(slug)

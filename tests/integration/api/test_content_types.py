@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from tests.integration.api.server import Client, Server
-from tests.integration.projector.sample_log import BODY, STAGES, Given
+from tests.integration.projector.sample_log import BODY, STAGES, ContentBuilder
 from write_side.domain.definition import Field, Option
 
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
@@ -52,7 +52,7 @@ SHOWN = [
 ]
 
 
-async def test_a_type_is_shown_whole(server: Server, client: Client, acme: Given) -> None:
+async def test_a_type_is_shown_whole(server: Server, client: Client, acme: ContentBuilder) -> None:
     type_id = await acme.content_type(*FIELDS, stages=STAGES)
     await server.caught_up()
     answer = await client.get("/v1/content-types/posts")
@@ -69,7 +69,7 @@ async def test_a_type_is_shown_whole(server: Server, client: Client, acme: Given
     assert shown["updatedAt"] == shown["createdAt"]
 
 
-async def test_all_are_listed_by_slug(server: Server, client: Client, acme: Given) -> None:
+async def test_all_are_listed_by_slug(server: Server, client: Client, acme: ContentBuilder) -> None:
     await server.caught_up()
     assert (await client.get("/v1/content-types")).body == {"success": True, "data": []}
     for slug in ("posts", "authors", "zines"):
@@ -81,9 +81,9 @@ async def test_all_are_listed_by_slug(server: Server, client: Client, acme: Give
     assert types[1]["workflow"] is None
 
 
-async def test_a_revision_is_visible(server: Server, client: Client, acme: Given) -> None:
+async def test_a_revision_is_visible(server: Server, client: Client, acme: ContentBuilder) -> None:
     await acme.content_type()
-    await acme.revised(replace(BODY, name="Text"), stages=STAGES[:1])
+    await acme.revise_type(replace(BODY, name="Text"), stages=STAGES[:1])
     await server.caught_up()
     shown = (await client.get("/v1/content-types/posts")).data
     assert [f["name"] for f in shown["fields"]] == ["Text"]
@@ -92,7 +92,7 @@ async def test_a_revision_is_visible(server: Server, client: Client, acme: Given
 
 
 async def test_content_types_belong_to_one_workspace_and_environment(
-    server: Server, client: Client, acme: Given
+    server: Server, client: Client, acme: ContentBuilder
 ) -> None:
     other = await server.workspace("other")
     staging = await acme.staging()

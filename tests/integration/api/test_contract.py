@@ -88,7 +88,7 @@ async def server(database_url: str, repository: Repository) -> AsyncIterator[Ser
         acme = await server.workspace(staging=True)
         await acme.content_type(Field("body", "Body", "text"), Field("views", "Views", "number"))
         await acme.entry("a/b", fields=raws(body="text " * 1000))
-        await acme.does(
+        await acme.execute(
             c.PutMedia,
             workspace="acme",
             media_id="hero",

@@ -22,7 +22,7 @@ from tests.integration.api.import_requests import send
 from tests.integration.api.server import Answer, Client, Server, room, serving
 from tests.integration.api.test_limits import PATH
 from tests.integration.api.wizard import Wizard, csv
-from tests.integration.projector.sample_log import BODY, LEAD, Given, raws
+from tests.integration.projector.sample_log import BODY, LEAD, ContentBuilder, raws
 from write_side.domain.events import Translation
 from write_side.domain.locales import supported_locales
 from write_side.imports.file_reader import Charge, read_file
@@ -90,7 +90,7 @@ async def test_bytes_are_charged_and_each_workspace_has_its_own_limit(
 
 
 async def test_the_bytes_of_every_response_with_content_are_charged(
-    server: Server, acme: Given, monkeypatch: pytest.MonkeyPatch
+    server: Server, acme: ContentBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await acme.content_type(BODY)
     await server.caught_up()

@@ -7,7 +7,7 @@ from html import unescape
 
 from tests.integration.api.dashboard import signed_in
 from tests.integration.api.server import Server
-from tests.integration.projector.sample_log import Given
+from tests.integration.projector.sample_log import ContentBuilder
 
 _ROW = re.compile(
     r'data-label="Change" class="bare">(\w+)<.*?data-label="What"[^>]*>\s*(.*?)\s*</td>', re.S
@@ -15,7 +15,9 @@ _ROW = re.compile(
 _NEXT = re.compile(r'<a class="button small" href="([^"]+)" rel="next">')
 
 
-async def test_the_newest_changes_are_listed_with_links(server: Server, acme: Given) -> None:
+async def test_the_newest_changes_are_listed_with_links(
+    server: Server, acme: ContentBuilder
+) -> None:
     await acme.content_type()
     kept = await acme.entry("kept")
     await acme.delete(await acme.entry("lost"))
@@ -39,7 +41,7 @@ async def test_the_newest_changes_are_listed_with_links(server: Server, acme: Gi
     assert page.count('data-label="By" title="operator test">operator test<') == 5
 
 
-async def test_older_changes_are_on_further_pages(server: Server, acme: Given) -> None:
+async def test_older_changes_are_on_further_pages(server: Server, acme: ContentBuilder) -> None:
     await acme.content_type()
     for number in range(60):
         await acme.entry(f"entry-{number}")
@@ -57,7 +59,9 @@ async def test_older_changes_are_on_further_pages(server: Server, acme: Given) -
         assert (await visitor.get("/dashboard/activity?before=x")).status == 400
 
 
-async def test_activity_is_of_one_workspace_and_environment(server: Server, acme: Given) -> None:
+async def test_activity_is_of_one_workspace_and_environment(
+    server: Server, acme: ContentBuilder
+) -> None:
     globex = await server.workspace("globex")
     await globex.content_type(slug="theirs")
     await server.caught_up()

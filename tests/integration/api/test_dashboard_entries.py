@@ -11,7 +11,7 @@ from api.http.dashboard_headers import CONTENT_SECURITY_POLICY
 from tests.integration.api.dashboard import Browser, signed_in
 from tests.integration.api.server import Server, serving
 from tests.integration.live_projector import connected
-from tests.integration.projector.sample_log import STAGES, Given, raws
+from tests.integration.projector.sample_log import STAGES, ContentBuilder, raws
 from write_side import commands as c
 from write_side.domain.definition import Field, Option
 from write_side.repository import Repository
@@ -44,7 +44,7 @@ async def found(visitor: Browser, query: str = "") -> tuple[str, list[str]]:
     return total, [unescape(title) for _, title in _TITLE.findall(page.text)]
 
 
-async def test_filters_select_entries(server: Server, acme: Given) -> None:
+async def test_filters_select_entries(server: Server, acme: ContentBuilder) -> None:
     await acme.content_type(stages=STAGES)
     await acme.content_type(slug="pages")
     await acme.entry("one", status="published")
@@ -84,7 +84,7 @@ async def test_filters_select_entries(server: Server, acme: Given) -> None:
         assert file.headers["Content-Disposition"].startswith("attachment")
 
 
-async def test_pages_partition_the_table(server: Server, acme: Given) -> None:
+async def test_pages_partition_the_table(server: Server, acme: ContentBuilder) -> None:
     await acme.content_type()
     titles = [f"Entry-{number}" for number in range(60)]
     for title in titles:
@@ -101,7 +101,7 @@ async def test_pages_partition_the_table(server: Server, acme: Given) -> None:
 
 
 async def test_limits_are_stated_when_they_are_reached(
-    server: Server, acme: Given, monkeypatch: pytest.MonkeyPatch
+    server: Server, acme: ContentBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await acme.content_type()
     for name in ("one", "two"):
@@ -132,7 +132,7 @@ async def test_limits_are_stated_when_they_are_reached(
 
 
 async def test_an_export_contains_the_entries_that_the_page_counts(
-    server: Server, acme: Given
+    server: Server, acme: ContentBuilder
 ) -> None:
     await acme.content_type()
     await acme.entry("one", status="published")
@@ -153,7 +153,7 @@ async def test_an_export_contains_the_entries_that_the_page_counts(
 
 
 async def test_entries_of_other_workspaces_and_environments_are_not_found(
-    server: Server, acme: Given
+    server: Server, acme: ContentBuilder
 ) -> None:
     await acme.content_type()
     mine = await acme.entry("mine", status="published")
@@ -185,10 +185,10 @@ def _bare(page: str) -> str:
 
 
 async def test_an_entry_shows_all_its_fields_and_nothing_as_markup(
-    server: Server, acme: Given
+    server: Server, acme: ContentBuilder
 ) -> None:
     await acme.content_type(*FIELDS)
-    await acme.does(
+    await acme.execute(
         c.PutMedia,
         workspace="acme",
         media_id="a",
@@ -196,7 +196,7 @@ async def test_an_entry_shows_all_its_fields_and_nothing_as_markup(
         name="a.png",
         content_type="image/png",
     )
-    await acme.does(
+    await acme.execute(
         c.PutMedia,
         workspace="acme",
         media_id="b",
@@ -247,7 +247,7 @@ async def test_an_entry_shows_all_its_fields_and_nothing_as_markup(
 
 
 async def test_an_entry_is_shown_in_other_locales_and_at_other_times(
-    server: Server, acme: Given
+    server: Server, acme: ContentBuilder
 ) -> None:
     await acme.content_type()
     entry = await acme.entry("hello", fields=raws(body="A first text"))
@@ -271,7 +271,7 @@ async def test_an_entry_is_shown_in_other_locales_and_at_other_times(
         assert (await visitor.get(f"{where}?asOf=yesterday")).status == 400
 
 
-async def test_texts_name_their_language(server: Server, acme: Given) -> None:
+async def test_texts_name_their_language(server: Server, acme: ContentBuilder) -> None:
     await acme.content_type(*FIELDS)
     other = await acme.entry("other", title="Anderes", language="de-DE")
     entry = await acme.entry("hello", fields=raws(lead="A lead", body="A text", related=[other]))
@@ -339,7 +339,7 @@ async def _work(server: Server) -> None:
         )
 
 
-async def test_large_values_are_shown_in_pages(server: Server, acme: Given) -> None:
+async def test_large_values_are_shown_in_pages(server: Server, acme: ContentBuilder) -> None:
     await acme.content_type(*FIELDS)
     words = [f"word-{number}" for number in range(3_000)]
     faq = [{"q": f"question-{number}"} for number in range(450)]
@@ -396,7 +396,7 @@ async def _shown_with_covers(server: Server) -> tuple[str, str]:
         "script": ("javascript:alert(1)", "image/png"),
     }
     for media_id, (url, content_type) in files.items():
-        await acme.does(
+        await acme.execute(
             c.PutMedia,
             workspace="acme",
             media_id=media_id,

@@ -14,7 +14,7 @@ from api.http.file_turns import PER_WORKSPACE
 from tests.integration.api.dashboard import Browser, signed_in
 from tests.integration.api.server import Server
 from tests.integration.api.wizard import Wizard, csv
-from tests.integration.projector.sample_log import Given
+from tests.integration.projector.sample_log import ContentBuilder
 from tests.integration.write_side.append_locks import until_true
 from write_side.domain.refusals import StaleDecision
 from write_side.imports.uploads import find_upload, keep_upload
@@ -24,7 +24,7 @@ BUSY = "Too many requests are waiting for the same work"
 
 
 @pytest.fixture
-async def browser(server: Server, acme: Given) -> AsyncIterator[Browser]:
+async def browser(server: Server, acme: ContentBuilder) -> AsyncIterator[Browser]:
     await acme.content_type()
     await server.caught_up()
     async with signed_in(server) as browser:

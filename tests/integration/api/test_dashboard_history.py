@@ -8,7 +8,7 @@ from html import unescape
 
 from tests.integration.api.dashboard import signed_in
 from tests.integration.api.server import Server
-from tests.integration.projector.sample_log import Given, raws
+from tests.integration.projector.sample_log import ContentBuilder, raws
 from write_side.domain.definition import Field
 from write_side.entry_history import HistoryRequest, histories
 
@@ -21,7 +21,7 @@ FIRST = "<p>It rolls a little. The pub is a walk. Bring a coat.</p>"
 SECOND = "<p>It rolls a little. The <b>old</b> pub is a walk. Bring two.</p>"
 
 
-async def article(acme: Given) -> str:
+async def article(acme: ContentBuilder) -> str:
     """An entry with four versions."""
     await acme.content_type(*FIELDS)
     entry = await acme.entry("first", fields=raws(body=FIRST, when="2026-01-31T09:30:00+02:00"))
@@ -32,7 +32,7 @@ async def article(acme: Given) -> str:
 
 
 async def test_changed_words_are_shown_in_their_text_without_markup(
-    server: Server, acme: Given
+    server: Server, acme: ContentBuilder
 ) -> None:
     entry = await article(acme)
     await server.caught_up()
@@ -49,7 +49,7 @@ async def test_changed_words_are_shown_in_their_text_without_markup(
         )
 
 
-async def test_a_reference_to_a_deleted_entry_says_so(server: Server, acme: Given) -> None:
+async def test_a_reference_to_a_deleted_entry_says_so(server: Server, acme: ContentBuilder) -> None:
     await acme.content_type(Field("related", "Related", "reference", multiple=True))
     kept, gone = [await acme.entry(slug) for slug in ("kept", "gone")]
     entry = await acme.entry("first", fields=raws(related=[kept]))
@@ -62,7 +62,7 @@ async def test_a_reference_to_a_deleted_entry_says_so(server: Server, acme: Give
     assert f"deleted entry <code>{gone}</code>" in page
 
 
-async def test_two_versions_are_compared(server: Server, acme: Given) -> None:
+async def test_two_versions_are_compared(server: Server, acme: ContentBuilder) -> None:
     entry = await article(acme)
     await server.caught_up()
     where = f"/dashboard/entries/{entry}"
@@ -76,7 +76,9 @@ async def test_two_versions_are_compared(server: Server, acme: Given) -> None:
         assert (await visitor.get(f"{where}?compare=x")).status == 400
 
 
-async def test_a_version_is_restored_by_an_ordinary_update(server: Server, acme: Given) -> None:
+async def test_a_version_is_restored_by_an_ordinary_update(
+    server: Server, acme: ContentBuilder
+) -> None:
     entry = await article(acme)
     await server.caught_up()
     where = f"/dashboard/entries/{entry}"
@@ -113,7 +115,9 @@ async def test_only_editors_restore(server: Server) -> None:
         assert (await visitor.post(f"{where}/restore", {"version": "1"})).status == 403
 
 
-async def test_versions_of_other_workspaces_are_not_restored(server: Server, acme: Given) -> None:
+async def test_versions_of_other_workspaces_are_not_restored(
+    server: Server, acme: ContentBuilder
+) -> None:
     entry = await article(acme)
     await server.workspace("rival")
     await server.caught_up()

@@ -14,7 +14,7 @@ from api.imports import multipart_form
 from tests.integration.api.dashboard import HERE, Browser, signed_in
 from tests.integration.api.server import Server, serving
 from tests.integration.api.wizard import Wizard, csv, multipart
-from tests.integration.projector.sample_log import Given, rows
+from tests.integration.projector.sample_log import ContentBuilder, rows
 from write_side.domain.identity import new_id
 from write_side.imports import uploads
 from write_side.imports.table import Limits
@@ -29,13 +29,13 @@ _INLINE = re.compile(r"<script(?![^>]*\ssrc=)|<style|\sstyle=|\son[a-z]+=|javasc
 
 
 @pytest.fixture
-async def posts(acme: Given) -> Given:
+async def posts(acme: ContentBuilder) -> ContentBuilder:
     await acme.content_type()
     return acme
 
 
 @pytest.fixture
-async def browser(server: Server, posts: Given) -> AsyncIterator[Browser]:
+async def browser(server: Server, posts: ContentBuilder) -> AsyncIterator[Browser]:
     await server.caught_up()
     async with signed_in(server) as browser:
         yield browser
@@ -243,7 +243,7 @@ async def test_the_oldest_uploads_of_a_workspace_are_deleted(
 
 
 async def test_imports_of_other_workspaces_and_environments_are_not_found(
-    server: Server, browser: Browser, posts: Given
+    server: Server, browser: Browser, posts: ContentBuilder
 ) -> None:
     """Their pages are the same as those of an import that does not exist."""
     await (await posts.staging()).content_type()

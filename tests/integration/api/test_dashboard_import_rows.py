@@ -11,7 +11,7 @@ from msgspec import Raw
 from tests.integration.api.dashboard import signed_in
 from tests.integration.api.server import Server
 from tests.integration.api.wizard import ATTRIBUTES, Wizard, csv
-from tests.integration.projector.sample_log import Given, raws
+from tests.integration.projector.sample_log import ContentBuilder, raws
 from write_side import commands as c
 from write_side.domain.definition import Field
 
@@ -22,7 +22,7 @@ _STATE = re.compile(r'<tr role="row" class="(\w+)">')
 
 
 @pytest.fixture
-async def wizard(server: Server, acme: Given) -> AsyncIterator[Wizard]:
+async def wizard(server: Server, acme: ContentBuilder) -> AsyncIterator[Wizard]:
     await acme.content_type(Field("views", "Views", "number"))
     await acme.entry("old", fields=raws(views=4))
     await server.caught_up()
@@ -97,12 +97,12 @@ async def test_a_note_is_shown_with_its_text(wizard: Wizard) -> None:
 
 
 async def test_replaced_values_are_shown_to_be_read(
-    server: Server, wizard: Wizard, acme: Given
+    server: Server, wizard: Wizard, acme: ContentBuilder
 ) -> None:
     about = Field("about", "About", "reference", multiple=True)
     fields_of_pages = (about, Field("cover", "Cover", "media"), Field("meta", "Meta", "json"))
     await acme.content_type(*fields_of_pages, slug="pages")
-    await acme.does(
+    await acme.execute(
         c.PutMedia,
         workspace="acme",
         media_id="c1",
@@ -114,7 +114,7 @@ async def test_replaced_values_are_shown_to_be_read(
     gone = await acme.entry("gone", type_slug="pages")
     fields = {**raws(about=[old, gone], cover="c1"), "meta": Raw(rb'{"a":"\u6f22"}')}
     page = await acme.entry("page", type_slug="pages", fields=fields)
-    await acme.does(c.DeleteEntry, scope=acme.scope, entry_id=gone)
+    await acme.execute(c.DeleteEntry, scope=acme.scope, entry_id=gone)
     await server.caught_up()
     import_id = await wizard.uploaded(csv("Title,About,Cover,Meta", "Page,,,[]"), type="pages")
     chosen = {"type": "pages", "update": "yes"}
@@ -183,7 +183,7 @@ async def test_the_button_shows_that_there_is_nothing_to_import(wizard: Wizard) 
     assert re.search(r"<button[^>]* disabled [^>]*>Nothing to import<", mapping)
 
 
-async def test_any_json_is_shown_as_the_value_before(server: Server, acme: Given) -> None:
+async def test_any_json_is_shown_as_the_value_before(server: Server, acme: ContentBuilder) -> None:
     await acme.content_type(Field("any", "Any", "json"))
     values = ["1e999", "9" * 3_999, '[1e999,"a"]', '["a","b"]', "[]", '"text"']
     for number, value in enumerate(values):

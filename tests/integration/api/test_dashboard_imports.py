@@ -16,7 +16,7 @@ from tests.integration.api.dashboard import signed_in
 from tests.integration.api.server import Server
 from tests.integration.api.wizard import ATTRIBUTES, Wizard, csv
 from tests.integration.live_projector import until
-from tests.integration.projector.sample_log import BODY, Given, raws
+from tests.integration.projector.sample_log import BODY, ContentBuilder, raws
 from tests.integration.write_side.append_locks import held
 from tests.workbooks import PARTS, sheet, workbook
 from write_side.domain.definition import Field
@@ -40,7 +40,7 @@ ROWS = csv(
 
 
 @pytest.fixture
-async def wizard(server: Server, acme: Given) -> AsyncIterator[Wizard]:
+async def wizard(server: Server, acme: ContentBuilder) -> AsyncIterator[Wizard]:
     await acme.content_type(VIEWS, BODY)
     await acme.entry("old", fields=raws(views=4, body="stays"))
     await acme.entry("same", title="Same", fields=raws(views=7))
@@ -50,7 +50,7 @@ async def wizard(server: Server, acme: Given) -> AsyncIterator[Wizard]:
 
 
 async def test_a_file_goes_through_every_step_and_back(
-    wizard: Wizard, server: Server, acme: Given
+    wizard: Wizard, server: Server, acme: ContentBuilder
 ) -> None:
     import_id = await wizard.uploaded(ROWS)
     mapping = await wizard.page(import_id, "columns", type="posts")
@@ -106,7 +106,7 @@ async def test_a_file_goes_through_every_step_and_back(
 
 
 async def test_an_import_with_any_id_is_shown_and_reverted(
-    wizard: Wizard, server: Server, acme: Given
+    wizard: Wizard, server: Server, acme: ContentBuilder
 ) -> None:
     """The command line sets the import's id with `--import-id`."""
     table = csv_table(csv("Title,Views", "Anew,1"), "prices.csv")
@@ -123,7 +123,7 @@ async def test_an_import_with_any_id_is_shown_and_reverted(
 
 
 async def test_uploads_that_are_not_imported_are_listed(
-    wizard: Wizard, server: Server, acme: Given
+    wizard: Wizard, server: Server, acme: ContentBuilder
 ) -> None:
     await acme.staging()
     import_id = await wizard.uploaded(ROWS, "unfinished.csv")
@@ -184,7 +184,7 @@ async def test_an_import_continues_when_its_page_is_left(wizard: Wizard, server:
 
 
 async def test_changes_since_the_preview_are_shown_for_confirmation(
-    wizard: Wizard, server: Server, acme: Given
+    wizard: Wizard, server: Server, acme: ContentBuilder
 ) -> None:
     import_id = await wizard.previewed(ROWS, *MAPPED)
     await acme.entry("new")
@@ -199,16 +199,18 @@ async def test_changes_since_the_preview_are_shown_for_confirmation(
     assert (await wizard.mapped(other, *MAPPED, update="yes")).status == 303
     answer = await wizard.run(other, stale)
     assert (answer.status, "the preview has been replaced" in answer.text) == (409, True)
-    await acme.revised(BODY)
+    await acme.revise_type(BODY)
     answer = await wizard.run(other)
     assert (answer.status, answer.headers["Location"].split("/")[-1]) == (303, "columns")
     assert "Field &#39;views&#39; does not exist" in (await wizard.page(other, "columns")).text
-    await acme.revised(VIEWS, BODY)
+    await acme.revise_type(VIEWS, BODY)
     assert (await wizard.run(other)).headers["Location"] == f"/dashboard/imports/{other}"
 
 
-async def test_columns_show_missing_and_duplicate_targets(wizard: Wizard, acme: Given) -> None:
-    await acme.revised(VIEWS, NEEDED)
+async def test_columns_show_missing_and_duplicate_targets(
+    wizard: Wizard, acme: ContentBuilder
+) -> None:
+    await acme.revise_type(VIEWS, NEEDED)
     import_id = await wizard.uploaded(ROWS)
     answer = await wizard.mapped(import_id, "", "Slug", "Status", "views")
     assert answer.status == 422
@@ -227,7 +229,7 @@ async def test_columns_show_missing_and_duplicate_targets(wizard: Wizard, acme: 
 
 @pytest.mark.slow
 async def test_a_refused_form_has_a_url_that_can_be_reloaded(
-    wizard: Wizard, server: Server, acme: Given
+    wizard: Wizard, server: Server, acme: ContentBuilder
 ) -> None:
     await acme.content_type(slug="topics")
     await server.caught_up()
@@ -266,7 +268,7 @@ async def test_a_refused_form_has_a_url_that_can_be_reloaded(
 
 
 async def test_many_columns_of_many_fields_share_one_list(
-    wizard: Wizard, acme: Given, monkeypatch: pytest.MonkeyPatch
+    wizard: Wizard, acme: ContentBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(columns_step, "MAX_OPTIONS", 10)
     import_id = await wizard.uploaded(ROWS)
@@ -414,7 +416,7 @@ def _states(page: str) -> list[str]:
 
 
 async def test_the_columns_page_explains_headings_and_languages(
-    wizard: Wizard, acme: Given
+    wizard: Wizard, acme: ContentBuilder
 ) -> None:
     await acme.content_type(Field("created", "Created", "text"), slug="plays")
     file = csv("Title,Created,Language", "Hamlet,1600,de-DE")

@@ -12,7 +12,7 @@ import pytest
 from tests.integration.api.dashboard import Browser, browser, signed_in
 from tests.integration.api.server import Server, serving
 from tests.integration.live_projector import projecting
-from tests.integration.projector.sample_log import Given
+from tests.integration.projector.sample_log import ContentBuilder
 from write_side.domain.identity import Scope
 from write_side.repository import Repository
 
@@ -60,7 +60,7 @@ async def test_a_change_is_announced_in_its_environment(server: Server) -> None:
     async with signed_in(server) as visitor, live(visitor) as production:
         async with live(visitor, "?environment=staging") as staging:
             await globex.content_type()
-            await Given(server.repository, Scope("acme", "staging")).content_type()
+            await ContentBuilder(server.repository, Scope("acme", "staging")).content_type()
             await staging.changed()
         assert {await production.line() for _ in range(5)} == {b":\n"}, "not of others"
         await acme.content_type()
@@ -82,7 +82,7 @@ async def test_the_stream_announces_that_the_projector_stopped(
         await stream.changed()
 
 
-async def test_the_stream_ends_with_the_session(server: Server, acme: Given) -> None:
+async def test_the_stream_ends_with_the_session(server: Server, acme: ContentBuilder) -> None:
     del acme
     async with signed_in(server) as visitor, live(visitor) as opened:
         await visitor.post("/dashboard/sign-out", {})
@@ -91,7 +91,7 @@ async def test_the_stream_ends_with_the_session(server: Server, acme: Given) -> 
 
 
 async def test_a_stream_that_is_checked_while_the_process_stops_ends_at_once(
-    server: Server, acme: Given, monkeypatch: pytest.MonkeyPatch
+    server: Server, acme: ContentBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     del acme
 
@@ -105,7 +105,7 @@ async def test_a_stream_that_is_checked_while_the_process_stops_ends_at_once(
             pass
 
 
-async def test_the_stream_needs_a_session(server: Server, acme: Given) -> None:
+async def test_the_stream_needs_a_session(server: Server, acme: ContentBuilder) -> None:
     del acme
     async with browser(server) as visitor:
         assert (await visitor.get("/dashboard/live")).status == 303

@@ -11,7 +11,7 @@ from api.http.dashboard_headers import CONTENT_SECURITY_POLICY
 from api.rate_limits.bucket import LimitStatus
 from tests.integration.api.dashboard import browser, signed_in
 from tests.integration.api.server import Server
-from tests.integration.projector.sample_log import Given
+from tests.integration.projector.sample_log import ContentBuilder
 from write_side.store.conflicts import StoreUnavailable
 from write_side.store.recorder import Recorder
 
@@ -27,7 +27,7 @@ FOREIGN: list[Mapping[str, str]] = [
 _INLINE = re.compile(r"<script(?![^>]*\ssrc=)|<style|\sstyle=|\son[a-z]+=|javascript:", re.I)
 
 
-async def test_a_form_needs_the_token_of_its_session(server: Server, acme: Given) -> None:
+async def test_a_form_needs_the_token_of_its_session(server: Server, acme: ContentBuilder) -> None:
     async with signed_in(server) as mine, signed_in(server) as theirs:
         token = await mine.token()
         assert token != await mine.token(), "each page has its own"
@@ -37,7 +37,9 @@ async def test_a_form_needs_the_token_of_its_session(server: Server, acme: Given
         assert (await mine.ask("POST", SIGN_OUT, data={"csrf": token})).status == 303
 
 
-async def test_a_form_of_an_earlier_session_links_to_its_page(server: Server, acme: Given) -> None:
+async def test_a_form_of_an_earlier_session_links_to_its_page(
+    server: Server, acme: ContentBuilder
+) -> None:
     async with signed_in(server) as visitor:
         here = str(visitor.session._base_url).rstrip("/")
         for before, leads_to in (
@@ -54,7 +56,9 @@ async def test_a_form_of_an_earlier_session_links_to_its_page(server: Server, ac
 
 
 @pytest.mark.parametrize("path", [SIGN_OUT, "/dashboard/sign-in"])
-async def test_a_form_of_another_site_is_refused(path: str, server: Server, acme: Given) -> None:
+async def test_a_form_of_another_site_is_refused(
+    path: str, server: Server, acme: ContentBuilder
+) -> None:
     async with signed_in(server) as visitor:
         sent = {"csrf": await visitor.token(), "key": "secret-of-acme"}
         for headers in FOREIGN:
@@ -64,7 +68,9 @@ async def test_a_form_of_another_site_is_refused(path: str, server: Server, acme
         assert (await visitor.ask("POST", path, data=sent, headers=here)).status == 303
 
 
-async def test_every_response_has_the_security_headers(server: Server, acme: Given) -> None:
+async def test_every_response_has_the_security_headers(
+    server: Server, acme: ContentBuilder
+) -> None:
     async with browser(server) as visitor:
         answers = [
             await visitor.get("/dashboard/sign-in"),
@@ -89,7 +95,7 @@ async def test_every_response_has_the_security_headers(server: Server, acme: Giv
         assert "Content-Security-Policy" not in (await visitor.get("/v1/content")).headers
 
 
-async def test_no_page_has_a_script_or_a_style_in_it(server: Server, acme: Given) -> None:
+async def test_no_page_has_a_script_or_a_style_in_it(server: Server, acme: ContentBuilder) -> None:
     await acme.content_type()
     entry = await acme.entry("hello", status="published")
     await server.caught_up()
@@ -110,7 +116,7 @@ async def test_no_page_has_a_script_or_a_style_in_it(server: Server, acme: Given
             assert not _INLINE.search(page.text), path
 
 
-async def test_every_error_is_a_page(server: Server, acme: Given) -> None:
+async def test_every_error_is_a_page(server: Server, acme: ContentBuilder) -> None:
     async with signed_in(server) as visitor:
         for method, path, status in (
             ("GET", "/dashboard/nothing", 404),
@@ -129,7 +135,7 @@ async def test_every_error_is_a_page(server: Server, acme: Given) -> None:
 
 
 async def test_an_unavailable_database_is_a_page_too(
-    server: Server, acme: Given, monkeypatch: pytest.MonkeyPatch
+    server: Server, acme: ContentBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def away(*_: object) -> None:
         raise StoreUnavailable("away")
@@ -150,7 +156,7 @@ async def test_the_page_shows_that_staging_is_not_in_the_plan(server: Server) ->
 
 
 async def test_pages_count_against_the_address_and_not_the_key(
-    server: Server, acme: Given, monkeypatch: pytest.MonkeyPatch
+    server: Server, acme: ContentBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def is_over(*_: object) -> LimitStatus:
         return LimitStatus(passed=False, limit=1, remaining=0, reset=1_769_851_860, wait=7)
@@ -167,7 +173,7 @@ async def test_pages_count_against_the_address_and_not_the_key(
 
 
 async def test_static_files_are_our_own_and_cached_by_the_browser(
-    server: Server, acme: Given
+    server: Server, acme: ContentBuilder
 ) -> None:
     async with browser(server) as visitor:
         page = await visitor.get("/dashboard/sign-in")

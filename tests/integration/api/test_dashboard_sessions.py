@@ -12,7 +12,7 @@ import pytest
 from tests.integration.api.dashboard import HERE, Browser, browser, signed_in
 from tests.integration.api.server import ACME, Server, room, serving
 from tests.integration.live_projector import connected, until
-from tests.integration.projector.sample_log import Given
+from tests.integration.projector.sample_log import ContentBuilder
 from write_side import commands as c
 from write_side.repository import Repository
 
@@ -33,7 +33,9 @@ async def leads_to_sign_in(visitor: Browser) -> bool:
     return answer.status == 303 and answer.headers["Location"].startswith(SIGN_IN)
 
 
-async def test_a_session_is_a_cookie_for_the_dashboard_only(server: Server, acme: Given) -> None:
+async def test_a_session_is_a_cookie_for_the_dashboard_only(
+    server: Server, acme: ContentBuilder
+) -> None:
     async with browser(server) as visitor:
         assert await leads_to_sign_in(visitor)
         answer = await visitor.sign_in(ACME)
@@ -65,7 +67,7 @@ async def test_the_cookie_is_secure_if_a_trusted_proxy_uses_https(
             assert bool(cookie["secure"]) is secure
 
 
-async def test_an_unknown_key_is_refused(server: Server, acme: Given) -> None:
+async def test_an_unknown_key_is_refused(server: Server, acme: ContentBuilder) -> None:
     async with browser(server) as visitor:
         for secret in ("", " ", "another-key", "secret-of-acm\x00", "€"):
             answer = await visitor.sign_in(secret)
@@ -77,7 +79,7 @@ async def test_an_unknown_key_is_refused(server: Server, acme: Given) -> None:
 
 
 async def test_nothing_secret_is_kept_or_logged(
-    server: Server, acme: Given, logged: Callable[[Any], Callable[[], str]]
+    server: Server, acme: ContentBuilder, logged: Callable[[Any], Callable[[], str]]
 ) -> None:
     read = logged("json")
     async with signed_in(server) as visitor:
@@ -95,7 +97,7 @@ async def test_nothing_secret_is_kept_or_logged(
 
 
 async def test_sign_in_begins_a_new_session_and_sign_out_ends_it(
-    server: Server, acme: Given
+    server: Server, acme: ContentBuilder
 ) -> None:
     async with signed_in(server) as visitor:
         first = visitor.cookie
@@ -125,7 +127,7 @@ NOT_LATELY = """
 UPDATE write_side.dashboard_session SET seen_at = now() - interval '2 hours 1 second'"""
 
 
-async def test_a_session_expires_and_is_deleted(server: Server, acme: Given) -> None:
+async def test_a_session_expires_and_is_deleted(server: Server, acme: ContentBuilder) -> None:
     for passed in (LONG_AGO, NOT_LATELY):
         async with signed_in(server) as visitor:
             await execute(server, passed)
@@ -144,7 +146,7 @@ async def test_a_session_expires_and_is_deleted(server: Server, acme: Given) -> 
 
 
 async def test_a_page_that_refreshes_itself_does_not_keep_the_session(
-    server: Server, acme: Given
+    server: Server, acme: ContentBuilder
 ) -> None:
     old = "UPDATE write_side.dashboard_session SET seen_at = now() - interval '1 hour'"
     kept = "SELECT now() - seen_at > interval '59 minutes' AS old FROM write_side.dashboard_session"
@@ -203,10 +205,10 @@ async def test_sign_in_leads_to_the_environment_of_the_key(server: Server) -> No
 
 
 async def test_a_session_has_the_current_permissions_of_its_key(
-    server: Server, acme: Given
+    server: Server, acme: ContentBuilder
 ) -> None:
     async with signed_in(server) as visitor:
-        await acme.does(c.PermitKey, workspace="acme", name=ACME, permissions=("content.edit",))
+        await acme.execute(c.PermitKey, workspace="acme", name=ACME, permissions=("content.edit",))
         await until(lambda: _is_refused(visitor))  # keys are cached for up to a second
         assert "content.view" in (await visitor.get("/dashboard/entries")).text
         await acme.revoke(ACME)
@@ -221,7 +223,7 @@ async def _is_refused(visitor: Browser) -> bool:
 
 
 async def test_every_process_knows_a_session(
-    server: Server, acme: Given, repository: Repository
+    server: Server, acme: ContentBuilder, repository: Repository
 ) -> None:
     async with (
         signed_in(server) as visitor,
@@ -232,7 +234,7 @@ async def test_every_process_knows_a_session(
 
 
 async def test_sign_in_attempts_have_a_stricter_limit_than_pages(
-    server: Server, acme: Given
+    server: Server, acme: ContentBuilder
 ) -> None:
     await room()
     async with browser(server) as visitor:
@@ -258,7 +260,7 @@ LEADS = {
 }
 
 
-async def test_sign_in_leads_to_the_requested_page(server: Server, acme: Given) -> None:
+async def test_sign_in_leads_to_the_requested_page(server: Server, acme: ContentBuilder) -> None:
     async with browser(server) as visitor:
         for wanted, leads_to in LEADS.items():
             answer = await visitor.sign_in(ACME, next=wanted)

@@ -13,7 +13,7 @@ from read_side.status import ReadModelStatus
 from tests.integration.api.dashboard import Browser, signed_in
 from tests.integration.api.server import Server, serving
 from tests.integration.live_projector import caught_up, projecting, until
-from tests.integration.projector.sample_log import STAGES, Given
+from tests.integration.projector.sample_log import STAGES, ContentBuilder
 from write_side.repository import Repository
 from write_side.store.recorder import Lag
 
@@ -58,7 +58,9 @@ async def _stopped(visitor: Browser, path: str) -> str:
     return page
 
 
-async def test_columns_that_are_empty_on_the_page_are_omitted(server: Server, acme: Given) -> None:
+async def test_columns_that_are_empty_on_the_page_are_omitted(
+    server: Server, acme: ContentBuilder
+) -> None:
     await acme.content_type(slug="pages")
     await acme.entry("page", type_slug="pages")
     await server.caught_up()

@@ -11,14 +11,14 @@ from api.dashboard.wizard import wizard_steps
 from tests.integration.api.dashboard import signed_in
 from tests.integration.api.server import Server
 from tests.integration.api.wizard import ATTRIBUTES, Wizard, csv
-from tests.integration.projector.sample_log import Given
+from tests.integration.projector.sample_log import ContentBuilder
 from tests.integration.write_side.append_locks import connected
 
 ROWS = csv("Title,Slug,Status", "New,,draft")
 
 
 @pytest.fixture
-async def wizard(server: Server, acme: Given) -> AsyncIterator[Wizard]:
+async def wizard(server: Server, acme: ContentBuilder) -> AsyncIterator[Wizard]:
     await acme.content_type()
     await server.caught_up()
     async with signed_in(server) as browser:

@@ -22,7 +22,7 @@ from tests.integration.api.deliveries import (
 from tests.integration.api.hook_server import HookServer, answer, hook_server
 from tests.integration.api.server import Server, serving
 from tests.integration.live_projector import connected, until
-from tests.integration.projector.sample_log import Given
+from tests.integration.projector.sample_log import ContentBuilder
 from write_side import commands as c
 from write_side.repository import Repository
 
@@ -42,14 +42,14 @@ async def hook() -> AsyncIterator[HookServer]:
 
 
 @pytest.fixture
-async def visitor(server: Server, acme: Given) -> AsyncIterator[Browser]:
+async def visitor(server: Server, acme: ContentBuilder) -> AsyncIterator[Browser]:
     await acme.content_type()
     async with signed_in(server) as visitor:
         yield visitor
 
 
 async def test_endpoints_of_the_environment_are_listed(
-    acme: Given, hook: HookServer, visitor: Browser
+    acme: ContentBuilder, hook: HookServer, visitor: Browser
 ) -> None:
     assert "No webhooks" in (await visitor.get(PAGE)).text
     await acme.staging()
@@ -67,7 +67,7 @@ async def test_endpoints_of_the_environment_are_listed(
 
 
 async def test_a_delivery_is_shown_with_status_duration_and_response(
-    acme: Given, hook: HookServer, visitor: Browser, database_url: str
+    acme: ContentBuilder, hook: HookServer, visitor: Browser, database_url: str
 ) -> None:
     await create_webhook(acme, hook)
     async with delivering(database_url):
@@ -87,7 +87,7 @@ async def test_a_delivery_is_shown_with_status_duration_and_response(
 
 
 async def test_a_test_message_is_sent_and_its_outcome_shown(
-    acme: Given, hook: HookServer, visitor: Browser
+    acme: ContentBuilder, hook: HookServer, visitor: Browser
 ) -> None:
     await create_webhook(acme, hook)
     done = await visitor.post(f"{PAGE}/search/test", {})
@@ -103,7 +103,7 @@ async def test_a_test_message_is_sent_and_its_outcome_shown(
 
 
 async def test_a_test_message_without_a_secret_is_refused_on_the_page_of_the_endpoint(
-    acme: Given, hook: HookServer, visitor: Browser, database_url: str
+    acme: ContentBuilder, hook: HookServer, visitor: Browser, database_url: str
 ) -> None:
     await create_webhook(acme, hook)
     async with connected(database_url) as connection:
@@ -119,7 +119,7 @@ async def test_a_test_message_without_a_secret_is_refused_on_the_page_of_the_end
 
 async def test_slow_endpoints_of_a_workspace_leave_others_room_for_test_messages(
     server: Server,
-    acme: Given,
+    acme: ContentBuilder,
     hook: HookServer,
     visitor: Browser,
     monkeypatch: pytest.MonkeyPatch,
@@ -148,7 +148,7 @@ async def test_slow_endpoints_of_a_workspace_leave_others_room_for_test_messages
 
 
 async def test_deliveries_are_filtered_by_status_and_time(
-    acme: Given, hook: HookServer, visitor: Browser, database_url: str
+    acme: ContentBuilder, hook: HookServer, visitor: Browser, database_url: str
 ) -> None:
     await create_webhook(acme, hook)
     for reply in (answer(204, b""), answer(302), answer(500), answer(404), hang_up):
@@ -184,18 +184,20 @@ async def hang_up(_server: HookServer, writer: asyncio.StreamWriter) -> None:
 
 
 async def test_a_refused_address_names_the_setting(
-    acme: Given, hook: HookServer, visitor: Browser
+    acme: ContentBuilder, hook: HookServer, visitor: Browser
 ) -> None:
     await create_webhook(acme, hook, url="http://10.0.0.1/")
     await visitor.post(f"{PAGE}/search/test", {})
     assert "CONTENTLOG_WEBHOOK_NETWORKS" in (await visitor.get(f"{PAGE}/search")).text
 
 
-async def test_an_endpoint_is_switched_on(acme: Given, hook: HookServer, visitor: Browser) -> None:
+async def test_an_endpoint_is_switched_on(
+    acme: ContentBuilder, hook: HookServer, visitor: Browser
+) -> None:
     await create_webhook(acme, hook)
     assert "Switch on" not in (await visitor.get(f"{PAGE}/search")).text
     reason = "the endpoint answered 410 Gone"
-    await acme.does(c.SwitchWebhookOff, workspace="acme", name="search", reason=reason)
+    await acme.execute(c.SwitchWebhookOff, workspace="acme", name="search", reason=reason)
     page = (await visitor.get(f"{PAGE}/search")).text
     assert reason in page
     assert "Switch on" in page
@@ -204,7 +206,7 @@ async def test_an_endpoint_is_switched_on(acme: Given, hook: HookServer, visitor
 
 
 async def test_a_replay_delivers_again(
-    server: Server, acme: Given, hook: HookServer, visitor: Browser, database_url: str
+    server: Server, acme: ContentBuilder, hook: HookServer, visitor: Browser, database_url: str
 ) -> None:
     await create_webhook(acme, hook)
     async with delivering(database_url):
@@ -229,7 +231,7 @@ async def test_a_replay_delivers_again(
     ],
 )
 async def test_a_replay_from_an_invalid_time_shows_the_form_again(
-    acme: Given, hook: HookServer, visitor: Browser, after: str, why: str
+    acme: ContentBuilder, hook: HookServer, visitor: Browser, after: str, why: str
 ) -> None:
     await create_webhook(acme, hook)
     address = f"{PAGE}/search/replay"
@@ -246,7 +248,7 @@ async def test_a_replay_from_an_invalid_time_shows_the_form_again(
 
 @pytest.mark.parametrize("what", ["test", "replay", "enable"])
 async def test_actions_need_the_permission_to_edit(
-    server: Server, acme: Given, hook: HookServer, what: str
+    server: Server, acme: ContentBuilder, hook: HookServer, what: str
 ) -> None:
     await create_webhook(acme, hook)
     await server.key("reader-of-acme-0000", "acme", ("content.view",))
@@ -263,7 +265,7 @@ async def test_actions_need_the_permission_to_edit(
 
 
 async def test_endpoints_of_another_workspace_do_not_exist(
-    server: Server, acme: Given, hook: HookServer, visitor: Browser
+    server: Server, acme: ContentBuilder, hook: HookServer, visitor: Browser
 ) -> None:
     rival = await server.workspace("rival")
     await create_webhook(rival, hook)

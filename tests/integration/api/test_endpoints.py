@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.integration.api.server import Client, Server
-from tests.integration.projector.sample_log import STAGES, Given, raws
+from tests.integration.projector.sample_log import STAGES, ContentBuilder, raws
 from write_side.domain.definition import Field, Option
 from write_side.domain.events import Translation
 
@@ -48,7 +48,7 @@ SHOWN: dict[str, Any] = {"lead": None, "body": "B", "faq": [], "related": [], "v
 
 
 @pytest.fixture
-async def posts(acme: Given) -> str:
+async def posts(acme: ContentBuilder) -> str:
     return await acme.content_type(*FIELDS, stages=STAGES)
 
 
@@ -118,7 +118,7 @@ async def test_a_write_can_be_read_at_once(client: Client, posts: str) -> None:
 
 
 async def test_a_locale_selects_texts_field_by_field_in_every_read(
-    server: Server, client: Client, acme: Given, posts: str
+    server: Server, client: Client, acme: ContentBuilder, posts: str
 ) -> None:
     faq = [{"q": "Why?"}, {"q": "How?"}]
     await acme.entry(
@@ -157,7 +157,11 @@ async def everywhere(client: Client, query: str) -> list[Any]:
 
 
 async def test_a_changed_type_is_visible_at_once_in_every_read(
-    server: Server, client: Client, acme: Given, posts: str, monkeypatch: pytest.MonkeyPatch
+    server: Server,
+    client: Client,
+    acme: ContentBuilder,
+    posts: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Entries are rendered on reading, also in a locale: the background update is disabled."""
 
@@ -173,7 +177,7 @@ async def test_a_changed_type_is_visible_at_once_in_every_read(
     )
     await server.caught_up()  # otherwise the row would be written with the changed type
     extra = Field("extra", "Extra", "select", options=(Option("a", "A"),), multiple=True)
-    await acme.revised(extra, FIELDS[2], FIELDS[4], stages=(STAGES[1],))
+    await acme.revise_type(extra, FIELDS[2], FIELDS[4], stages=(STAGES[1],))
     await server.caught_up()
     for query, title, body in (("", "One", "Body"), ("locale=fr-FR", "Un", "Corps")):
         for entry in await everywhere(client, query):

@@ -15,7 +15,7 @@ from tests.integration.api.dashboard import signed_in
 from tests.integration.api.graphql import asked
 from tests.integration.api.server import Client, Server
 from tests.integration.live_projector import connected, until
-from tests.integration.projector.sample_log import Given
+from tests.integration.projector.sample_log import ContentBuilder
 
 ReadLog = Callable[[], str]
 Logged = Callable[[Any], ReadLog]
@@ -43,7 +43,7 @@ WHERE datname = current_database() AND pid <> pg_backend_pid()"""
 
 
 @pytest.fixture
-async def log(server: Server, acme: Given, logged: Logged) -> ReadLog:
+async def log(server: Server, acme: ContentBuilder, logged: Logged) -> ReadLog:
     await acme.content_type()
     await server.caught_up()
     await execute(server, FAIL)

@@ -13,7 +13,7 @@ from prometheus_client import REGISTRY
 from api.http import default_headers
 from api.http.request_counts import COUNTS
 from tests.integration.api.server import Answer, Client, Server
-from tests.integration.projector.sample_log import Given
+from tests.integration.projector.sample_log import ContentBuilder
 
 Logged = Callable[[Any], Callable[[], str]]
 
@@ -66,7 +66,9 @@ class Injected:
 
 
 @pytest.fixture
-async def injected(server: Server, client: Client, acme: Given, logged: Logged) -> Injected:
+async def injected(
+    server: Server, client: Client, acme: ContentBuilder, logged: Logged
+) -> Injected:
     await acme.content_type()
     await server.caught_up()
     return Injected(client, logged("json"))

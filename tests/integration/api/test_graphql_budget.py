@@ -13,7 +13,7 @@ import pytest
 from api.graphql import cost
 from tests.integration.api.graphql import counting, data, refused
 from tests.integration.api.server import Client, Server
-from tests.integration.projector.sample_log import BODY, Given, raws
+from tests.integration.projector.sample_log import BODY, ContentBuilder, raws
 from write_side.domain.definition import Field, Option
 from write_side.domain.identity import PRODUCTION, Scope
 from write_side.entry_history import HistoryRequest, histories
@@ -36,7 +36,7 @@ async def costs_too_much(client: Client, document: str, **variables: Any) -> boo
 
 
 async def test_references_are_charged_by_their_real_number_before_lookup(
-    server: Server, client: Client, acme: Given, monkeypatch: pytest.MonkeyPatch
+    server: Server, client: Client, acme: ContentBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await acme.content_type(BODY, RELATED)
     one = await acme.entry("one")
@@ -53,7 +53,7 @@ async def test_references_are_charged_by_their_real_number_before_lookup(
 
 
 async def test_types_are_charged_by_their_real_fields(
-    server: Server, client: Client, acme: Given
+    server: Server, client: Client, acme: ContentBuilder
 ) -> None:
     choice = Field("choice", "Choice", "select", options=MANY_OPTIONS)
     await acme.content_type(*MANY_FIELDS, choice)
@@ -69,7 +69,7 @@ async def test_types_are_charged_by_their_real_fields(
 
 
 async def test_folded_events_are_limited_except_for_one_stream(
-    server: Server, client: Client, acme: Given, monkeypatch: pytest.MonkeyPatch
+    server: Server, client: Client, acme: ContentBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cost, "EVENTS", 20)
     await acme.content_type(BODY)
@@ -94,7 +94,7 @@ async def test_folded_events_are_limited_except_for_one_stream(
 
 
 async def test_the_same_moment_is_looked_up_once(
-    server: Server, client: Client, acme: Given, monkeypatch: pytest.MonkeyPatch
+    server: Server, client: Client, acme: ContentBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await acme.content_type(BODY)
     await acme.entry("one")
@@ -109,7 +109,7 @@ async def test_the_same_moment_is_looked_up_once(
 
 
 async def test_reads_of_the_past_leave_connections_for_others(
-    repository: Repository, acme: Given, monkeypatch: pytest.MonkeyPatch
+    repository: Repository, acme: ContentBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await acme.content_type()
     entries = [await acme.entry(f"e{n}") for n in range(8)]
@@ -139,7 +139,7 @@ async def test_reads_of_the_past_leave_connections_for_others(
 
 
 async def test_values_that_are_read_or_shown_are_bounded(
-    server: Server, client: Client, acme: Given, monkeypatch: pytest.MonkeyPatch
+    server: Server, client: Client, acme: ContentBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cost, "BYTES", 10_000)
     await acme.content_type(BODY)

@@ -9,7 +9,7 @@ from msgspec import Raw
 
 from tests.integration.api.graphql import refused
 from tests.integration.api.server import Client, Server
-from tests.integration.projector.sample_log import STAGES, Given
+from tests.integration.projector.sample_log import STAGES, ContentBuilder
 from write_side.domain.definition import Field, Option
 
 LIST = """query ($filter: JSON) {
@@ -77,7 +77,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 
 
 async def test_values_of_another_type_are_refused(
-    client: Client, acme: Given, server: Server
+    client: Client, acme: ContentBuilder, server: Server
 ) -> None:
     await acme.content_type(*FIELDS, stages=STAGES)
     await server.caught_up()
@@ -108,7 +108,7 @@ EXACT = {
 match."""
 
 
-async def test_numbers_are_exact(client: Client, acme: Given, server: Server) -> None:
+async def test_numbers_are_exact(client: Client, acme: ContentBuilder, server: Server) -> None:
     await acme.content_type(*FIELDS)
     for slug, price in (
         ("large", b"9007199254740993"),

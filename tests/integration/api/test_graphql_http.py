@@ -11,7 +11,7 @@ from api.http.loop_turns import DOCUMENT, FEW, WAITING
 from tests.integration.api.graphql import asked, create, data
 from tests.integration.api.server import Answer, Client, Server, serving
 from tests.integration.live_projector import projecting, until
-from tests.integration.projector.sample_log import Given
+from tests.integration.projector.sample_log import ContentBuilder
 from write_side.dispatch import execute
 from write_side.domain.definition import Field
 from write_side.domain.text import minified
@@ -30,7 +30,7 @@ DEEP = "{" * 3_000 + "}" * 3_000
 
 
 @pytest.fixture
-async def posts(acme: Given) -> Given:
+async def posts(acme: ContentBuilder) -> ContentBuilder:
     await acme.content_type()
     return acme
 
@@ -41,7 +41,7 @@ def error_of(answer: Answer) -> tuple[int, str]:
     return error["extensions"]["status"], error["message"]
 
 
-async def test_an_invalid_key_is_401_as_over_rest(server: Server, posts: Given) -> None:
+async def test_an_invalid_key_is_401_as_over_rest(server: Server, posts: ContentBuilder) -> None:
     for secret in (None, "unknown"):
         answer = await asked(server.client(secret), ASK)
         rest = await server.client(secret).get("/v1/content")
@@ -81,7 +81,7 @@ async def test_a_body_that_is_too_large_is_an_error_in_the_response(
         )
 
 
-async def test_any_origin_may_read(server: Server, client: Client, posts: Given) -> None:
+async def test_any_origin_may_read(server: Server, client: Client, posts: ContentBuilder) -> None:
     preflight = await server.client(None).ask(
         "OPTIONS",
         "/graphql",
@@ -97,7 +97,7 @@ async def test_any_origin_may_read(server: Server, client: Client, posts: Given)
 
 
 async def test_a_mutation_returns_its_position_and_a_query_waits_for_it(
-    client: Client, posts: Given, server: Server
+    client: Client, posts: ContentBuilder, server: Server
 ) -> None:
     answer = await asked(client, NEW, title="A")
     position = answer.headers["X-Content-Position"]
@@ -118,7 +118,9 @@ async def test_a_mutation_returns_its_position_and_a_query_waits_for_it(
     assert "X-Content-Position" not in (await asked(client, ASK)).headers
 
 
-async def test_ignored_members_of_all_mutations_are_named(client: Client, posts: Given) -> None:
+async def test_ignored_members_of_all_mutations_are_named(
+    client: Client, posts: ContentBuilder
+) -> None:
     document = """mutation {
       a: createContentEntry(input: {
         contentTypeSlug: "posts", title: "A", fields: {bdoy: 1}
@@ -138,7 +140,7 @@ async def test_ignored_members_of_all_mutations_are_named(client: Client, posts:
 
 
 async def test_an_update_of_a_misspelt_field_changes_nothing_and_names_it(
-    client: Client, posts: Given
+    client: Client, posts: ContentBuilder
 ) -> None:
     made = await data(client, NEW, title="A")
     entry_id = made["createContentEntry"]["entry"]["id"]
@@ -164,7 +166,7 @@ async def test_an_invisible_position_is_503_in_the_response_and_waited_for_once(
 
 
 async def test_a_repeated_mutation_is_executed_once(
-    server: Server, client: Client, posts: Given
+    server: Server, client: Client, posts: ContentBuilder
 ) -> None:
     again = {"Idempotency-Key": "one"}
     first = await asked(client, NEW, title="A", headers=again)
@@ -179,7 +181,7 @@ async def test_a_repeated_mutation_is_executed_once(
 
 
 async def test_each_mutation_of_a_repeated_document_is_executed_once(
-    client: Client, posts: Given
+    client: Client, posts: ContentBuilder
 ) -> None:
     document = """mutation ($id: ID!) {
       a: createContentEntry(input: {contentTypeSlug: "posts", title: "A"}) { success entry { id } }
@@ -196,7 +198,7 @@ async def test_each_mutation_of_a_repeated_document_is_executed_once(
 
 
 async def test_a_second_request_with_the_key_is_refused_while_the_first_is_in_progress(
-    client: Client, posts: Given, monkeypatch: pytest.MonkeyPatch
+    client: Client, posts: ContentBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun, go = asyncio.Event(), asyncio.Event()
 
@@ -247,7 +249,7 @@ async def _has_waiting(server: Server) -> bool:
 
 
 async def test_of_several_operations_the_named_one_is_executed(
-    client: Client, posts: Given
+    client: Client, posts: ContentBuilder
 ) -> None:
     document = "query A { __typename } mutation B { __typename }"
     for name, expected in (("A", "Query"), ("B", "Mutation")):
@@ -270,7 +272,7 @@ async def test_of_several_operations_the_named_one_is_executed(
     ],
 )
 async def test_the_operation_to_execute_must_be_clear(
-    client: Client, posts: Given, document: str, name: str, said: str | None
+    client: Client, posts: ContentBuilder, document: str, name: str, said: str | None
 ) -> None:
     answer = await client.post({"query": document, "operationName": name}, "/graphql")
     if said is None:
@@ -333,7 +335,7 @@ HOSTILE: dict[str, str] = {
 
 
 async def test_expensive_queries_are_refused_before_any_lookup(
-    client: Client, posts: Given, monkeypatch: pytest.MonkeyPatch
+    client: Client, posts: ContentBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def looked_up(*_: Any) -> None:
         raise AssertionError("something was looked up")
@@ -363,7 +365,7 @@ async def test_the_page_is_for_browsers_and_queries_go_by_post(server: Server) -
 
 
 async def test_large_values_of_a_mutation_are_read_in_a_turn(
-    server: Server, posts: Given, monkeypatch: pytest.MonkeyPatch
+    server: Server, posts: ContentBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     del posts
     turns, in_turn = server.service.loop_turns._large, list[bool]()
@@ -379,7 +381,7 @@ async def test_large_values_of_a_mutation_are_read_in_a_turn(
 
 
 async def test_a_workspace_that_waits_for_too_many_turns_is_refused(
-    server: Server, posts: Given
+    server: Server, posts: ContentBuilder
 ) -> None:
     turns, large = server.service.loop_turns, " " * 70_000
     async with turns.turn("acme", DOCUMENT, FEW + 1):

@@ -9,7 +9,7 @@ import pytest
 
 from tests.integration.api.graphql import asked, create, data, delete, update
 from tests.integration.api.server import Client, Server, serving
-from tests.integration.projector.sample_log import STAGES, Given
+from tests.integration.projector.sample_log import STAGES, ContentBuilder
 from write_side.domain.definition import Field
 from write_side.repository import Repository
 
@@ -25,7 +25,7 @@ STATES = """query ($id: ID!, $locale: String) {
 
 
 @pytest.fixture
-async def posts(acme: Given) -> Given:
+async def posts(acme: ContentBuilder) -> ContentBuilder:
     await acme.content_type(*FIELDS, stages=STAGES)
     return acme
 
@@ -48,7 +48,7 @@ def refusal(payload: Any) -> str:
 
 
 async def test_a_created_entry_is_returned_and_can_be_read_at_once(
-    client: Client, posts: Given
+    client: Client, posts: ContentBuilder
 ) -> None:
     entry = await created(
         client, fields={"body": "Text", "unknown": 1}, status="published", stageId="review"
@@ -62,7 +62,7 @@ async def test_a_created_entry_is_returned_and_can_be_read_at_once(
 
 
 async def test_publishing_sets_the_time_again_for_a_draft_and_archiving_keeps_it(
-    client: Client, posts: Given
+    client: Client, posts: ContentBuilder
 ) -> None:
     draft = await created(client, fields={"body": "Text"})
     assert draft["publishedAt"] is None
@@ -81,7 +81,9 @@ async def test_publishing_sets_the_time_again_for_a_draft_and_archiving_keeps_it
     assert again["version"] == 6
 
 
-async def test_the_stage_is_restored_after_the_archive(client: Client, posts: Given) -> None:
+async def test_the_stage_is_restored_after_the_archive(
+    client: Client, posts: ContentBuilder
+) -> None:
     entry = await created(client, stageId="review")
     archived = await updated(client, entry, status="archived")
     assert archived["stage"] is None
@@ -89,7 +91,7 @@ async def test_the_stage_is_restored_after_the_archive(client: Client, posts: Gi
     assert (await updated(client, entry, stageId=None))["stage"]["id"] == "writing"
 
 
-async def test_a_null_stage_is_the_first_one(client: Client, posts: Given) -> None:
+async def test_a_null_stage_is_the_first_one(client: Client, posts: ContentBuilder) -> None:
     entry = await created(client)
     assert (await updated(client, entry, stageId=None))["version"] == 1
     await updated(client, entry, stageId="review")
@@ -98,7 +100,7 @@ async def test_a_null_stage_is_the_first_one(client: Client, posts: Given) -> No
 
 
 async def test_fields_are_merged_and_an_explicit_null_empties_one(
-    client: Client, posts: Given
+    client: Client, posts: ContentBuilder
 ) -> None:
     entry = await created(client, fields={"body": "Text", "lead": "Lead"})
     assert (await updated(client, entry, fields={"lead": "New"}))["fields"]["body"] == "Text"
@@ -107,7 +109,7 @@ async def test_fields_are_merged_and_an_explicit_null_empties_one(
 
 
 async def test_an_unchanged_entry_appends_no_event(
-    server: Server, client: Client, posts: Given
+    server: Server, client: Client, posts: ContentBuilder
 ) -> None:
     entry = await created(client, fields={"body": "Text"})
     head = await server.repository.recorder.head()
@@ -120,7 +122,7 @@ async def test_an_unchanged_entry_appends_no_event(
 
 
 async def test_translations_fall_back_per_field_in_rest_and_graphql(
-    client: Client, posts: Given
+    client: Client, posts: ContentBuilder
 ) -> None:
     faq = [{"q": "Why?", "n": 1}, {"q": "How?", "n": 2}]
     entry = await created(client, status="published", fields={"body": "B", "lead": "L", "faq": faq})
@@ -155,7 +157,7 @@ async def shown_in(client: Client, entry: Any, locale: str) -> tuple[str, Any]:
 
 
 async def test_entries_of_one_slug_in_several_languages_are_separate(
-    client: Client, posts: Given
+    client: Client, posts: ContentBuilder
 ) -> None:
     english = await created(client, fields={"body": "E"}, status="published")
     german = await created(client, language="de-DE", fields={"body": "D"}, status="published")
@@ -172,7 +174,7 @@ async def test_entries_of_one_slug_in_several_languages_are_separate(
 
 
 async def test_a_delete_frees_slug_and_quota_and_leaves_references_dangling(
-    server: Server, client: Client, posts: Given
+    server: Server, client: Client, posts: ContentBuilder
 ) -> None:
     target = await created(client, title="Target")
     holder = await created(client, fields={"body": "B", "related": [target["id"]]})
@@ -197,7 +199,9 @@ async def test_a_delete_frees_slug_and_quota_and_leaves_references_dangling(
     assert (await created(client, title="Target"))["slug"] == "target"
 
 
-async def test_expected_version_refuses_a_lost_update(client: Client, posts: Given) -> None:
+async def test_expected_version_refuses_a_lost_update(
+    client: Client, posts: ContentBuilder
+) -> None:
     entry = await created(client)
     await updated(client, entry, title="Mine", expectedVersion=1)
     message = refusal(await update(client, entry["id"], title="Yours", expectedVersion=1))
@@ -205,7 +209,9 @@ async def test_expected_version_refuses_a_lost_update(client: Client, posts: Giv
     assert (await data(client, STATES, id=entry["id"]))["contentEntryById"]["title"] == "Mine"
 
 
-async def test_concurrent_changes_of_one_entry_lose_nothing(client: Client, posts: Given) -> None:
+async def test_concurrent_changes_of_one_entry_lose_nothing(
+    client: Client, posts: ContentBuilder
+) -> None:
     entry = await created(client)
     changes = [updated(client, entry, title=f"{who} {n}") for who in "ab" for n in range(10)]
     versions = [changed["version"] for changed in await asyncio.gather(*changes)]
@@ -213,7 +219,7 @@ async def test_concurrent_changes_of_one_entry_lose_nothing(client: Client, post
 
 
 async def test_mutations_of_one_document_run_in_order_and_independently(
-    client: Client, posts: Given
+    client: Client, posts: ContentBuilder
 ) -> None:
     document = """mutation ($first: CreateContentEntryInput!, $taken: CreateContentEntryInput!) {
       first: createContentEntry(input: $first) { success entry { slug } }
@@ -232,7 +238,7 @@ async def test_mutations_of_one_document_run_in_order_and_independently(
 
 
 async def test_a_later_mutation_sees_what_an_earlier_one_wrote(
-    client: Client, posts: Given
+    client: Client, posts: ContentBuilder
 ) -> None:
     target = "019a0000-0000-7000-8000-000000000001"
     holder = await created(client)
@@ -250,7 +256,7 @@ async def test_a_later_mutation_sees_what_an_earlier_one_wrote(
 
 
 async def test_the_result_of_a_mutation_can_be_selected_in_depth(
-    client: Client, posts: Given
+    client: Client, posts: ContentBuilder
 ) -> None:
     target = await created(client, title="Target")
     document = """mutation ($input: CreateContentEntryInput!) {
@@ -266,7 +272,7 @@ async def test_the_result_of_a_mutation_can_be_selected_in_depth(
     assert entry["history"] == [{"version": 1, "action": "created"}]
 
 
-async def test_each_mutation_reads_again(client: Client, posts: Given) -> None:
+async def test_each_mutation_reads_again(client: Client, posts: ContentBuilder) -> None:
     target = await created(client, title="Old")
     holder = await created(client, fields={"related": [target["id"]]})
     shown = '{ entry { references(field: "related") { title history(limit: 1) { version } } } }'

@@ -11,7 +11,7 @@ import pytest
 from read_side import entries
 from tests.integration.api.graphql import asked, counting, create, data, refused, update
 from tests.integration.api.server import Client, Server
-from tests.integration.projector.sample_log import BODY, STAGES, Given, raws
+from tests.integration.projector.sample_log import BODY, STAGES, ContentBuilder, raws
 from tests.store_clock import Clock, follow_clock
 from write_side.domain.definition import Field, Option
 from write_side.domain.events import Translation
@@ -40,7 +40,7 @@ NESTED = """query ($limit: Int) {
 
 
 @pytest.fixture
-async def mixed(server: Server, acme: Given) -> list[tuple[str, str, str, str]]:
+async def mixed(server: Server, acme: ContentBuilder) -> list[tuple[str, str, str, str]]:
     """The type, status, language and slug of many entries, newest first."""
     made = []
     for slug in ("posts", "pages"):
@@ -88,7 +88,7 @@ async def test_limit_and_offset_are_clamped(
 
 
 async def test_every_query_returns_the_same_entry_as_rest(
-    server: Server, client: Client, acme: Given
+    server: Server, client: Client, acme: ContentBuilder
 ) -> None:
     await acme.content_type(BODY, Field("lead", "Lead", "text"), stages=STAGES)
     french = {"fr-FR": Translation("Bonjour", raws(lead="F"))}
@@ -100,7 +100,7 @@ async def test_every_query_returns_the_same_entry_as_rest(
     """
     for revised in (False, True):
         if revised:  # rendered again when it is read
-            await acme.revised(BODY, Field("lead", "Lead", "text"), Field("new", "New", "text"))
+            await acme.revise_type(BODY, Field("lead", "Lead", "text"), Field("new", "New", "text"))
             await server.caught_up()
         for locale in ("en-US", "fr-FR", "de-DE"):
             query = f"""query ($id: ID!) {{
@@ -114,7 +114,9 @@ async def test_every_query_returns_the_same_entry_as_rest(
             assert found == {"a": rest, "b": rest, "c": {"data": [rest]}}
 
 
-async def test_content_types_are_those_of_rest(server: Server, client: Client, acme: Given) -> None:
+async def test_content_types_are_those_of_rest(
+    server: Server, client: Client, acme: ContentBuilder
+) -> None:
     category = Field(
         "category", "Category", "select", options=(Option("news", "News"), Option("b", "B"))
     )
@@ -141,7 +143,7 @@ async def test_content_types_are_those_of_rest(server: Server, client: Client, a
 async def test_an_entry_that_changes_after_its_id_was_found_is_not_returned(
     server: Server,
     client: Client,
-    acme: Given,
+    acme: ContentBuilder,
     monkeypatch: pytest.MonkeyPatch,
     change: dict[str, Any],
 ) -> None:
@@ -166,7 +168,7 @@ async def test_an_entry_that_changes_after_its_id_was_found_is_not_returned(
 
 
 async def test_references_keep_their_order_and_locale_and_omit_deleted_entries(
-    server: Server, client: Client, acme: Given
+    server: Server, client: Client, acme: ContentBuilder
 ) -> None:
     await acme.content_type(BODY, RELATED, LEAD)
     ids = [
@@ -192,7 +194,7 @@ async def test_references_keep_their_order_and_locale_and_omit_deleted_entries(
 
 @pytest.mark.slow
 async def test_a_page_of_100_with_references_of_references_costs_a_bounded_number_of_statements(
-    server: Server, client: Client, acme: Given, monkeypatch: pytest.MonkeyPatch
+    server: Server, client: Client, acme: ContentBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await acme.content_type(BODY, RELATED, stages=STAGES)
     ids: list[str] = []
@@ -214,7 +216,9 @@ async def test_a_page_of_100_with_references_of_references_costs_a_bounded_numbe
     assert len(statements) <= 7
 
 
-async def test_the_past_is_shown_as_it_was(client: Client, acme: Given, server: Server) -> None:
+async def test_the_past_is_shown_as_it_was(
+    client: Client, acme: ContentBuilder, server: Server
+) -> None:
     await follow_clock(server.url)
     await acme.content_type(BODY)
     entry = (await create(client, contentTypeSlug="posts", title="One", fields={"body": "1"}))[
@@ -222,7 +226,7 @@ async def test_the_past_is_shown_as_it_was(client: Client, acme: Given, server: 
     ]
     Clock.time += timedelta(seconds=1)
     await update(client, entry["id"], title="Two", slug="two")
-    await acme.revised(BODY, Field("new", "New", "text"))
+    await acme.revise_type(BODY, Field("new", "New", "text"))
     query = """query ($at: DateTime!, $slug: String = "one") {
       contentEntry(type: "posts", slug: $slug, asOf: $at) {
         title slug version fields contentType { fields { slug } } history { version }
@@ -247,7 +251,7 @@ async def test_the_past_is_shown_as_it_was(client: Client, acme: Given, server: 
 
 
 async def test_environments_and_workspaces_are_isolated(
-    server: Server, client: Client, acme: Given
+    server: Server, client: Client, acme: ContentBuilder
 ) -> None:
     other = await server.workspace("other")
     staging = await acme.staging()
@@ -257,14 +261,14 @@ async def test_environments_and_workspaces_are_isolated(
         ids[given.scope] = await given.entry("hello")
     await server.caught_up()
     query = "query ($id: ID!) { contentEntryById(id: $id) { id } contentEntries { data { id } } }"
-    doors = {
+    clients = {
         acme.scope: (client, "production"),
         staging.scope: (client, "staging"),
         other.scope: (server.client("secret-of-other"), "production"),
     }
-    for scope, (asker, environment) in doors.items():
+    for scope, (caller, environment) in clients.items():
         path = f"/graphql?environment={environment}"
         for of, entry in ids.items():
-            found = await data(asker, query, path=path, id=entry)
+            found = await data(caller, query, path=path, id=entry)
             assert found["contentEntryById"] == ({"id": entry} if of == scope else None)
             assert found["contentEntries"]["data"] == [{"id": ids[scope]}]

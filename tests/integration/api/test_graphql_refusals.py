@@ -10,7 +10,7 @@ import pytest
 
 from tests.integration.api.graphql import asked, create, data, delete, refused, update
 from tests.integration.api.server import Client, Server
-from tests.integration.projector.sample_log import STAGES, Given, raws
+from tests.integration.projector.sample_log import STAGES, ContentBuilder, raws
 from write_side.domain.definition import Field, Option
 from write_side.domain.identity import Scope
 from write_side.store.conflicts import StoreUnavailable
@@ -44,7 +44,7 @@ class Case(NamedTuple):
 
 
 @pytest.fixture
-async def acme(server: Server) -> Given:
+async def acme(server: Server) -> ContentBuilder:
     """A workspace whose plan allows two entries, and allows staging, which is not set up."""
     acme = await server.workspace(entries=2, staging=True)
     await acme.content_type(*FIELDS, stages=STAGES)
@@ -55,9 +55,11 @@ async def acme(server: Server) -> Given:
     return acme
 
 
-async def test_every_refusal_of_every_mutation(server: Server, client: Client, acme: Given) -> None:
+async def test_every_refusal_of_every_mutation(
+    server: Server, client: Client, acme: ContentBuilder
+) -> None:
     taken, entry = await acme.entry("taken"), await acme.entry("entry")
-    foreign = await Given(server.repository, Scope("other", "production")).entry("foreign")
+    foreign = await ContentBuilder(server.repository, Scope("other", "production")).entry("foreign")
     head = await server.repository.recorder.head()
     wrong: dict[str, tuple[str, str]] = {}
     for case in cases(client, server.client("secret-of-other"), taken, entry, foreign):
@@ -84,9 +86,9 @@ def cases(client: Client, viewer: Client, taken: str, entry: str, foreign: str) 
 
 
 def of_creates(client: Client, viewer: Client, foreign: str) -> Iterator[Case]:
-    def new(name: str, message: str, asker: Client = client, **given: Any) -> Case:
+    def new(name: str, message: str, as_client: Client = client, **given: Any) -> Case:
         whole = {"contentTypeSlug": "posts", "title": "New", **given}
-        return Case(f"create {name}", create(asker, **whole), message)
+        return Case(f"create {name}", create(as_client, **whole), message)
 
     yield new("in an unknown type", TYPE_NOT_FOUND, contentTypeSlug="nothing")
     yield new("without a title", "Missing required fields: contentTypeSlug and title", title="")
@@ -104,8 +106,8 @@ def of_creates(client: Client, viewer: Client, foreign: str) -> Iterator[Case]:
 
 
 def of_updates(client: Client, viewer: Client, entry: str, foreign: str) -> Iterator[Case]:
-    def changed(name: str, message: str, asker: Client = client, **given: Any) -> Case:
-        return Case(f"update {name}", update(asker, given.pop("id", entry), **given), message)
+    def changed(name: str, message: str, as_client: Client = client, **given: Any) -> Case:
+        return Case(f"update {name}", update(as_client, given.pop("id", entry), **given), message)
 
     for name, entry_id in (("unknown", UNKNOWN), ("foreign", foreign), ("malformed", "x")):
         yield changed(f"of an {name} id", ENTRY_NOT_FOUND, id=entry_id, title="New")
@@ -164,7 +166,7 @@ async def test_staging_that_is_not_in_the_plan(server: Server) -> None:
 
 
 async def test_queries_are_refused_with_the_status_of_rest(
-    server: Server, client: Client, acme: Given
+    server: Server, client: Client, acme: ContentBuilder
 ) -> None:
     await server.key("an-editor's", "acme", ("content.edit",))
     entries = "{ contentEntries { pagination { total } } }"
@@ -190,7 +192,7 @@ async def test_queries_are_refused_with_the_status_of_rest(
         assert await refused(client, query) == expected
 
 
-async def test_unknown_content_is_null(client: Client, acme: Given) -> None:
+async def test_unknown_content_is_null(client: Client, acme: ContentBuilder) -> None:
     query = """{
       slug: contentEntry(type: "posts", slug: "nothing") { id }
       nul: contentEntry(type: "posts", slug: "\\u0000") { id }
@@ -206,7 +208,7 @@ async def test_unknown_content_is_null(client: Client, acme: Given) -> None:
 
 
 async def test_a_mutation_succeeds_even_if_its_key_may_not_read(
-    server: Server, acme: Given
+    server: Server, acme: ContentBuilder
 ) -> None:
     await server.key("an-editor's", "acme", ("content.edit",))
     document = """mutation { createContentEntry(input: {contentTypeSlug: "posts", title: "A"}) {
@@ -217,7 +219,7 @@ async def test_a_mutation_succeeds_even_if_its_key_may_not_read(
 
 
 async def test_an_update_returns_the_entry_only_to_viewers_a_create_always(
-    server: Server, acme: Given
+    server: Server, acme: ContentBuilder
 ) -> None:
     await server.key("an-editor's", "acme", ("content.edit",))
     editor = server.client("an-editor's")
@@ -239,7 +241,7 @@ async def test_an_update_returns_the_entry_only_to_viewers_a_create_always(
 
 
 async def test_an_unavailable_store_is_a_refusal_and_an_internal_fault_an_error(
-    client: Client, acme: Given, monkeypatch: pytest.MonkeyPatch, logged: Any
+    client: Client, acme: ContentBuilder, monkeypatch: pytest.MonkeyPatch, logged: Any
 ) -> None:
     async def away(*_: object) -> None:
         raise StoreUnavailable("hunter2")

@@ -9,7 +9,7 @@ import pytest
 
 from tests.integration.api.graphql import asked
 from tests.integration.api.server import Answer, Client, Server
-from tests.integration.projector.sample_log import Given
+from tests.integration.projector.sample_log import ContentBuilder
 from write_side.domain.definition import Field
 
 CREATE = """mutation ($input: CreateContentEntryInput!) {
@@ -44,7 +44,7 @@ WRITTEN = {
 
 
 @pytest.fixture
-async def meta(server: Server, acme: Given) -> Given:
+async def meta(server: Server, acme: ContentBuilder) -> ContentBuilder:
     await acme.content_type(Field("meta", "Meta", "json"), Field("views", "Views", "number"))
     await server.caught_up()
     return acme
@@ -64,7 +64,7 @@ def message(answer: Answer) -> str:
     return str(payload["message"])
 
 
-async def test_every_json_value_is_returned_unchanged(client: Client, meta: Given) -> None:
+async def test_every_json_value_is_returned_unchanged(client: Client, meta: ContentBuilder) -> None:
     for number, value in enumerate(SURVIVING):
         answer = await sent(client, f'{{ "meta" : {value} , "views":0.10}}', f"Entry {number}")
         expected = f'"fields":{{"meta":{value},"views":0.10}}'
@@ -74,7 +74,7 @@ async def test_every_json_value_is_returned_unchanged(client: Client, meta: Give
 
 
 async def test_json_literals_in_the_document_are_returned_unchanged(
-    client: Client, meta: Given
+    client: Client, meta: ContentBuilder
 ) -> None:
     for number, (written, value) in enumerate(WRITTEN.items()):
         document = f"""mutation ($views: Int, $left: JSON) {{ createContentEntry(input: {{
@@ -85,7 +85,7 @@ async def test_json_literals_in_the_document_are_returned_unchanged(
         assert f'"fields":{{"meta":{value},"views":7}}' in answer.text, answer.text
 
 
-async def test_a_json_variable_inside_a_literal(client: Client, meta: Given) -> None:
+async def test_a_json_variable_inside_a_literal(client: Client, meta: ContentBuilder) -> None:
     document = """mutation ($a: JSON = {default: 1.10}, $b: JSON) { createContentEntry(input: {
       contentTypeSlug: "posts", title: "A", fields: { meta: {a: $a, b: [$b, $c], c: $c} }
     }) { entry { fields } } }"""
@@ -93,7 +93,9 @@ async def test_a_json_variable_inside_a_literal(client: Client, meta: Given) -> 
     assert '"meta":{"a":{"default":1.10},"b":[{"x":1},null]}' in answer.text
 
 
-async def test_graphql_refuses_with_the_messages_of_rest(client: Client, meta: Given) -> None:
+async def test_graphql_refuses_with_the_messages_of_rest(
+    client: Client, meta: ContentBuilder
+) -> None:
     deep = "[" * 255 + "]" * 255
     for fields in (
         '{"views":1e400}',
@@ -113,7 +115,7 @@ async def test_graphql_refuses_with_the_messages_of_rest(client: Client, meta: G
 
 
 async def test_a_body_that_cannot_be_read_is_refused_as_a_whole(
-    client: Client, meta: Given
+    client: Client, meta: ContentBuilder
 ) -> None:
     half = await sent(client, r'{"meta":"\ud800"}')
     rest = await sent(client, r'{"meta":"\ud800"}', door="/v1/content")
@@ -150,7 +152,7 @@ async def test_a_body_that_cannot_be_read_is_refused_as_a_whole(
     ],
 )
 async def test_a_wrong_member_of_an_input_is_named_without_the_whole_input(
-    client: Client, meta: Given, given: dict[str, object], fault: str
+    client: Client, meta: ContentBuilder, given: dict[str, object], fault: str
 ) -> None:
     document = "mutation($i: CreateContentEntryInput!) { createContentEntry(input: $i) {success} }"
     variables = {"i": {**given, "fields": {"body": "Text"}}}
@@ -162,7 +164,7 @@ async def test_a_wrong_member_of_an_input_is_named_without_the_whole_input(
     assert error["locations"] == [{"line": 1, "column": 10}]
 
 
-async def test_numbers_of_the_schema_are_not_our_json(client: Client, meta: Given) -> None:
+async def test_numbers_of_the_schema_are_not_our_json(client: Client, meta: ContentBuilder) -> None:
     """A value that a built-in GraphQL type rejects is an error of the query."""
     query = "query ($n: Int) { contentEntries(limit: $n) { data { id } } }"
     for wrong in ("1.5", '"1"', "true", "2147483648", "9" * 5000, "1e400", "[1]", '{"a":1}'):
@@ -173,7 +175,9 @@ async def test_numbers_of_the_schema_are_not_our_json(client: Client, meta: Give
     assert msgspec.json.decode((await client.post(body.encode(), "/graphql")).text)["data"]
 
 
-async def test_unknown_names_of_the_schema_are_reported(client: Client, meta: Given) -> None:
+async def test_unknown_names_of_the_schema_are_reported(
+    client: Client, meta: ContentBuilder
+) -> None:
     for given, named in (
         ({"contentTypeSlug": "posts", "title": "A", "nope": 1}, "nope"),
         ({"contentTypeSlug": "posts"}, "title"),
@@ -189,7 +193,7 @@ async def test_unknown_names_of_the_schema_are_reported(client: Client, meta: Gi
 
 
 async def test_a_large_value_is_a_variable_that_is_used_once(
-    client: Client, meta: Given, monkeypatch: pytest.MonkeyPatch
+    client: Client, meta: ContentBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def execute(*_: object, **__: object) -> None:
         raise AssertionError("the document was read")

@@ -14,7 +14,7 @@ from yarl import URL
 
 from api.http.connections import NO_HTTP
 from tests.integration.api.server import Client, Server
-from tests.integration.projector.sample_log import Given
+from tests.integration.projector.sample_log import ContentBuilder
 
 Logged = Callable[[Any], Callable[[], str]]
 
@@ -97,7 +97,7 @@ def logs_as_in_production(logged: Logged) -> Iterator[None]:
         assert line["level"] in ("info", "warning"), line
 
 
-async def test_any_path_is_answered(client: Client, acme: Given) -> None:
+async def test_any_path_is_answered(client: Client, acme: ContentBuilder) -> None:
     await acme.content_type()
     places = ("/v1/content/{}", "/v1/content/posts/{}", "/{}")
     for place, text in product(places, SEGMENTS):
@@ -107,7 +107,7 @@ async def test_any_path_is_answered(client: Client, acme: Given) -> None:
             assert list(answer.body) == ["error"], text
 
 
-async def test_any_query_is_answered(server: Server, client: Client, acme: Given) -> None:
+async def test_any_query_is_answered(server: Server, client: Client, acme: ContentBuilder) -> None:
     await acme.content_type()
     await server.caught_up()
     names = ("status", "language", "locale", "environment", "type", "limit", "offset", "asOf", "x")
@@ -119,7 +119,9 @@ async def test_any_query_is_answered(server: Server, client: Client, acme: Given
                 assert answer.status in (200, 400, 404), (name, path, text)
 
 
-async def test_bytes_that_no_client_library_sends_are_answered(server: Server, acme: Given) -> None:
+async def test_bytes_that_no_client_library_sends_are_answered(
+    server: Server, acme: ContentBuilder
+) -> None:
     await acme.content_type()
     await server.caught_up()
     starts = (b"/v1/content/", b"/v1/content/posts/", b"/v1/content")
@@ -172,7 +174,7 @@ async def sent(server: Server, request: bytes) -> tuple[int, bytes]:
 
 
 async def test_a_slug_is_kept_unchanged_and_found_percent_encoded(
-    client: Client, acme: Given
+    client: Client, acme: ContentBuilder
 ) -> None:
     await acme.content_type()
     for slug in SLUGS:
@@ -183,7 +185,9 @@ async def test_a_slug_is_kept_unchanged_and_found_percent_encoded(
         assert (await client.get(path)).data["id"] == created.data["id"], slug
 
 
-async def test_any_storable_text_is_returned_unchanged(client: Client, acme: Given) -> None:
+async def test_any_storable_text_is_returned_unchanged(
+    client: Client, acme: ContentBuilder
+) -> None:
     await acme.content_type()
     for n, text in enumerate(TEXTS):
         new = {

@@ -12,7 +12,7 @@ from msgspec import json
 from tests.integration.api.server import Client, Server, serving
 from tests.integration.api.test_refusals import refused
 from tests.integration.live_projector import connected
-from tests.integration.projector.sample_log import Given
+from tests.integration.projector.sample_log import ContentBuilder
 from write_side import commands as c
 from write_side.domain.events import Plan
 
@@ -22,7 +22,7 @@ LATER = "UPDATE write_side.command SET at = at - $1::text::interval WHERE key LI
 
 
 @pytest.fixture(autouse=True)
-async def posts(server: Server, acme: Given) -> Given:
+async def posts(server: Server, acme: ContentBuilder) -> ContentBuilder:
     await acme.content_type()
     return acme
 
@@ -48,19 +48,19 @@ class TestReplays:
         assert await head(server) == before
 
     async def test_a_replay_is_independent_of_later_changes(
-        self, client: Client, posts: Given
+        self, client: Client, posts: ContentBuilder
     ) -> None:
         first = await client.post(POST, headers=ONCE)
         await posts.delete(first.data["id"])
-        await posts.does(c.RemoveContentType, scope=posts.scope, slug="posts")
+        await posts.execute(c.RemoveContentType, scope=posts.scope, slug="posts")
         again = await client.post(POST, headers=ONCE)
         assert again.text == first.text
 
     async def test_a_replay_is_independent_of_limits_reached_later(
-        self, client: Client, posts: Given
+        self, client: Client, posts: ContentBuilder
     ) -> None:
         first = await client.post(POST, headers=ONCE)
-        await posts.does(c.ChangePlan, workspace="acme", plan=Plan(entries=1, staging=True))
+        await posts.execute(c.ChangePlan, workspace="acme", plan=Plan(entries=1, staging=True))
         refused(await client.post({**POST, "title": "B"}), 402)
         assert (await client.post(POST, headers=ONCE)).text == first.text
 
@@ -85,7 +85,7 @@ class TestReplays:
 
 class TestWhatAKeyHoldsFor:
     async def test_one_api_key_and_one_environment(
-        self, server: Server, client: Client, posts: Given
+        self, server: Server, client: Client, posts: ContentBuilder
     ) -> None:
         await server.key("another", "acme")
         staging = await posts.staging()
@@ -95,10 +95,10 @@ class TestWhatAKeyHoldsFor:
         answer = await client.post(POST, "/v1/content?environment=staging", headers=ONCE)
         assert answer.data["id"] != first.data["id"]
 
-    async def test_a_refusal_is_not_remembered(self, client: Client, posts: Given) -> None:
-        await posts.does(c.ChangePlan, workspace="acme", plan=Plan(entries=0, staging=True))
+    async def test_a_refusal_is_not_remembered(self, client: Client, posts: ContentBuilder) -> None:
+        await posts.execute(c.ChangePlan, workspace="acme", plan=Plan(entries=0, staging=True))
         refused(await client.post(POST, headers=ONCE), 402)
-        await posts.does(c.ChangePlan, workspace="acme", plan=Plan(staging=True))
+        await posts.execute(c.ChangePlan, workspace="acme", plan=Plan(staging=True))
         refused(await client.post({**POST, "fields": {"body": 7}}, headers=ONCE), 400)
         assert (await client.post({**POST, "title": "B"}, headers=ONCE)).status == 200
 

@@ -19,7 +19,7 @@ from tests.integration.api.import_requests import GOOD, PATH, accepted, done, en
 from tests.integration.api.server import Answer, Client, Server
 from tests.integration.api.test_refusals import refused
 from tests.integration.live_projector import connected
-from tests.integration.projector.sample_log import BODY, Given
+from tests.integration.projector.sample_log import BODY, ContentBuilder
 from write_side.domain.definition import Field
 from write_side.imports import jobs, preview
 from write_side.imports.table import Limits
@@ -29,7 +29,7 @@ ONCE = {"Idempotency-Key": "once"}
 
 
 @pytest.fixture(autouse=True)
-async def posts(server: Server, acme: Given) -> Given:
+async def posts(server: Server, acme: ContentBuilder) -> ContentBuilder:
     await acme.content_type(BODY, Field("views", "Views", "number"))
     return acme
 

@@ -18,7 +18,7 @@ from tests.integration.api.large_responses import sent
 from tests.integration.api.server import ACME, Client, Server, serving
 from tests.integration.api.shapes import entry, file, put_media, write_types
 from tests.integration.live_projector import connected
-from tests.integration.projector.sample_log import Given, raws
+from tests.integration.projector.sample_log import ContentBuilder, raws
 from write_side.domain.events import Translation
 from write_side.repository import Repository
 
@@ -33,7 +33,7 @@ async def server(database_url: str, repository: Repository) -> AsyncIterator[Ser
 
 
 @pytest.fixture
-async def acme(server: Server) -> Given:
+async def acme(server: Server) -> ContentBuilder:
     given = await server.workspace(staging=True)
     await server.key(READER, "acme", ("content.published",))
     await write_types(given)
@@ -50,7 +50,7 @@ async def included(client: Client, path: str) -> dict[str, Any]:
 
 
 async def test_a_search_has_includes_and_a_position_while_words_are_missing(
-    server: Server, client: Client, acme: Given
+    server: Server, client: Client, acme: ContentBuilder
 ) -> None:
     """The projector finds the words of large imports later, without moving the checkpoint."""
     ada = await entry(acme, "ada", "authors")
@@ -71,7 +71,7 @@ async def test_a_search_has_includes_and_a_position_while_words_are_missing(
 
 
 async def test_references_and_media_are_included_once_along_the_paths(
-    server: Server, client: Client, acme: Given
+    server: Server, client: Client, acme: ContentBuilder
 ) -> None:
     bob = await entry(acme, "bob", "authors", photo="face")
     ada = await entry(acme, "ada", "authors", friend=bob)
@@ -99,7 +99,7 @@ async def test_references_and_media_are_included_once_along_the_paths(
 
 
 async def test_a_cycle_is_followed_to_its_last_level(
-    server: Server, client: Client, acme: Given, monkeypatch: pytest.MonkeyPatch
+    server: Server, client: Client, acme: ContentBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also through an entry that another path has already included."""
     ids = ["018f0000-0000-7000-8000-00000000000a", "018f0000-0000-7000-8000-00000000000b"]
@@ -129,7 +129,7 @@ async def test_a_cycle_is_followed_to_its_last_level(
 
 
 async def test_an_included_entry_has_the_locale_of_the_request(
-    server: Server, client: Client, acme: Given
+    server: Server, client: Client, acme: ContentBuilder
 ) -> None:
     french = {"fr-FR": Translation("Marées", raws(bio="salé"))}
     ada = await acme.entry("ada", type_slug="authors", translations=french)
@@ -141,7 +141,7 @@ async def test_an_included_entry_has_the_locale_of_the_request(
 
 
 async def test_what_the_key_may_not_see_or_is_gone_is_absent_and_not_followed(
-    server: Server, client: Client, acme: Given
+    server: Server, client: Client, acme: ContentBuilder
 ) -> None:
     bob = await entry(acme, "bob", "authors")
     ada = await entry(acme, "ada", "authors", "draft", friend=bob, photo="face")
@@ -163,7 +163,7 @@ async def test_what_the_key_may_not_see_or_is_gone_is_absent_and_not_followed(
 
 
 async def test_select_shows_less_of_the_page_and_all_of_what_is_included(
-    server: Server, client: Client, acme: Given
+    server: Server, client: Client, acme: ContentBuilder
 ) -> None:
     ada = await entry(acme, "ada", "authors", bio="x")
     await entry(acme, "one", author=ada)
@@ -175,7 +175,7 @@ async def test_select_shows_less_of_the_page_and_all_of_what_is_included(
 
 @pytest.mark.parametrize("over", [0, 1])
 async def test_there_are_at_most_500_entries_and_500_media_files(
-    over: int, server: Server, client: Client, acme: Given, monkeypatch: pytest.MonkeyPatch
+    over: int, server: Server, client: Client, acme: ContentBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(includes, "MOST", 6)
     ids = [await entry(acme, f"t{n}", "topics") for n in range(6 + over)]
@@ -194,7 +194,7 @@ async def test_there_are_at_most_500_entries_and_500_media_files(
 
 
 async def test_levels_share_the_limit(
-    server: Server, client: Client, acme: Given, monkeypatch: pytest.MonkeyPatch
+    server: Server, client: Client, acme: ContentBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(includes, "MOST", 3)
     top = [await entry(acme, f"top{n}", "topics") for n in range(2)]
@@ -206,7 +206,7 @@ async def test_levels_share_the_limit(
 
 
 async def test_a_level_is_one_statement_however_many_entries_it_has(
-    server: Server, client: Client, acme: Given, monkeypatch: pytest.MonkeyPatch
+    server: Server, client: Client, acme: ContentBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counts = []
     for number in (2, 40):
@@ -227,7 +227,7 @@ async def test_a_level_is_one_statement_however_many_entries_it_has(
 
 
 async def test_without_the_parameters_a_list_is_one_statement(
-    server: Server, client: Client, acme: Given, monkeypatch: pytest.MonkeyPatch
+    server: Server, client: Client, acme: ContentBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await entry(acme, "one")
     await server.caught_up()
@@ -242,7 +242,7 @@ async def test_without_the_parameters_a_list_is_one_statement(
 
 @pytest.mark.parametrize("path", [POSTS, f"{POSTS}/p2", "/v1/content?limit=3"])
 async def test_large_entries_are_included_from_a_file(
-    path: str, server: Server, client: Client, acme: Given, monkeypatch: pytest.MonkeyPatch
+    path: str, server: Server, client: Client, acme: ContentBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Large entries on the page, among the included ones, or both: as if from memory."""
     authors = [
@@ -282,7 +282,7 @@ async def test_large_entries_are_included_from_a_file(
 
 
 async def test_more_bytes_than_the_limit_are_refused_before_they_are_read(
-    server: Server, client: Client, acme: Given, monkeypatch: pytest.MonkeyPatch
+    server: Server, client: Client, acme: ContentBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(includes, "MOST_BYTES", 150_000)
     one, two = [await entry(acme, f"a{n}", "authors", bio="x" * 80_000) for n in range(2)]
@@ -296,7 +296,7 @@ async def test_more_bytes_than_the_limit_are_refused_before_they_are_read(
 
 
 async def test_a_refused_large_page_costs_no_connection(
-    server: Server, client: Client, acme: Given, monkeypatch: pytest.MonkeyPatch
+    server: Server, client: Client, acme: ContentBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(includes, "MOST", 2)
     topics = [await entry(acme, f"t{n}", "topics") for n in range(3)]
@@ -316,7 +316,7 @@ async def test_a_refused_large_page_costs_no_connection(
 
 
 async def test_it_is_compressed_tagged_and_positioned_as_others_are(
-    server: Server, client: Client, acme: Given
+    server: Server, client: Client, acme: ContentBuilder
 ) -> None:
     ada = await entry(acme, "ada", "authors", bio="long " * 400)
     await entry(acme, "one", author=ada)
@@ -364,7 +364,9 @@ REFUSED = [
 ]
 
 
-async def test_other_paths_are_refused_by_name(server: Server, client: Client, acme: Given) -> None:
+async def test_other_paths_are_refused_by_name(
+    server: Server, client: Client, acme: ContentBuilder
+) -> None:
     await entry(acme, "one")
     await server.caught_up()
     for path, paths, said in REFUSED:

@@ -12,7 +12,7 @@ from tests.integration.api.server import Client, Server, serving
 from tests.integration.api.shapes import TYPES, entry, file, put_media, write_types
 from tests.integration.api.test_response_cache import agreed, hits
 from tests.integration.live_projector import until
-from tests.integration.projector.sample_log import Given, raws
+from tests.integration.projector.sample_log import ContentBuilder, raws
 from write_side import commands as c
 from write_side.domain.definition import Field
 from write_side.repository import Repository
@@ -34,7 +34,7 @@ async def server(database_url: str, repository: Repository) -> AsyncIterator[Ser
 
 
 @pytest.fixture
-async def acme(server: Server) -> Given:
+async def acme(server: Server) -> ContentBuilder:
     given = await server.workspace(staging=True)
     await write_types(given)
     await put_media(given, "hero", "face")
@@ -51,16 +51,16 @@ async def acme(server: Server) -> Given:
     return given
 
 
-async def revise(given: Given, slug: str, *fields: Field) -> None:
-    await given.revised(*fields, slug=slug)
+async def revise(given: ContentBuilder, slug: str, *fields: Field) -> None:
+    await given.revise_type(*fields, slug=slug)
 
 
-async def remove_media(given: Given) -> None:
+async def remove_media(given: ContentBuilder) -> None:
     # Entries that refer to it keep its id.
-    await given.does(c.RemoveMedia, workspace=given.scope.workspace, media_id="face")
+    await given.execute(c.RemoveMedia, workspace=given.scope.workspace, media_id="face")
 
 
-Change = Callable[[Given], Awaitable[None]]
+Change = Callable[[ContentBuilder], Awaitable[None]]
 CHANGES: dict[str, tuple[Change, Callable[[Any], bool]]] = {
     "an included entry is updated": (
         lambda given: given.update(FRIEND, fields=raws(bio="new")),
@@ -96,7 +96,7 @@ CHANGES: dict[str, tuple[Change, Callable[[Any], bool]]] = {
     ],
 )
 async def test_what_changes_shows_at_once_in_every_process(
-    name: str, path: str, server: Server, acme: Given
+    name: str, path: str, server: Server, acme: ContentBuilder
 ) -> None:
     change, is_shown = CHANGES[name]
     async with serving(server.url, server.repository, projector=False) as other:
@@ -119,7 +119,7 @@ async def test_what_changes_shows_at_once_in_every_process(
 
 
 async def test_media_seen_over_its_own_path_are_not_older_elsewhere(
-    server: Server, acme: Given
+    server: Server, acme: ContentBuilder
 ) -> None:
     async with serving(server.url, server.repository, projector=False) as other:
         await agreed(server, other)
@@ -135,7 +135,9 @@ async def test_media_seen_over_its_own_path_are_not_older_elsewhere(
             assert found.body["includes"]["media"]["hero"]["url"] == url
 
 
-async def test_texts_that_mean_the_same_share_a_response(server: Server, acme: Given) -> None:
+async def test_texts_that_mean_the_same_share_a_response(
+    server: Server, acme: ContentBuilder
+) -> None:
     client = server.client()
     same = (
         "select=title,fields.price&include=author,cover",
@@ -154,7 +156,9 @@ async def test_texts_that_mean_the_same_share_a_response(server: Server, acme: G
     assert hits(server) == before + 3
 
 
-async def test_what_is_asked_differently_is_kept_apart(server: Server, acme: Given) -> None:
+async def test_what_is_asked_differently_is_kept_apart(
+    server: Server, acme: ContentBuilder
+) -> None:
     client = server.client()
     queries = ("", "select=id", "select=title", "include=author", "select=title&include=author")
     for _ in range(2):
@@ -162,7 +166,7 @@ async def test_what_is_asked_differently_is_kept_apart(server: Server, acme: Giv
         assert len(set(found)) == len(queries)
 
 
-async def test_other_writes_do_not_disturb_it(server: Server, acme: Given) -> None:
+async def test_other_writes_do_not_disturb_it(server: Server, acme: ContentBuilder) -> None:
     client = server.client()
     await client.get(PATHS[1])
     await entry(acme, "unrelated")
@@ -172,7 +176,9 @@ async def test_other_writes_do_not_disturb_it(server: Server, acme: Given) -> No
     assert hits(server) == before + 1
 
 
-async def test_where_an_id_is_missing_any_new_entry_counts(server: Server, acme: Given) -> None:
+async def test_where_an_id_is_missing_any_new_entry_counts(
+    server: Server, acme: ContentBuilder
+) -> None:
     """Any new entry may be the missing one while the projector is halfway through an import."""
     client = server.client()
     await acme.delete(FRIEND)
@@ -188,5 +194,5 @@ async def test_where_an_id_is_missing_any_new_entry_counts(server: Server, acme:
 
 
 @pytest.fixture
-def client(server: Server, acme: Given) -> Client:
+def client(server: Server, acme: ContentBuilder) -> Client:
     return server.client()

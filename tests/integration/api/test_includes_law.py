@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.integration.api.server import Client, Server
 from tests.integration.api.shapes import TYPES, entry, file, put_media, write_types
-from tests.integration.projector.sample_log import Given, raws
+from tests.integration.projector.sample_log import ContentBuilder, raws
 from write_side import commands as c
 from write_side.domain.definition import Field
 
@@ -86,7 +86,7 @@ def shown(one: dict[str, Any], members: list[str] | None) -> dict[str, Any]:
     return found
 
 
-async def write(given: Given, random: Random) -> None:
+async def write(given: ContentBuilder, random: Random) -> None:
     """Create entries of three types with random references; delete an entry and a media file."""
     of_type: dict[str, list[str]] = {slug: [] for slug in TYPES}
     for type_slug, ids in of_type.items():
@@ -104,7 +104,7 @@ async def write(given: Given, random: Random) -> None:
                     values[field.slug] = drawn if field.multiple else next(iter(drawn), None)
             await given.update(one, fields=raws(**values))
     await given.delete(random.choice([one for ids in of_type.values() for one in ids]))
-    await given.does(c.RemoveMedia, workspace=given.scope.workspace, media_id=FILES[2])
+    await given.execute(c.RemoveMedia, workspace=given.scope.workspace, media_id=FILES[2])
 
 
 def any_paths(random: Random, path: str) -> list[str]:

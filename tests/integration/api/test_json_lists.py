@@ -8,13 +8,13 @@ from api.rest import wire
 from read_side import paging
 from tests.integration.api.server import Server
 from tests.integration.live_projector import connected
-from tests.integration.projector.sample_log import SCOPE, Given, raws
+from tests.integration.projector.sample_log import SCOPE, ContentBuilder, raws
 
 OTHER_VERSION = "UPDATE read_model.entry SET type_version = 0"
 LIMIT, OFFSET = 3, 0
 
 
-async def filled(server: Server, acme: Given) -> None:
+async def filled(server: Server, acme: ContentBuilder) -> None:
     await acme.content_type()
     for slug in ("one", "two", "thrée"):
         entry = await acme.entry(slug, title=f'"{slug}"\u2028', fields=raws(body=slug))
@@ -51,7 +51,7 @@ async def encoded(server: Server, path: str, locale: str) -> bytes:
 
 @pytest.mark.parametrize("read", ["as JSON", "of an older type", "large"])
 async def test_every_way_has_the_same_bytes(
-    read: str, server: Server, acme: Given, monkeypatch: pytest.MonkeyPatch
+    read: str, server: Server, acme: ContentBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await filled(server, acme)
     expected = {

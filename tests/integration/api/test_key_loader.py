@@ -13,7 +13,7 @@ import pytest
 from api.auth import keys as module
 from api.auth.keys import KeyLoader, Keys
 from tests.integration.live_projector import connected
-from tests.integration.projector.sample_log import Given
+from tests.integration.projector.sample_log import ContentBuilder
 from write_side import commands as c
 from write_side.domain.events import Plan
 from write_side.domain.identity import Scope
@@ -50,8 +50,10 @@ async def connection(database_url: str) -> AsyncIterator[Connection]:
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
 
-async def issue(given: Given, name: str, permissions: tuple[str, ...] = ("content.view",)) -> None:
-    await given.does(
+async def issue(
+    given: ContentBuilder, name: str, permissions: tuple[str, ...] = ("content.view",)
+) -> None:
+    await given.execute(
         c.IssueKey,
         workspace=given.scope.workspace,
         name=name,
@@ -60,8 +62,8 @@ async def issue(given: Given, name: str, permissions: tuple[str, ...] = ("conten
     )
 
 
-async def workspace(repository: Repository, slug: str) -> Given:
-    given = Given(repository, Scope(slug, "production"))
+async def workspace(repository: Repository, slug: str) -> ContentBuilder:
+    given = ContentBuilder(repository, Scope(slug, "production"))
     await given.workspace(staging=True)
     return given
 
@@ -99,7 +101,7 @@ async def test_the_keys_in_memory_match_the_store_after_every_change(
     assert access._LIVE not in fetch.statements, "it was never read from the start again"
 
 
-async def change(given: Given, rng: random.Random) -> None:
+async def change(given: ContentBuilder, rng: random.Random) -> None:
     name, slug = rng.choice("abcd"), given.scope.workspace
     permissions = rng.choice([("content.view",), ("content.view", "content.edit")])
     try:
@@ -107,13 +109,13 @@ async def change(given: Given, rng: random.Random) -> None:
             case 0 | 1:
                 await issue(given, name, permissions)
             case 2:
-                await given.does(c.RevokeKey, workspace=slug, name=name)
+                await given.execute(c.RevokeKey, workspace=slug, name=name)
             case 3:
-                await given.does(c.PermitKey, workspace=slug, name=name, permissions=permissions)
+                await given.execute(c.PermitKey, workspace=slug, name=name, permissions=permissions)
             case _:
                 plan = Plan(staging=True, entries=rng.randrange(100))
-                await given.does(c.ChangePlan, workspace=slug, plan=plan)
-                await given.does(c.AddEnvironment, scope=Scope(slug, "staging"))
+                await given.execute(c.ChangePlan, workspace=slug, plan=plan)
+                await given.execute(c.AddEnvironment, scope=Scope(slug, "staging"))
     except Refused:
         pass  # The key exists already, or it does not exist.
 
@@ -150,7 +152,7 @@ async def test_all_keys_are_read_if_the_log_is_not_sufficient(
     if how == "restored":
         await connection.execute("UPDATE write_side.access SET version = version - 1")
     elif how == "repaired":
-        await given.does(c.RenameWorkspace, workspace="acme", name="Acme & Sons")
+        await given.execute(c.RenameWorkspace, workspace="acme", name="Acme & Sons")
         await connection.execute("UPDATE write_side.access SET version = version + 1")
     elif how == "failed over":
         since = "(pg_postmaster_start_time() - interval '1 hour')"
@@ -159,7 +161,7 @@ async def test_all_keys_are_read_if_the_log_is_not_sufficient(
     else:
         monkeypatch.setattr(module, "FAR", 1)
         for n in range(2):
-            await given.does(c.RenameWorkspace, workspace="acme", name=f"Acme {n}")
+            await given.execute(c.RenameWorkspace, workspace="acme", name=f"Acme {n}")
     await claims.refresh()
     assert len(claims.keys._by_digest) == 0
 

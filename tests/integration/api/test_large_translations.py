@@ -6,7 +6,7 @@ import pytest
 
 from tests.integration.api.graphql import data
 from tests.integration.api.server import Server
-from tests.integration.projector.sample_log import BODY, LEAD, Given, raws, rows
+from tests.integration.projector.sample_log import BODY, LEAD, ContentBuilder, raws, rows
 from write_side.domain.events import Translation
 
 LOCALES = ("de-DE", "fr-FR", "it-IT")
@@ -27,7 +27,7 @@ def rendered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("projector.entry_rows.MAX_RENDERED", 0)
 
 
-async def translated(acme: Given) -> str:
+async def translated(acme: ContentBuilder) -> str:
     """An entry with a translated text in fr-FR, a title in de-DE, and both in it-IT."""
     one = await acme.entry("one", status="published", fields=raws(body="Text", lead="Lead"))
     await acme.update(one, translations=TEXTS)
@@ -49,7 +49,7 @@ async def answers(server: Server) -> list[object]:
 
 
 async def test_large_translations_are_served_like_stored_ones(
-    server: Server, acme: Given, monkeypatch: pytest.MonkeyPatch
+    server: Server, acme: ContentBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await acme.content_type(BODY, LEAD)
     one = await translated(acme)
@@ -71,7 +71,7 @@ async def test_large_translations_are_served_like_stored_ones(
 
 
 async def test_a_change_of_the_entry_leaves_their_rows(
-    server: Server, acme: Given, rendered: None
+    server: Server, acme: ContentBuilder, rendered: None
 ) -> None:
     await acme.content_type(BODY, LEAD)
     one = await translated(acme)

@@ -17,7 +17,7 @@ import pytest
 from tests.integration.api.server import Answer, Server, room, serving
 from tests.integration.api.test_limits import PATH
 from tests.integration.deploy.processes import children_of, eventually, listens
-from tests.integration.projector.sample_log import Given
+from tests.integration.projector.sample_log import ContentBuilder
 from tests.processes import Processes, apis
 from write_side import commands as c
 from write_side.repository import Repository
@@ -41,7 +41,7 @@ async def test_two_services_let_exactly_the_limit_pass(
 ) -> None:
     async with AsyncExitStack() as stack:
         servers = await two(stack, database_url, repository, key_rate_limit=limit)
-        await Given(repository).workspace()
+        await ContentBuilder(repository).workspace()
         bases = [server.origin for server in servers]
         await check_exact(bases, repository, limit, n)
 
@@ -94,7 +94,7 @@ async def uncounted(operators: Sequence[str]) -> float:
 
 
 async def issued(repository: Repository, secret: str) -> None:
-    await Given(repository).does(
+    await ContentBuilder(repository).execute(
         c.IssueKey,
         workspace="acme",
         name=secret,
@@ -139,6 +139,6 @@ async def check_processes(processes: list[Processes], repository: Repository) ->
             ),
             60,
         )
-    await Given(repository).workspace()
+    await ContentBuilder(repository).workspace()
     bases = [process.url for process in processes]
     await check_exact(bases, repository, 50, 200, [one.operators_url for one in processes])

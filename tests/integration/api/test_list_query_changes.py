@@ -9,7 +9,7 @@ from tests.integration.api.server import Server
 from tests.integration.api.test_list_queries import LIST, POSTS, names, write_posts
 from tests.integration.live_projector import connected
 from tests.integration.projector.rebuilds import rebuild
-from tests.integration.projector.sample_log import Given, raws
+from tests.integration.projector.sample_log import ContentBuilder, raws
 
 
 @pytest.fixture(autouse=True)
@@ -23,7 +23,7 @@ async def test_a_cursor_survives_edits_of_its_entry_and_a_rebuild(server: Server
     whole = names(await client.get(f"{POSTS}?sort=title&limit=100"))
     first = await client.get(f"{path}&cursor=first")
     cursor = first.body["pagination"]["next"]
-    given = Given(server.repository)
+    given = ContentBuilder(server.repository)
     await given.update(first.data[-1]["id"], title="Zzz")
     await given.delete(first.data[0]["id"])
     await server.caught_up()
@@ -43,7 +43,7 @@ async def test_equal_queries_share_a_response_that_changes_with_the_entries(serv
     head = await client.ask("HEAD", f"{POSTS}?{one}")
     assert (head.status, head.headers["ETag"]) == (200, first.headers["ETag"])
     posted = await server.repository.recorder.head()
-    await Given(server.repository).update(first.data[0]["id"], fields=raws(price=2))
+    await ContentBuilder(server.repository).update(first.data[0]["id"], fields=raws(price=2))
     token = server.service.positions.token("acme", posted + 1)
     changed = await client.get(f"{POSTS}?{one}", headers={"X-Content-Position": token})
     assert len(changed.data) == len(first.data) - 1

@@ -16,7 +16,7 @@ from read_side import past_lists, past_versions
 from read_side.queries import budget, finder
 from tests.integration.api.server import Answer, Client, Server
 from tests.integration.api.test_point_in_time import at, clock, tick
-from tests.integration.projector.sample_log import BODY, LEAD, STAGES, Given, raws
+from tests.integration.projector.sample_log import BODY, LEAD, STAGES, ContentBuilder, raws
 from tests.integration.write_side.append_locks import held
 from tests.store_clock import Clock
 from write_side import commands as c
@@ -44,7 +44,7 @@ async def gql(client: Client, arguments: str, selected: str = "data { title }") 
 
 
 async def test_lists_after_renames_publications_and_deletions(
-    client: Client, acme: Given, server: Server
+    client: Client, acme: ContentBuilder, server: Server
 ) -> None:
     await acme.content_type(BODY)
     one = await acme.entry("one", fields=raws(body="Hello"))
@@ -71,7 +71,7 @@ async def test_lists_after_renames_publications_and_deletions(
 
 
 async def test_a_page_has_the_total_and_the_shape_of_the_list_now(
-    client: Client, acme: Given, server: Server
+    client: Client, acme: ContentBuilder, server: Server
 ) -> None:
     await acme.content_type()
     for number in range(5):
@@ -87,15 +87,15 @@ async def test_a_page_has_the_total_and_the_shape_of_the_list_now(
 
 
 async def test_removed_types_and_types_as_they_were(
-    client: Client, acme: Given, server: Server
+    client: Client, acme: ContentBuilder, server: Server
 ) -> None:
     before = tick()
     await acme.content_type(BODY)
     entry_id = await acme.entry("one", status="published", fields=raws(body="Hello"))
     living = tick()
-    await acme.revised(LEAD)
+    await acme.revise_type(LEAD)
     await acme.delete(entry_id)
-    await acme.does(c.RemoveContentType, scope=acme.scope, slug="posts")
+    await acme.execute(c.RemoveContentType, scope=acme.scope, slug="posts")
     removed = tick()
     await acme.content_type(LEAD)
     again = tick()
@@ -111,7 +111,9 @@ async def test_removed_types_and_types_as_they_were(
     assert (await at(client, again, POSTS)).body["pagination"]["total"] == 0
 
 
-async def test_translations_and_languages(client: Client, acme: Given, server: Server) -> None:
+async def test_translations_and_languages(
+    client: Client, acme: ContentBuilder, server: Server
+) -> None:
     await acme.content_type()
     texts = {"fr-FR": Translation("Un", raws(body="Bonjour"))}
     entry_id = await acme.entry("one", status="published", translations=texts)
@@ -127,7 +129,7 @@ async def test_translations_and_languages(client: Client, acme: Given, server: S
 
 
 async def test_events_of_the_same_time_happen_at_once(
-    client: Client, acme: Given, server: Server
+    client: Client, acme: ContentBuilder, server: Server
 ) -> None:
     """There is no moment between them."""
     await acme.content_type()
@@ -143,7 +145,7 @@ async def test_events_of_the_same_time_happen_at_once(
 
 
 async def test_a_key_for_published_entries_reads_those_published_then(
-    client: Client, acme: Given, server: Server
+    client: Client, acme: ContentBuilder, server: Server
 ) -> None:
     await server.key("reader", "acme", ("content.published",))
     reader = server.client("reader")
@@ -164,7 +166,9 @@ async def test_a_key_for_published_entries_reads_those_published_then(
     assert hidden == {"data": {"contentEntries": {"data": []}}}
 
 
-async def test_graphql_has_the_same_lists(client: Client, acme: Given, server: Server) -> None:
+async def test_graphql_has_the_same_lists(
+    client: Client, acme: ContentBuilder, server: Server
+) -> None:
     await acme.content_type()
     one = await acme.entry("one", fields=raws(body="Hello"))
     then = tick()
@@ -192,7 +196,7 @@ async def test_graphql_has_the_same_lists(client: Client, acme: Given, server: S
 
 
 async def test_other_workspaces_and_environments_have_lists_of_their_own(
-    client: Client, acme: Given, server: Server
+    client: Client, acme: ContentBuilder, server: Server
 ) -> None:
     other = await server.workspace("other")
     for given in (acme, other):
@@ -207,7 +211,7 @@ async def test_other_workspaces_and_environments_have_lists_of_their_own(
 
 @pytest.mark.parametrize("path", [POSTS, f"{POSTS}/one"])
 async def test_the_past_waits_until_it_is_projected(
-    path: str, client: Client, acme: Given, server: Server, monkeypatch: pytest.MonkeyPatch
+    path: str, client: Client, acme: ContentBuilder, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Otherwise the past would change later."""
     await acme.content_type()
@@ -224,7 +228,7 @@ async def test_the_past_waits_until_it_is_projected(
 
 @pytest.mark.parametrize("path", [POSTS, f"{POSTS}/one"])
 async def test_the_past_waits_for_appends_in_progress(
-    path: str, client: Client, acme: Given, server: Server, database_url: str
+    path: str, client: Client, acme: ContentBuilder, server: Server, database_url: str
 ) -> None:
     """Their events already have a time, so the past would otherwise change later."""
     await acme.content_type()
@@ -247,7 +251,7 @@ async def test_the_past_waits_for_appends_in_progress(
 
 
 async def test_an_append_that_takes_too_long_is_503(
-    client: Client, acme: Given, server: Server, database_url: str
+    client: Client, acme: ContentBuilder, server: Server, database_url: str
 ) -> None:
     await acme.content_type()
     one = await acme.entry("one", status="published")
@@ -273,7 +277,7 @@ async def test_an_invalid_time_of_a_list_is_refused_before_any_lookup(
 
 
 async def test_a_list_of_long_histories_is_refused_but_each_entry_can_be_read(
-    client: Client, acme: Given, server: Server, monkeypatch: pytest.MonkeyPatch
+    client: Client, acme: ContentBuilder, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(point_in_time, "EVENTS", 3)
     await acme.content_type()
@@ -289,7 +293,7 @@ async def test_a_list_of_long_histories_is_refused_but_each_entry_can_be_read(
 
 
 async def test_a_total_of_too_many_entries_is_null(
-    client: Client, acme: Given, server: Server, monkeypatch: pytest.MonkeyPatch
+    client: Client, acme: ContentBuilder, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(past_versions, "COUNTED", 3)
     await acme.content_type()
@@ -307,7 +311,7 @@ async def test_a_total_of_too_many_entries_is_null(
 
 
 async def test_entries_below_many_that_had_just_been_deleted_are_listed(
-    client: Client, acme: Given, server: Server, monkeypatch: pytest.MonkeyPatch
+    client: Client, acme: ContentBuilder, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They are beyond the versions that the first query reads."""
     monkeypatch.setattr(past_versions, "FEW", 3)
@@ -327,7 +331,7 @@ async def test_entries_below_many_that_had_just_been_deleted_are_listed(
 
 
 async def test_filters_sort_and_cursors_of_the_past(
-    client: Client, acme: Given, server: Server
+    client: Client, acme: ContentBuilder, server: Server
 ) -> None:
     await acme.content_type(BODY, stages=STAGES)
     ids = [
@@ -363,7 +367,7 @@ async def test_filters_sort_and_cursors_of_the_past(
 
 
 async def test_a_refused_offset_proposes_a_cursor(
-    client: Client, acme: Given, server: Server, monkeypatch: pytest.MonkeyPatch
+    client: Client, acme: ContentBuilder, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await acme.content_type()
     for n in range(30):
@@ -377,12 +381,14 @@ async def test_a_refused_offset_proposes_a_cursor(
     assert len((await at(client, then, POSTS, cursor="first")).data) == 10
 
 
-async def test_fields_of_the_past_are_built_in(client: Client, acme: Given, server: Server) -> None:
+async def test_fields_of_the_past_are_built_in(
+    client: Client, acme: ContentBuilder, server: Server
+) -> None:
     await acme.content_type(BODY, stages=STAGES)
     await acme.update(await acme.entry("one"), title="Two")
     then = tick()
     await acme.update(await acme.entry("three"), status="published")
-    await acme.revised(BODY, LEAD, stages=STAGES)
+    await acme.revise_type(BODY, LEAD, stages=STAGES)
     await server.caught_up()
     custom = await at(client, then, POSTS, **{"filter[fields.body]": "x"})
     assert custom.status == 400
@@ -392,15 +398,15 @@ async def test_fields_of_the_past_are_built_in(client: Client, acme: Given, serv
     assert (stage.status, "has changed since" in stage.body["error"]) == (400, True)
 
 
-async def test_what_entries_of_the_past_refer_to(acme: Given, server: Server) -> None:
+async def test_what_entries_of_the_past_refer_to(acme: ContentBuilder, server: Server) -> None:
     """References are resolved by id, as of the same time."""
     await acme.content_type(BODY)
     media = {"workspace": "acme", "media_id": "hero", "name": "hero.png", "content_type": "a/b"}
-    await acme.does(c.PutMedia, url="https://cdn/1", **media)
+    await acme.execute(c.PutMedia, url="https://cdn/1", **media)
     one, two = await acme.entry("one"), await acme.entry("two")
     then = tick()
-    await acme.does(c.PutMedia, url="https://cdn/2", **media)
-    await acme.does(c.RemoveMedia, workspace="acme", media_id="hero")
+    await acme.execute(c.PutMedia, url="https://cdn/2", **media)
+    await acme.execute(c.RemoveMedia, workspace="acme", media_id="hero")
     await acme.update(one, title="Changed")
     await acme.delete(two)
     three = await acme.entry("three")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.integration.api.server import Client, Server
-from tests.integration.projector.sample_log import Given
+from tests.integration.projector.sample_log import ContentBuilder
 from write_side import commands as c
 from write_side.domain.events import Translation
 
@@ -16,7 +16,7 @@ FRENCH = {"fr-FR": Translation("Titre")}
 
 
 @pytest.fixture
-async def site(server: Server, acme: Given) -> Client:
+async def site(server: Server, acme: ContentBuilder) -> Client:
     await acme.content_type()
     await acme.entry("draft", translations=FRENCH)
     await acme.entry("shown", status="published", translations=FRENCH)
@@ -43,7 +43,9 @@ async def test_numbers_count_what_the_key_may_read(server: Server, site: Client)
     assert await numbers(server.client("published")) == ({"en-US": 1}, {"fr-FR": 1})
 
 
-async def test_numbers_follow_every_change(server: Server, acme: Given, site: Client) -> None:
+async def test_numbers_follow_every_change(
+    server: Server, acme: ContentBuilder, site: Client
+) -> None:
     published = server.client("published")
     entry_id = await acme.entry("new", translations=FRENCH)
     for change, everybody, public in (
@@ -61,7 +63,7 @@ async def test_numbers_follow_every_change(server: Server, acme: Given, site: Cl
 
 async def test_an_empty_environment_has_no_locales(server: Server) -> None:
     initech = await server.workspace("initech", staging=True)
-    await initech.does(c.AddEnvironment, scope=initech.scope)
+    await initech.execute(c.AddEnvironment, scope=initech.scope)
     await server.caught_up()
     answer = await server.client("secret-of-initech").get(PATH)
     assert answer.body == {"success": True, "data": {"languages": [], "locales": []}}

@@ -6,7 +6,7 @@ import pytest
 
 from tests.integration.api.graphql import data
 from tests.integration.api.server import Client, Server
-from tests.integration.projector.sample_log import Given
+from tests.integration.projector.sample_log import ContentBuilder
 from write_side import commands as c
 
 FILES = [
@@ -22,11 +22,11 @@ QUERY = "query ($id: ID!) { media(id: $id) { id url name contentType } }"
 
 
 @pytest.fixture
-async def library(server: Server, acme: Given) -> Client:
+async def library(server: Server, acme: ContentBuilder) -> Client:
     globex = await server.workspace("globex")
     for given, files in ((acme, FILES), (globex, [{**FILES[0], "id": "theirs"}])):
         for file in reversed(files):
-            await given.does(
+            await given.execute(
                 c.PutMedia,
                 workspace=given.scope.workspace,
                 media_id=file["id"],

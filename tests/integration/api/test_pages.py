@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from tests.integration.api.server import Client, Server
-from tests.integration.projector.sample_log import Given
+from tests.integration.projector.sample_log import ContentBuilder
 
 ENTRIES = 23
 EFFECTIVE: list[tuple[str, dict[str, int]]] = [
@@ -25,7 +25,7 @@ PATHS = ["/v1/content/posts?status=draft&", "/v1/content?", "/v1/content?type=po
 
 
 @pytest.fixture
-async def newest_first(server: Server, acme: Given) -> list[str]:
+async def newest_first(server: Server, acme: ContentBuilder) -> list[str]:
     """Create entries, many in the same millisecond; return their slugs, newest first."""
     await acme.content_type()
     slugs = [f"entry-{n}" for n in range(ENTRIES)]

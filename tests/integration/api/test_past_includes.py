@@ -11,7 +11,7 @@ from api.rest import includes, point_in_time
 from tests.integration.api.server import Client, Server
 from tests.integration.api.shapes import entry, file, put_media, write_types
 from tests.integration.api.test_point_in_time import at, clock, tick
-from tests.integration.projector.sample_log import Given, raws
+from tests.integration.projector.sample_log import ContentBuilder, raws
 from tests.store_clock import Clock
 from write_side import commands as c
 from write_side.domain.events import Translation
@@ -22,7 +22,7 @@ __all__ = ["clock"]
 
 
 @pytest.fixture
-async def library(clock: None, acme: Given) -> Given:
+async def library(clock: None, acme: ContentBuilder) -> ContentBuilder:
     await write_types(acme)
     await put_media(acme, "hero", "face")
     return acme
@@ -35,7 +35,7 @@ async def included(client: Client, time: datetime, path: str, include: str, **mo
 
 
 async def test_includes_are_as_they_were_on_lists_and_the_single_entry(
-    client: Client, library: Given, server: Server
+    client: Client, library: ContentBuilder, server: Server
 ) -> None:
     bob = await entry(library, "bob", "authors", photo="face")
     ada = await entry(library, "ada", "authors", friend=bob)
@@ -50,7 +50,7 @@ async def test_includes_are_as_they_were_on_lists_and_the_single_entry(
         assert expected[path]["entries"].keys() >= {bob}
         assert (await at(client, then, path, include=PATHS)).text == answer.text
     await put_media(library, "face", url="https://example.com/new.png")
-    await library.does(c.RemoveMedia, workspace="acme", media_id="hero")
+    await library.execute(c.RemoveMedia, workspace="acme", media_id="hero")
     await library.update(ada, title="Changed", fields=raws(friend=None))
     await library.delete(bob)
     await server.caught_up()
@@ -62,7 +62,7 @@ async def test_includes_are_as_they_were_on_lists_and_the_single_entry(
     assert now["media"] == {}
 
 
-async def test_a_locale_and_select(client: Client, library: Given, server: Server) -> None:
+async def test_a_locale_and_select(client: Client, library: ContentBuilder, server: Server) -> None:
     french = {"fr-FR": Translation("Marées")}
     ada = await library.entry("ada", type_slug="authors", translations=french)
     await entry(library, "one", author=ada)
@@ -76,7 +76,7 @@ async def test_a_locale_and_select(client: Client, library: Given, server: Serve
 
 
 async def test_a_key_for_published_entries_includes_those_published_then(
-    client: Client, library: Given, server: Server
+    client: Client, library: ContentBuilder, server: Server
 ) -> None:
     await server.key("reader", "acme", ("content.published",))
     reader = server.client("reader")
@@ -95,7 +95,7 @@ async def test_a_key_for_published_entries_includes_those_published_then(
 
 
 async def test_paths_are_checked_against_the_types_that_they_reach(
-    client: Client, library: Given, server: Server
+    client: Client, library: ContentBuilder, server: Server
 ) -> None:
     ada = await entry(library, "ada", "authors")
     await entry(library, "one", author=ada)
@@ -117,7 +117,7 @@ async def test_paths_are_checked_against_the_types_that_they_reach(
 
 
 async def test_includes_of_the_past_are_bounded(
-    client: Client, library: Given, server: Server, monkeypatch: pytest.MonkeyPatch
+    client: Client, library: ContentBuilder, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ids = [await entry(library, f"t{n}", "topics") for n in range(4)]
     await entry(library, "one", topics=ids)
@@ -135,11 +135,11 @@ async def test_includes_of_the_past_are_bounded(
 
 
 async def test_a_file_of_another_workspace_with_the_same_id_is_not_included(
-    client: Client, library: Given, server: Server
+    client: Client, library: ContentBuilder, server: Server
 ) -> None:
     await entry(library, "one", cover="hero")
     then = tick()
-    await library.does(c.RemoveMedia, workspace="acme", media_id="hero")
+    await library.execute(c.RemoveMedia, workspace="acme", media_id="hero")
     other = await server.workspace("other")
     await put_media(other, "hero", url="https://example.com/theirs.png")
     await server.caught_up()

@@ -11,7 +11,7 @@ from api.graphql import cost
 from tests.integration.api.graphql import counting, data, refused
 from tests.integration.api.server import Client, Server
 from tests.integration.api.test_point_in_time import clock, tick
-from tests.integration.projector.sample_log import BODY, LEAD, Given, raws
+from tests.integration.projector.sample_log import BODY, LEAD, ContentBuilder, raws
 from tests.store_clock import Clock
 from write_side.domain.definition import Field
 from write_side.domain.events import Translation
@@ -42,7 +42,7 @@ async def authors(client: Client, at: datetime, **more: Any) -> list[tuple[str, 
 
 
 async def test_references_are_as_they_were_at_the_time_of_the_entry(
-    client: Client, acme: Given, server: Server
+    client: Client, acme: ContentBuilder, server: Server
 ) -> None:
     await acme.content_type(BODY, AUTHOR, RELATED)
     texts = {"fr-FR": Translation("Anne, alors")}
@@ -64,7 +64,9 @@ async def test_references_are_as_they_were_at_the_time_of_the_entry(
     assert await authors(client, published, field="related") == [("Anna Two", "published")]
 
 
-async def test_several_times_in_one_request(client: Client, acme: Given, server: Server) -> None:
+async def test_several_times_in_one_request(
+    client: Client, acme: ContentBuilder, server: Server
+) -> None:
     await acme.content_type(BODY, AUTHOR)
     anna = await acme.entry("anna", title="Anna")
     holder = await acme.entry("holder", fields=raws(author=anna))
@@ -84,7 +86,7 @@ async def test_several_times_in_one_request(client: Client, acme: Given, server:
 
 
 async def test_references_of_references_are_of_the_same_time(
-    client: Client, acme: Given, server: Server
+    client: Client, acme: ContentBuilder, server: Server
 ) -> None:
     await acme.content_type(BODY, AUTHOR, RELATED)
     anna = await acme.entry("anna", title="Anna")
@@ -93,7 +95,7 @@ async def test_references_of_references_are_of_the_same_time(
     then = tick()
     await acme.update(anna, title="Changed")
     await acme.update(middle, title="Changed", fields=raws(author=None))
-    await acme.revised(BODY, AUTHOR, RELATED, LEAD)
+    await acme.revise_type(BODY, AUTHOR, RELATED, LEAD)
     await server.caught_up()
     [holder] = (await data(client, NESTED, at=then.isoformat()))["contentEntries"]["data"]
     expected = {
@@ -107,7 +109,7 @@ async def test_references_of_references_are_of_the_same_time(
 
 
 async def test_a_key_for_published_entries_reads_references_published_then(
-    client: Client, acme: Given, server: Server
+    client: Client, acme: ContentBuilder, server: Server
 ) -> None:
     await server.key("reader", "acme", ("content.published",))
     reader = server.client("reader")
@@ -126,7 +128,7 @@ async def test_a_key_for_published_entries_reads_references_published_then(
 
 
 async def test_a_page_reads_all_its_references_at_once(
-    client: Client, acme: Given, server: Server, monkeypatch: pytest.MonkeyPatch
+    client: Client, acme: ContentBuilder, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await acme.content_type(BODY, AUTHOR, RELATED)
     ids: list[str] = []
@@ -149,7 +151,7 @@ async def test_a_page_reads_all_its_references_at_once(
 
 
 async def test_references_of_the_past_are_charged(
-    client: Client, acme: Given, server: Server, monkeypatch: pytest.MonkeyPatch
+    client: Client, acme: ContentBuilder, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each referenced entry is charged once, and the number of changes read is limited."""
     await acme.content_type(BODY, RELATED)

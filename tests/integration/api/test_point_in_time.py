@@ -12,7 +12,7 @@ import pytest
 from api.rest import parameters, point_in_time
 from read_side.entries import slug_owner
 from tests.integration.api.server import Answer, Client, Server
-from tests.integration.projector.sample_log import BODY, LEAD, STAGES, Given, raws
+from tests.integration.projector.sample_log import BODY, LEAD, STAGES, ContentBuilder, raws
 from tests.store_clock import BEGINNING, Clock, follow_clock
 from write_side import commands as c
 from write_side.domain.definition import Stage
@@ -49,7 +49,7 @@ async def title(client: Client, time: datetime, path: str = POST, **more: str) -
 
 
 async def of_id(
-    server: Server, given: Given, entry_id: str, at: datetime
+    server: Server, given: ContentBuilder, entry_id: str, at: datetime
 ) -> point_in_time.PastEntry:
     return await point_in_time.entry_of_id(
         server.service, given.scope, entry_id=entry_id, locale="en-US", at=at
@@ -57,7 +57,7 @@ async def of_id(
 
 
 async def test_an_entry_as_it_was_after_each_change(
-    client: Client, acme: Given, server: Server
+    client: Client, acme: ContentBuilder, server: Server
 ) -> None:
     await acme.content_type(BODY, stages=STAGES)
     tick()
@@ -87,7 +87,9 @@ async def test_an_entry_as_it_was_after_each_change(
     assert (await at(client, Clock.time)).data == now
 
 
-async def test_a_time_has_milliseconds(client: Client, acme: Given, server: Server) -> None:
+async def test_a_time_has_milliseconds(
+    client: Client, acme: ContentBuilder, server: Server
+) -> None:
     await acme.content_type()
     Clock.time += timedelta(milliseconds=7)
     await acme.entry("one")
@@ -102,7 +104,7 @@ async def test_a_time_has_milliseconds(client: Client, acme: Given, server: Serv
 
 
 async def test_the_clock_of_the_store_decides_what_is_in_the_past(
-    client: Client, acme: Given, server: Server
+    client: Client, acme: ContentBuilder, server: Server
 ) -> None:
     """The clock of this machine may be years off."""
     Clock.time = datetime(2090, 1, 31, tzinfo=UTC)
@@ -118,7 +120,7 @@ async def test_the_clock_of_the_store_decides_what_is_in_the_past(
 
 
 async def test_the_present_millisecond_is_not_in_the_future(
-    client: Client, acme: Given, server: Server
+    client: Client, acme: ContentBuilder, server: Server
 ) -> None:
     """Client clocks are more precise than event times."""
     await acme.content_type()
@@ -130,7 +132,7 @@ async def test_the_present_millisecond_is_not_in_the_future(
 
 
 async def test_a_slug_finds_the_entry_that_had_it_then(
-    client: Client, acme: Given, server: Server
+    client: Client, acme: ContentBuilder, server: Server
 ) -> None:
     await acme.content_type()
     first = await acme.entry("one", title="First")
@@ -160,7 +162,7 @@ async def test_a_slug_finds_the_entry_that_had_it_then(
 
 
 async def test_a_clock_set_back_does_not_change_who_had_a_slug(
-    client: Client, acme: Given, server: Server
+    client: Client, acme: ContentBuilder, server: Server
 ) -> None:
     """The time of the log stands still until the clock has passed the last event."""
     await acme.content_type()
@@ -182,15 +184,15 @@ async def test_a_clock_set_back_does_not_change_who_had_a_slug(
 
 
 async def test_the_content_type_is_that_of_the_past_time(
-    client: Client, acme: Given, server: Server
+    client: Client, acme: ContentBuilder, server: Server
 ) -> None:
     await acme.content_type(BODY, stages=STAGES)
     entry_id = await acme.entry("one", fields=raws(body="Hello"))
     first = tick()
-    await acme.revised(LEAD, stages=(Stage("other", "Other"),))
+    await acme.revise_type(LEAD, stages=(Stage("other", "Other"),))
     revised = tick()
     await acme.delete(entry_id)
-    await acme.does(c.RemoveContentType, scope=acme.scope, slug="posts")
+    await acme.execute(c.RemoveContentType, scope=acme.scope, slug="posts")
     removed = tick()
     again = await acme.content_type(LEAD)
     made_again = tick()
@@ -206,7 +208,7 @@ async def test_the_content_type_is_that_of_the_past_time(
 
 
 async def test_translations_languages_and_environments_in_the_past(
-    client: Client, acme: Given, server: Server
+    client: Client, acme: ContentBuilder, server: Server
 ) -> None:
     await acme.content_type()
     staging = await acme.staging()
@@ -229,7 +231,7 @@ async def test_translations_languages_and_environments_in_the_past(
 
 
 async def test_the_past_of_another_workspace_is_not_found(
-    client: Client, acme: Given, server: Server
+    client: Client, acme: ContentBuilder, server: Server
 ) -> None:
     other = await server.workspace("other")
     for given in (acme, other):
@@ -248,7 +250,9 @@ async def test_the_past_of_another_workspace_is_not_found(
         await of_id(server, acme, entry_id, living)
 
 
-async def test_an_entry_is_found_by_id_regardless_of_its_slug(acme: Given, server: Server) -> None:
+async def test_an_entry_is_found_by_id_regardless_of_its_slug(
+    acme: ContentBuilder, server: Server
+) -> None:
     before = tick()
     await acme.content_type()
     entry_id = await acme.entry("one")
@@ -262,7 +266,7 @@ async def test_an_entry_is_found_by_id_regardless_of_its_slug(acme: Given, serve
 
 
 async def test_the_log_has_what_the_read_model_lacks(
-    client: Client, acme: Given, server: Server, monkeypatch: pytest.MonkeyPatch
+    client: Client, acme: ContentBuilder, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The read model may still assign a slug that the entry has already given up in the log."""
     await acme.content_type()
@@ -288,7 +292,7 @@ async def test_the_log_has_what_the_read_model_lacks(
 
 
 async def test_the_past_never_changes_and_has_an_etag(
-    client: Client, acme: Given, server: Server
+    client: Client, acme: ContentBuilder, server: Server
 ) -> None:
     await acme.content_type()
     entry_id = await acme.entry("one")

@@ -9,7 +9,7 @@ from api.rest.tokens import POSITION
 from tests.integration.api.server import Answer, Client, Server
 from tests.integration.api.test_past_references import AUTHOR
 from tests.integration.api.test_point_in_time import clock, tick
-from tests.integration.projector.sample_log import Given
+from tests.integration.projector.sample_log import ContentBuilder
 from tests.store_clock import Clock
 from write_side import commands as c
 
@@ -28,7 +28,7 @@ OF_THE_PAST = [path for path in READS if path.startswith("/v1/content") and "-ty
 
 
 async def test_every_read_names_what_it_includes(
-    client: Client, acme: Given, server: Server
+    client: Client, acme: ContentBuilder, server: Server
 ) -> None:
     await acme.content_type(AUTHOR)
     file = {
@@ -37,7 +37,7 @@ async def test_every_read_names_what_it_includes(
         "name": "b",
         "content_type": "image/png",
     }
-    await acme.does(c.PutMedia, workspace="acme", **file)
+    await acme.execute(c.PutMedia, workspace="acme", **file)
     await acme.entry("a", title="A")
     await server.caught_up()
     now = await server.repository.recorder.head()
@@ -54,7 +54,7 @@ async def test_every_read_names_what_it_includes(
 
 
 async def test_a_read_of_the_past_names_the_last_event_until_then(
-    client: Client, acme: Given, server: Server
+    client: Client, acme: ContentBuilder, server: Server
 ) -> None:
     await acme.content_type(AUTHOR)
     entry_id = await acme.entry("a", title="A")
@@ -74,7 +74,7 @@ async def test_a_read_of_the_past_names_the_last_event_until_then(
 
 
 async def test_reads_that_find_nothing_have_one_too(
-    client: Client, acme: Given, server: Server
+    client: Client, acme: ContentBuilder, server: Server
 ) -> None:
     await server.caught_up()
     now = await server.repository.recorder.head()

@@ -13,7 +13,7 @@ from api.auth.keys import Caller
 from api.rest.content import FIELDS
 from tests.integration.api.server import BOTH, Answer, Client, Server, serving
 from tests.integration.live_projector import until
-from tests.integration.projector.sample_log import BODY, Given
+from tests.integration.projector.sample_log import BODY, ContentBuilder
 from write_side import commands as c
 from write_side.domain.definition import Field
 from write_side.domain.events import Plan
@@ -129,7 +129,7 @@ class TestKeys:
             acme = await server.workspace()
             client = server.client()
             assert (await client.get("/v1/content")).status == 200
-            await acme.does(c.RevokeKey, workspace="acme", name="secret-of-acme")
+            await acme.execute(c.RevokeKey, workspace="acme", name="secret-of-acme")
 
             async def is_refused() -> bool:
                 return (await client.get("/v1/content")).status == 401
@@ -150,11 +150,11 @@ class TestKeys:
         await until(serves, SOON)
 
     async def test_a_change_of_permissions_takes_effect_within_a_second(
-        self, client: Client, acme: Given
+        self, client: Client, acme: ContentBuilder
     ) -> None:
         await acme.content_type()
         assert (await client.post(POST)).status == 200
-        await acme.does(
+        await acme.execute(
             c.PermitKey, workspace="acme", name="secret-of-acme", permissions=("content.view",)
         )
 
@@ -179,7 +179,7 @@ class TestKeys:
 
 class TestTenants:
     async def test_content_of_another_workspace_does_not_exist(
-        self, server: Server, client: Client, acme: Given
+        self, server: Server, client: Client, acme: ContentBuilder
     ) -> None:
         other = await server.workspace("other")
         await acme.content_type(slug="private")
@@ -217,7 +217,7 @@ class TestEnvironments:
         refused(unknown, 400, "prod", "use production or staging")
         staging = "/v1/content?environment=staging&locale=xx"
         refused(await client.get(staging), 402, "not included in your team's plan")
-        await acme.does(c.ChangePlan, workspace="acme", plan=Plan(staging=True))
+        await acme.execute(c.ChangePlan, workspace="acme", plan=Plan(staging=True))
 
         async def not_set_up() -> bool:
             return (await client.get(staging)).status == 404
@@ -242,19 +242,19 @@ class TestEnvironments:
 
 
 class TestBodies:
-    async def test_the_first_error_is_reported(self, client: Client, acme: Given) -> None:
+    async def test_the_first_error_is_reported(self, client: Client, acme: ContentBuilder) -> None:
         await acme.content_type()
         for body, says in BODIES:
             refused(await client.post(body), 400, says)
 
     async def test_content_is_checked_after_the_body_in_order(
-        self, server: Server, acme: Given
+        self, server: Server, acme: ContentBuilder
     ) -> None:
         """The order: content type, values, references, slug, plan limit."""
         client = server.client()
         await acme.content_type(BODY, Field("to", "To", "reference"))
         await acme.entry("a")
-        await acme.does(c.ChangePlan, workspace="acme", plan=Plan(entries=1))
+        await acme.execute(c.ChangePlan, workspace="acme", plan=Plan(entries=1))
         bad: dict[str, Any] = {"body": 7, "to": "nothing"}
         refused(await client.post({**POST, "contentTypeSlug": "no", "fields": bad}), 404)
         refused(await client.post({**POST, "fields": bad}), 400, "'body' takes a string")
@@ -264,7 +264,9 @@ class TestBodies:
         head = await server.repository.recorder.head()
         assert head == 5, "nothing was appended"
 
-    async def test_an_empty_slug_is_an_absent_one(self, client: Client, acme: Given) -> None:
+    async def test_an_empty_slug_is_an_absent_one(
+        self, client: Client, acme: ContentBuilder
+    ) -> None:
         await acme.content_type()
         assert (await client.post({**POST, "slug": ""})).data["slug"] == "a"
 
@@ -308,7 +310,7 @@ class TestRouter:
 
 
 async def test_an_internal_error_reveals_no_details(
-    server: Server, client: Client, acme: Given, monkeypatch: pytest.MonkeyPatch
+    server: Server, client: Client, acme: ContentBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def fails(*_: object, **__: object) -> None:
         raise RuntimeError("the password is hunter2")

@@ -17,7 +17,7 @@ from api.rest.repeated_read import OF_EACH_REQUEST, RepeatedReads
 from api.rest.response_cache import REPEATED
 from tests.integration.api.large_responses import sent, slow_reader
 from tests.integration.api.server import ACME, Answer, Server, room, serving
-from tests.integration.projector.sample_log import BODY, Given, raws
+from tests.integration.projector.sample_log import BODY, ContentBuilder, raws
 from write_side.repository import Repository
 
 pytestmark = pytest.mark.usefixtures("unhurried")
@@ -87,7 +87,7 @@ async def server(database_url: str, repository: Repository, paths: Paths) -> Asy
         yield server
 
 
-async def filled(given: Given) -> None:
+async def filled(given: ContentBuilder) -> None:
     await given.content_type(BODY)
     one = await given.entry("one", fields=raws(body="long " * 400))
     await given.update(one, status="published")

@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from tests.integration.api.server import Answer, Client, Server
-from tests.integration.projector.sample_log import Given, raws
+from tests.integration.projector.sample_log import ContentBuilder, raws
 
 PATHS = [
     "/v1/content",
@@ -35,7 +35,7 @@ def client(shared_server: Server) -> Client:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def posts(shared_server: Server) -> Given:
+async def posts(shared_server: Server) -> ContentBuilder:
     server = shared_server
     acme = await server.workspace(staging=True)
     await acme.content_type()
@@ -84,7 +84,7 @@ class TestEtags:
                 assert (again.status, again.text) == (200, first.text), (path, given)
 
     async def test_a_change_changes_the_tag(
-        self, server: Server, client: Client, posts: Given
+        self, server: Server, client: Client, posts: ContentBuilder
     ) -> None:
         tag = (await client.get("/v1/content")).headers["ETag"]
         await posts.entry("b")

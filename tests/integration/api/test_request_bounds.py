@@ -12,7 +12,7 @@ from api.rest import wire
 from tests.integration.api.dashboard import signed_in
 from tests.integration.api.server import Client, Server, serving
 from tests.integration.api.test_connections import answered, connected
-from tests.integration.projector.sample_log import Given
+from tests.integration.projector.sample_log import ContentBuilder
 from write_side.dispatch import CommandResult
 from write_side.domain.definition import Field, Option
 from write_side.domain.values import MAX_ITEMS
@@ -37,7 +37,7 @@ async def test_the_sign_in_form_is_bounded(server: Server, body: bytes, status: 
     assert answer.status == status
 
 
-async def test_other_forms_are_bounded(server: Server, acme: Given) -> None:
+async def test_other_forms_are_bounded(server: Server, acme: ContentBuilder) -> None:
     async with signed_in(server) as visitor:
         for size, status in ((MAX_FORM + 1, 413), (MAX_FORM, 403)):
             body = b"x=" + b"y" * (size - 2)
@@ -47,7 +47,7 @@ async def test_other_forms_are_bounded(server: Server, acme: Given) -> None:
                 assert answer.status == status
 
 
-async def test_lines_of_a_multipart_form_are_bounded(server: Server, acme: Given) -> None:
+async def test_lines_of_a_multipart_form_are_bounded(server: Server, acme: ContentBuilder) -> None:
     headers = {**SAME_SITE, "Content-Type": "multipart/form-data; boundary=b"}
     async with (
         signed_in(server) as visitor,
@@ -59,7 +59,9 @@ async def test_lines_of_a_multipart_form_are_bounded(server: Server, acme: Given
 
 
 @pytest.mark.parametrize(("slug", "item"), [("tags", "a"), ("rows", {})])
-async def test_lists_are_bounded(client: Client, acme: Given, slug: str, item: object) -> None:
+async def test_lists_are_bounded(
+    client: Client, acme: ContentBuilder, slug: str, item: object
+) -> None:
     await acme.content_type(TAGS, ROWS)
     given = {"contentTypeSlug": "posts", "title": "T"}
     answer = await client.post({**given, "fields": {slug: [item] * MAX_ITEMS}})
@@ -72,7 +74,7 @@ async def test_lists_are_bounded(client: Client, acme: Given, slug: str, item: o
 
 
 async def test_the_response_of_a_create_with_many_values_is_made_in_a_thread(
-    client: Client, acme: Given, monkeypatch: pytest.MonkeyPatch
+    client: Client, acme: ContentBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await acme.content_type(ROWS)
     threads: list[threading.Thread] = []
@@ -92,7 +94,7 @@ async def test_the_response_of_a_create_with_many_values_is_made_in_a_thread(
 
 
 async def test_a_mutation_with_large_variables_needs_the_permission_first(
-    server: Server, acme: Given
+    server: Server, acme: ContentBuilder
 ) -> None:
     await server.key("a-viewer's", "acme", ("content.view",))
     query = """mutation ($t: [TranslationInput!]) { createContentEntry(

@@ -16,7 +16,7 @@ from api.operations import health
 from api.operations.health import ServiceStatus, StatusCache
 from tests.integration.api.server import ACME, Client, Server, room, serving
 from tests.integration.live_projector import connected, until
-from tests.integration.projector.sample_log import Given
+from tests.integration.projector.sample_log import ContentBuilder
 from write_side.repository import Repository
 
 Logged = Callable[[Any], Callable[[], str]]
@@ -38,7 +38,7 @@ LAST = "SELECT state FROM write_side.event ORDER BY notification_id DESC LIMIT 1
 
 class TestRequestIds:
     async def test_a_well_formed_request_id_is_returned_and_logged(
-        self, server: Server, client: Client, acme: Given
+        self, server: Server, client: Client, acme: ContentBuilder
     ) -> None:
         await acme.content_type()
         for given in ("a", "A-z_0.9", "x" * 128):
@@ -51,7 +51,7 @@ class TestRequestIds:
             assert (state["actor"]["kind"], state["actor"]["name"]) == ("key", "secret-of-acme")
 
     async def test_an_invalid_request_id_is_replaced(
-        self, server: Server, client: Client, acme: Given
+        self, server: Server, client: Client, acme: ContentBuilder
     ) -> None:
         await acme.content_type()
         for n, given in enumerate([None, "", "x" * 129, "a b", "a\tb", "ä", "a,b", "<x>"]):
@@ -81,7 +81,7 @@ class TestLogs:
         logged: Logged,
         server: Server,
         client: Client,
-        acme: Given,
+        acme: ContentBuilder,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         read = logged(log_format)
@@ -100,7 +100,7 @@ class TestLogs:
         assert "secret-of-acme" not in text
 
     async def test_each_request_is_a_json_line_with_its_id(
-        self, logged: Logged, server: Server, client: Client, acme: Given
+        self, logged: Logged, server: Server, client: Client, acme: ContentBuilder
     ) -> None:
         read = logged("json")
         await acme.content_type()
@@ -143,7 +143,7 @@ class TestHealth:
         answer = await server.client(None).get("/healthz")
         assert (answer.status, answer.body) == (200, {"status": "ok"})
 
-    async def test_ready_with_the_figures(self, server: Server, acme: Given) -> None:
+    async def test_ready_with_the_figures(self, server: Server, acme: ContentBuilder) -> None:
         await acme.content_type()
         await server.caught_up()
         answer = await server.operator.get("/readyz")
@@ -356,7 +356,7 @@ class TestVisibility:
             assert (await server.client().get("/v1/content/posts/a")).status == 200
 
     async def test_the_watch_survives_its_connection(
-        self, server: Server, client: Client, acme: Given
+        self, server: Server, client: Client, acme: ContentBuilder
     ) -> None:
         await acme.content_type()
         async with connected(server.url) as connection:

@@ -19,7 +19,7 @@ from read_side.notices import Notice
 from read_side.stamp import stamp_of
 from tests.integration.api.server import ACME, Client, Server, serving
 from tests.integration.live_projector import connected, until
-from tests.integration.projector.sample_log import Given, raws
+from tests.integration.projector.sample_log import ContentBuilder, raws
 from write_side.domain.definition import Field
 from write_side.domain.events import Plan
 from write_side.repository import Repository
@@ -185,7 +185,7 @@ def acme(server: Server) -> Client:
 
 async def test_what_is_gone_was_seen_to_be_gone(server: Server, repository: Repository) -> None:
     """A 404 also reveals the checkpoint, so no other process may show an older state."""
-    given = Given(repository)
+    given = ContentBuilder(repository)
     entry_id = (await server.client().get("/v1/content/posts/two")).data["id"]
     mark = server.service.checkpoint._mark
     await given.delete(entry_id)
@@ -205,7 +205,9 @@ async def test_a_change_of_the_type_changes_its_singles_and_lists(
     paths = ("/v1/content/posts", "/v1/content/posts/one", "/v1/content-types/posts")
     for path in (*paths, "/v1/content-types"):
         await acme.get(path)
-    await Given(repository).revised(Field("body", "Body", "text"), Field("n", "N", "number"))
+    await ContentBuilder(repository).revise_type(
+        Field("body", "Body", "text"), Field("n", "N", "number")
+    )
     await server.caught_up()
     assert "n" in (await acme.get("/v1/content/posts/one")).data["fields"]
     assert "n" in (await acme.get("/v1/content/posts")).data[0]["fields"]

@@ -8,14 +8,14 @@ from msgspec import Raw
 
 from tests.integration.api.server import Client, Server
 from tests.integration.api.shapes import entry, write_types
-from tests.integration.projector.sample_log import Given, raws
+from tests.integration.projector.sample_log import ContentBuilder, raws
 
 ONE, OF_TYPE, ACROSS = "/v1/content/posts/one", "/v1/content/posts", "/v1/content"
 PATHS = (ONE, OF_TYPE, ACROSS)
 
 
 @pytest.fixture(autouse=True)
-async def written(server: Server, acme: Given) -> None:
+async def written(server: Server, acme: ContentBuilder) -> None:
     await write_types(acme)
     values = {**raws(body="The tide \\ is “out”", faq=[{}, {}]), "price": Raw(b"1.50e+3")}
     await acme.entry("one", status="published", fields=values)
@@ -63,7 +63,7 @@ async def test_an_empty_value_is_absent(path: str, client: Client) -> None:
 
 
 async def test_fields_that_a_type_lacks_are_left_out_across_types(
-    client: Client, acme: Given, server: Server
+    client: Client, acme: ContentBuilder, server: Server
 ) -> None:
     await entry(acme, "ada", "authors", bio="x")
     await server.caught_up()
@@ -72,7 +72,7 @@ async def test_fields_that_a_type_lacks_are_left_out_across_types(
 
 
 async def test_a_large_page_is_selected_from_too(
-    client: Client, acme: Given, server: Server
+    client: Client, acme: ContentBuilder, server: Server
 ) -> None:
     await entry(acme, "large", body="x" * 100_000, price=7)
     await server.caught_up()
@@ -84,7 +84,7 @@ async def test_a_large_page_is_selected_from_too(
     assert list(single.data) == ["id", "title"]
 
 
-async def test_it_applies_to_an_entry_of_the_past(client: Client, acme: Given) -> None:
+async def test_it_applies_to_an_entry_of_the_past(client: Client, acme: ContentBuilder) -> None:
     [one] = (await client.get(OF_TYPE)).data
     then = one["createdAt"].replace("Z", "999Z")
     answer = await client.get(f"{ONE}?asOf={then}&select=slug,fields.price")

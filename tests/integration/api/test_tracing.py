@@ -16,7 +16,7 @@ from tests.integration.api.hook_server import hook_server
 from tests.integration.api.import_requests import done
 from tests.integration.api.server import Client, Server, room
 from tests.integration.live_projector import until
-from tests.integration.projector.sample_log import Given
+from tests.integration.projector.sample_log import ContentBuilder
 from tests.spans import Spans, attribute, id_of, linked, recording, trace_of
 
 TITLE = "A title that is nobody's business"
@@ -41,14 +41,14 @@ def spans() -> Iterator[Spans]:
 
 
 @pytest.fixture
-async def posts(server: Server, acme: Given) -> Given:
+async def posts(server: Server, acme: ContentBuilder) -> ContentBuilder:
     await acme.content_type()
     await server.caught_up()
     return acme
 
 
 async def test_a_create_is_one_trace_from_the_request_to_visible(
-    server: Server, posts: Given, client: Client, spans: Spans
+    server: Server, posts: ContentBuilder, client: Client, spans: Spans
 ) -> None:
     answer = await client.post(POST, headers={"X-Request-Id": "of-this-test", **SENT})
     assert answer.headers["X-Content-Visible"] == "true"
@@ -78,7 +78,7 @@ async def test_a_create_is_one_trace_from_the_request_to_visible(
 
 
 async def test_spans_follow_the_conventions_and_have_no_content(
-    posts: Given, client: Client, spans: Spans
+    posts: ContentBuilder, client: Client, spans: Spans
 ) -> None:
     await client.post(POST)
     await client.get(f"/v1/content/posts?filter[title]={TITLE}")
@@ -96,7 +96,7 @@ async def test_spans_follow_the_conventions_and_have_no_content(
 
 
 async def test_a_list_says_whether_it_was_in_memory(
-    unhurried: None, posts: Given, client: Client, spans: Spans
+    unhurried: None, posts: ContentBuilder, client: Client, spans: Spans
 ) -> None:
     await room()
     await client.post(POST)
@@ -127,7 +127,7 @@ def _of_cache(spans: Spans) -> list[object]:
 
 
 async def test_requests_that_share_an_append_are_linked(
-    posts: Given, client: Client, spans: Spans
+    posts: ContentBuilder, client: Client, spans: Spans
 ) -> None:
     bodies = [{**POST, "title": f"Post {n}"} for n in range(12)]
     await asyncio.gather(*(client.post(body) for body in bodies))
@@ -143,7 +143,7 @@ async def test_requests_that_share_an_append_are_linked(
 
 
 async def test_reads_that_share_a_statement_are_linked(
-    posts: Given, client: Client, spans: Spans
+    posts: ContentBuilder, client: Client, spans: Spans
 ) -> None:
     await asyncio.gather(*(client.get(f"/v1/content/posts/post-{n}") for n in range(12)))
     waits = spans.named("share a read")
@@ -156,7 +156,7 @@ async def test_reads_that_share_a_statement_are_linked(
 
 
 async def test_a_fault_sets_the_status_and_a_refusal_does_not(
-    posts: Given, client: Client, spans: Spans, monkeypatch: pytest.MonkeyPatch
+    posts: ContentBuilder, client: Client, spans: Spans, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def fail(*_: Any, **__: Any) -> Any:
         raise RuntimeError(TITLE)
@@ -173,7 +173,7 @@ async def test_a_fault_sets_the_status_and_a_refusal_does_not(
 
 
 async def test_a_graphql_operation_is_a_span_by_its_kind_and_name(
-    posts: Given, client: Client, spans: Spans
+    posts: ContentBuilder, client: Client, spans: Spans
 ) -> None:
     document = 'query Mine { contentEntries(type: "posts") { data { id } } }'
     await client.post({"query": document}, "/graphql")
@@ -183,7 +183,7 @@ async def test_a_graphql_operation_is_a_span_by_its_kind_and_name(
 
 
 async def test_an_import_goes_on_in_the_trace_of_its_request(
-    server: Server, posts: Given, client: Client, spans: Spans
+    server: Server, posts: ContentBuilder, client: Client, spans: Spans
 ) -> None:
     await done(client, b"Title\nOne\nTwo\n", contentType="posts")
     request = spans.one("POST /v1/imports")
@@ -197,7 +197,7 @@ async def test_an_import_goes_on_in_the_trace_of_its_request(
 
 
 async def test_without_sampling_there_are_no_spans_and_no_metadata(
-    server: Server, posts: Given, client: Client
+    server: Server, posts: ContentBuilder, client: Client
 ) -> None:
     with recording(ratio=0.0) as spans:
         assert (await client.post(POST, headers=SENT)).status == 200
@@ -210,7 +210,7 @@ async def test_without_sampling_there_are_no_spans_and_no_metadata(
 
 async def test_log_lines_name_the_span_of_their_request(
     server: Server,
-    posts: Given,
+    posts: ContentBuilder,
     client: Client,
     spans: Spans,
     logged: Callable[[Any], Callable[[], str]],
@@ -232,7 +232,7 @@ async def test_log_lines_name_the_span_of_their_request(
 
 
 async def test_a_delivery_is_linked_with_the_request_that_made_the_change(
-    server: Server, posts: Given, client: Client, spans: Spans
+    server: Server, posts: ContentBuilder, client: Client, spans: Spans
 ) -> None:
     async with hook_server() as hook, delivering(server.url):
         await create_webhook(posts, hook)

@@ -18,7 +18,7 @@ import pytest
 from tests.integration.api import graphql
 from tests.integration.api.server import Client
 from tests.integration.live_projector import until
-from tests.integration.projector.sample_log import SCOPE, Given
+from tests.integration.projector.sample_log import SCOPE, ContentBuilder
 from tests.processes import Processes, apis
 from write_side import commands as c
 from write_side.domain.definition import Field
@@ -75,12 +75,12 @@ async def served(process: Processes, stack: AsyncExitStack) -> aiohttp.ClientSes
 async def test_every_change_is_one_event_and_none_is_lost(
     processes: list[Processes], repository: Repository
 ) -> None:
-    given = Given(repository)
+    given = ContentBuilder(repository)
     await given.workspace()
     fields = [f"field-{n}" for n in range(CLIENTS)]
     await given.content_type(*(Field(slug, slug, "number") for slug in fields))
     entry_id = await given.entry("one")
-    await given.does(
+    await given.execute(
         c.IssueKey,
         workspace="acme",
         name="clients",

@@ -27,7 +27,7 @@ from tests.integration.api.deliveries import (
 from tests.integration.api.hook_server import HookServer, answer, hook_server
 from tests.integration.api.server import Client, Server
 from tests.integration.live_projector import caught_up, connected, until
-from tests.integration.projector.sample_log import Given, raws
+from tests.integration.projector.sample_log import ContentBuilder, raws
 from write_side import commands as c
 from write_side.domain.webhook import Webhook, new_webhook_secret
 from write_side.store.webhook_cursors import ACTIVE_LOCK, Cursors
@@ -42,7 +42,7 @@ async def hook() -> AsyncIterator[HookServer]:
 
 
 @pytest.fixture
-async def magazine(server: Server, acme: Given) -> Given:
+async def magazine(server: Server, acme: ContentBuilder) -> ContentBuilder:
     await acme.content_type()
     await acme.content_type(slug="authors")
     return acme
@@ -55,7 +55,7 @@ async def deliverer(database_url: str) -> AsyncIterator[None]:
 
 
 async def test_a_change_is_delivered_as_the_feed_has_it(
-    magazine: Given, client: Client, hook: HookServer, deliverer: None
+    magazine: ContentBuilder, client: Client, hook: HookServer, deliverer: None
 ) -> None:
     await create_webhook(magazine, hook)
     entry_id = await magazine.entry("one")
@@ -71,7 +71,7 @@ async def test_a_change_is_delivered_as_the_feed_has_it(
 
 
 async def test_a_new_endpoint_begins_at_the_moment_it_is_created(
-    magazine: Given, hook: HookServer, database_url: str
+    magazine: ContentBuilder, hook: HookServer, database_url: str
 ) -> None:
     await magazine.entry("before")
     await create_webhook(magazine, hook)
@@ -82,7 +82,7 @@ async def test_a_new_endpoint_begins_at_the_moment_it_is_created(
 
 
 async def test_a_change_can_be_read_when_it_is_announced(
-    magazine: Given, client: Client, hook: HookServer, deliverer: None
+    magazine: ContentBuilder, client: Client, hook: HookServer, deliverer: None
 ) -> None:
     early: list[int] = []
 
@@ -104,7 +104,7 @@ async def test_a_change_can_be_read_when_it_is_announced(
     assert early == [200] * 20
 
 
-async def until_settled(given: Given, name: str = "search") -> None:
+async def until_settled(given: ContentBuilder, name: str = "search") -> None:
     """Wait until all received deliveries are also recorded."""
 
     async def settled() -> bool:
@@ -115,7 +115,7 @@ async def until_settled(given: Given, name: str = "search") -> None:
 
 
 async def test_types_events_and_environment_select(
-    magazine: Given, hook: HookServer, deliverer: None
+    magazine: ContentBuilder, hook: HookServer, deliverer: None
 ) -> None:
     staging = await magazine.staging()
     await staging.content_type()
@@ -134,7 +134,7 @@ async def test_types_events_and_environment_select(
 
 
 async def test_an_endpoint_may_get_the_entry_as_it_is_now(
-    magazine: Given, hook: HookServer, database_url: str
+    magazine: ContentBuilder, hook: HookServer, database_url: str
 ) -> None:
     await create_webhook(magazine, hook, include_entry=True)
     entry_id = await magazine.entry("one", fields=raws(body="Hello"))
@@ -150,7 +150,7 @@ async def test_an_endpoint_may_get_the_entry_as_it_is_now(
 
 
 async def test_a_slow_endpoint_gets_each_entry_as_it_is_when_its_message_is_sent(
-    magazine: Given, hook: HookServer, database_url: str, monkeypatch: pytest.MonkeyPatch
+    magazine: ContentBuilder, hook: HookServer, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(endpoint_task, "FRESH", 0.0)
     await create_webhook(magazine, hook, include_entry=True)
@@ -171,7 +171,7 @@ async def test_a_slow_endpoint_gets_each_entry_as_it_is_when_its_message_is_sent
 
 
 async def test_an_old_secret_stops_signing_before_a_slow_endpoint_has_caught_up(
-    magazine: Given, hook: HookServer, database_url: str, monkeypatch: pytest.MonkeyPatch
+    magazine: ContentBuilder, hook: HookServer, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(endpoint_task, "FRESH", 0.0)
     await create_webhook(magazine, hook)
@@ -183,7 +183,7 @@ async def test_an_old_secret_stops_signing_before_a_slow_endpoint_has_caught_up(
     async def rotate_first(server: HookServer, writer: asyncio.StreamWriter) -> None:
         if len(server.received) == 1:
             rotated = {"workspace": "acme", "name": "search", "secret": secret, "expires": True}
-            await magazine.does(c.RotateWebhookSecret, **rotated)
+            await magazine.execute(c.RotateWebhookSecret, **rotated)
         await answer(200)(server, writer)
 
     hook.answer = rotate_first
@@ -195,7 +195,7 @@ async def test_an_old_secret_stops_signing_before_a_slow_endpoint_has_caught_up(
 
 
 async def test_pages_for_a_slow_endpoint_are_small_until_it_is_quick_again(
-    magazine: Given, hook: HookServer, database_url: str, monkeypatch: pytest.MonkeyPatch
+    magazine: ContentBuilder, hook: HookServer, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(endpoint_task, "FRESH", 0.0)
     limits: list[int] = []
@@ -218,7 +218,7 @@ async def test_pages_for_a_slow_endpoint_are_small_until_it_is_quick_again(
 
 
 async def test_a_failure_holds_up_the_changes_behind_it(
-    magazine: Given, hook: HookServer, deliverer: None, quick_retries: None
+    magazine: ContentBuilder, hook: HookServer, deliverer: None, quick_retries: None
 ) -> None:
     failures = 3
 
@@ -244,7 +244,7 @@ async def test_a_failure_holds_up_the_changes_behind_it(
 
 
 async def test_a_certificate_that_is_not_accepted_is_listed_and_tried_again(
-    magazine: Given,
+    magazine: ContentBuilder,
     database_url: str,
     quick_retries: None,
     tmp_path: Path,
@@ -279,7 +279,7 @@ def quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_an_endpoint_that_hangs_delays_only_itself(
-    magazine: Given, hook: HookServer, database_url: str, monkeypatch: pytest.MonkeyPatch
+    magazine: ContentBuilder, hook: HookServer, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All changes are delivered to the other endpoint while none of the first attempts ends."""
 
@@ -300,7 +300,7 @@ async def test_an_endpoint_that_hangs_delays_only_itself(
 
 
 async def test_410_switches_the_endpoint_off(
-    magazine: Given, hook: HookServer, deliverer: None
+    magazine: ContentBuilder, hook: HookServer, deliverer: None
 ) -> None:
     hook.answer = answer(410)
     await create_webhook(magazine, hook)
@@ -315,13 +315,13 @@ async def test_410_switches_the_endpoint_off(
     await asyncio.sleep(0.3)
     assert len(hook.received) == 1
     # Delivery resumes where it stopped: nothing is lost.
-    await magazine.does(c.SwitchWebhookOn, workspace="acme", name="search")
+    await magazine.execute(c.SwitchWebhookOn, workspace="acme", name="search")
     await hook.has(3)
     assert [slug for slug, _ in entries_of(hook)] == ["one", "one", "two"]
 
 
 async def test_three_days_of_failures_switch_the_endpoint_off(
-    magazine: Given, hook: HookServer, database_url: str, quick_retries: None
+    magazine: ContentBuilder, hook: HookServer, database_url: str, quick_retries: None
 ) -> None:
     hook.answer = answer(500)
     await create_webhook(magazine, hook)
@@ -342,7 +342,7 @@ async def test_three_days_of_failures_switch_the_endpoint_off(
 
 
 async def test_a_success_resets_the_backoff(
-    magazine: Given, hook: HookServer, deliverer: None, quick_retries: None
+    magazine: ContentBuilder, hook: HookServer, deliverer: None, quick_retries: None
 ) -> None:
     async def every_other(server: HookServer, writer: asyncio.StreamWriter) -> None:
         await answer(500 if len(server.received) % 2 else 200)(server, writer)
@@ -358,7 +358,7 @@ async def test_a_success_resets_the_backoff(
 
 
 async def test_a_changed_endpoint_is_tried_at_once(
-    magazine: Given, hook: HookServer, deliverer: None, monkeypatch: pytest.MonkeyPatch
+    magazine: ContentBuilder, hook: HookServer, deliverer: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(endpoint_task, "retry_delay", lambda _attempt: 3600.0)
     async with hook_server(answer(500)) as wrong:
@@ -366,12 +366,12 @@ async def test_a_changed_endpoint_is_tried_at_once(
         await magazine.entry("one")
         await wrong.has(1)
     definition = {"workspace": "acme", "name": "search", "environment": "production"}
-    await magazine.does(c.ChangeWebhook, url=hook.url(), **definition)
+    await magazine.execute(c.ChangeWebhook, url=hook.url(), **definition)
     await hook.has(1)
 
 
 async def test_a_replay_repeats_with_the_same_ids(
-    magazine: Given, hook: HookServer, deliverer: None
+    magazine: ContentBuilder, hook: HookServer, deliverer: None
 ) -> None:
     await create_webhook(magazine, hook)
     position = await magazine.repository.recorder.head()
@@ -386,7 +386,7 @@ async def test_a_replay_repeats_with_the_same_ids(
 
 
 async def test_a_replay_does_not_disturb_another_endpoint(
-    magazine: Given, hook: HookServer, deliverer: None
+    magazine: ContentBuilder, hook: HookServer, deliverer: None
 ) -> None:
     replayed = asyncio.Event()
 
@@ -410,14 +410,14 @@ async def test_a_replay_does_not_disturb_another_endpoint(
 
 
 async def test_a_removed_endpoint_gets_nothing_more(
-    magazine: Given, hook: HookServer, deliverer: None
+    magazine: ContentBuilder, hook: HookServer, deliverer: None
 ) -> None:
     async with hook_server() as other:
         await create_webhook(magazine, hook)
         await create_webhook(magazine, other, "other")
         await magazine.entry("one")
         await hook.has(1)
-        await magazine.does(c.RemoveWebhook, workspace="acme", name="search")
+        await magazine.execute(c.RemoveWebhook, workspace="acme", name="search")
         await magazine.entry("two")
         await other.has(2)
     assert len(hook.received) == 1
@@ -425,13 +425,13 @@ async def test_a_removed_endpoint_gets_nothing_more(
 
 
 async def test_a_rotated_secret_signs_from_then_on(
-    magazine: Given, hook: HookServer, deliverer: None
+    magazine: ContentBuilder, hook: HookServer, deliverer: None
 ) -> None:
     await create_webhook(magazine, hook)
     await magazine.entry("one")
     await hook.has(1)
     secret = new_webhook_secret()
-    await magazine.does(c.RotateWebhookSecret, workspace="acme", name="search", secret=secret)
+    await magazine.execute(c.RotateWebhookSecret, workspace="acme", name="search", secret=secret)
     await magazine.entry("two")
     received = await hook.has(2)
     assert received[1].verified(secret)
@@ -439,7 +439,7 @@ async def test_a_rotated_secret_signs_from_then_on(
 
 
 async def test_an_endpoint_that_selects_little_moves_its_cursor_all_the_same(
-    magazine: Given, hook: HookServer, deliverer: None, monkeypatch: pytest.MonkeyPatch
+    magazine: ContentBuilder, hook: HookServer, deliverer: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(endpoint_task, "SKIPPED", 5)
     await create_webhook(magazine, hook, events=("entry.deleted",))
@@ -457,7 +457,9 @@ async def test_an_endpoint_that_selects_little_moves_its_cursor_all_the_same(
     assert hook.received == []
 
 
-async def test_the_standby_takes_over(magazine: Given, hook: HookServer, database_url: str) -> None:
+async def test_the_standby_takes_over(
+    magazine: ContentBuilder, hook: HookServer, database_url: str
+) -> None:
     await create_webhook(magazine, hook)
     async with delivering(database_url), delivering(database_url):
         await magazine.entry("one")
@@ -477,7 +479,7 @@ async def test_the_standby_takes_over(magazine: Given, hook: HookServer, databas
 
 
 async def test_only_one_process_delivers(
-    magazine: Given, hook: HookServer, database_url: str
+    magazine: ContentBuilder, hook: HookServer, database_url: str
 ) -> None:
     await create_webhook(magazine, hook)
     async with delivering(database_url), delivering(database_url), delivering(database_url):
@@ -490,7 +492,7 @@ async def test_only_one_process_delivers(
 
 
 async def test_a_restarted_process_goes_on_where_it_was(
-    magazine: Given, hook: HookServer, database_url: str
+    magazine: ContentBuilder, hook: HookServer, database_url: str
 ) -> None:
     await create_webhook(magazine, hook)
     async with delivering(database_url):
@@ -504,7 +506,7 @@ async def test_a_restarted_process_goes_on_where_it_was(
 
 
 async def test_nothing_is_delivered_across_workspaces(
-    server: Server, magazine: Given, hook: HookServer, deliverer: None
+    server: Server, magazine: ContentBuilder, hook: HookServer, deliverer: None
 ) -> None:
     rival = await server.workspace("rival")
     await rival.content_type()
@@ -519,7 +521,7 @@ async def test_nothing_is_delivered_across_workspaces(
 
 
 async def test_logs_have_no_url(
-    magazine: Given, hook: HookServer, deliverer: None, logged: Any
+    magazine: ContentBuilder, hook: HookServer, deliverer: None, logged: Any
 ) -> None:
     read = logged("json")
     hook.answer = answer(500)
@@ -536,7 +538,7 @@ async def test_logs_have_no_url(
 
 
 async def test_a_lost_database_connection_loses_no_delivery(
-    magazine: Given, hook: HookServer, database_url: str, deliverer: None
+    magazine: ContentBuilder, hook: HookServer, database_url: str, deliverer: None
 ) -> None:
     await create_webhook(magazine, hook)
     async with connected(database_url) as owner:
@@ -560,7 +562,7 @@ async def test_a_lost_database_connection_loses_no_delivery(
 
 async def test_metrics_show_deliveries_and_the_state_of_endpoints(
     server: Server,
-    magazine: Given,
+    magazine: ContentBuilder,
     hook: HookServer,
     deliverer: None,
     monkeypatch: pytest.MonkeyPatch,
@@ -588,7 +590,7 @@ async def test_metrics_show_deliveries_and_the_state_of_endpoints(
 
 
 async def test_an_endpoint_waits_for_the_changes_that_it_selects(
-    server: Server, magazine: Given, hook: HookServer
+    server: Server, magazine: ContentBuilder, hook: HookServer
 ) -> None:
     """No process delivers during this test."""
     await create_webhook(magazine, hook, "posts", types=("posts",))

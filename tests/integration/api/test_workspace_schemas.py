@@ -16,7 +16,7 @@ from api.openapi.document import document
 from api.openapi.workspace import workspace_document
 from read_side.content_types import ContentTypeRow
 from tests.integration.api.server import Client, Server
-from tests.integration.projector.sample_log import BODY, Given, raws
+from tests.integration.projector.sample_log import BODY, ContentBuilder, raws
 from write_side.domain.definition import Field, Option
 
 DOCUMENT = "/v1/openapi.json"
@@ -30,7 +30,9 @@ def own_paths(body: Any) -> set[str]:
     return set(body["paths"]) - set(document()["paths"])
 
 
-async def test_a_key_describes_its_workspace(server: Server, client: Client, acme: Given) -> None:
+async def test_a_key_describes_its_workspace(
+    server: Server, client: Client, acme: ContentBuilder
+) -> None:
     await acme.content_type(BODY, NOTES)
     other = await server.workspace("other")
     await other.content_type(slug="theirs")
@@ -46,7 +48,7 @@ async def test_a_key_describes_its_workspace(server: Server, client: Client, acm
 
 
 async def test_a_new_type_appears_and_changes_the_tag(
-    server: Server, client: Client, acme: Given
+    server: Server, client: Client, acme: ContentBuilder
 ) -> None:
     await acme.content_type()
     await server.caught_up()
@@ -60,7 +62,7 @@ async def test_a_new_type_appears_and_changes_the_tag(
 
 
 async def test_it_describes_the_environment_of_the_request(
-    server: Server, client: Client, acme: Given
+    server: Server, client: Client, acme: ContentBuilder
 ) -> None:
     staging = await acme.staging()
     await acme.content_type(slug="live")
@@ -77,7 +79,9 @@ async def test_it_describes_the_environment_of_the_request(
         assert (await client.get(SCHEMA, **options)).status == 404
 
 
-async def test_without_a_key_it_is_the_generic_document(server: Server, acme: Given) -> None:
+async def test_without_a_key_it_is_the_generic_document(
+    server: Server, acme: ContentBuilder
+) -> None:
     await acme.content_type()
     await server.caught_up()
     answer = await server.client(None).get(DOCUMENT)
@@ -86,7 +90,7 @@ async def test_without_a_key_it_is_the_generic_document(server: Server, acme: Gi
     assert proxied.text == answer.text
 
 
-async def test_a_bad_key_is_refused(server: Server, acme: Given) -> None:
+async def test_a_bad_key_is_refused(server: Server, acme: ContentBuilder) -> None:
     for headers in (
         {"Authorization": "Bearer wrong"},
         {"Authorization": "Bearer"},
@@ -110,7 +114,7 @@ async def test_the_checks_of_a_content_request_apply(server: Server) -> None:
 
 
 async def test_a_key_for_published_entries_sees_the_same(
-    server: Server, client: Client, acme: Given
+    server: Server, client: Client, acme: ContentBuilder
 ) -> None:
     await acme.content_type(BODY, NOTES)
     await server.key("reads-published", "acme", ("content.published",))
@@ -121,14 +125,14 @@ async def test_a_key_for_published_entries_sees_the_same(
 
 
 async def test_entries_fit_the_schema_of_their_type(
-    server: Server, client: Client, acme: Given
+    server: Server, client: Client, acme: ContentBuilder
 ) -> None:
     await acme.content_type(BODY, CHOICE, NOTES)
     fields = raws(body="Tide", mood="gale", notes=[{"body": None, "mood": "calm"}, {}])
     await acme.entry("tide", fields=fields)
     await acme.entry("empty")
     calm = replace(CHOICE, options=CHOICE.options[:1])
-    await acme.revised(BODY, calm, replace(NOTES, fields=(BODY, calm)))
+    await acme.revise_type(BODY, calm, replace(NOTES, fields=(BODY, calm)))
     await server.caught_up()
     schema = (await client.get(SCHEMA)).body
     assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
@@ -144,7 +148,7 @@ async def test_the_schema_of_an_unknown_type_is_404(server: Server, client: Clie
 
 
 async def test_a_large_workspace_is_described_in_a_thread(
-    server: Server, client: Client, acme: Given, monkeypatch: pytest.MonkeyPatch
+    server: Server, client: Client, acme: ContentBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     described_in: list[threading.Thread] = []
 
@@ -166,7 +170,7 @@ async def test_a_large_workspace_is_described_in_a_thread(
 
 
 async def test_a_workspace_of_too_many_fields_says_so(
-    server: Server, client: Client, acme: Given, monkeypatch: pytest.MonkeyPatch
+    server: Server, client: Client, acme: ContentBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(routes, "MAX_DESCRIBED", 24)
     await acme.content_type(BODY, CHOICE)
@@ -178,7 +182,7 @@ async def test_a_workspace_of_too_many_fields_says_so(
 
 
 async def test_filters_and_sort_keys_are_those_of_the_type(
-    server: Server, client: Client, acme: Given
+    server: Server, client: Client, acme: ContentBuilder
 ) -> None:
     options = (Option("small", "Small"), Option("large", "Large"))
     odd = (Option("1st", "First"), Option("2nd", "Second"))

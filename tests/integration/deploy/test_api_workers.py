@@ -17,7 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.databases import set_up
 from tests.integration.deploy.processes import children_of, eventually, has_proc, listens, send
-from tests.integration.projector.sample_log import Given
+from tests.integration.projector.sample_log import ContentBuilder
 from tests.processes import Processes
 from write_side import commands as c
 from write_side.repository import Repository
@@ -146,9 +146,9 @@ async def test_they_share_a_port_and_their_counts_and_a_killed_one_is_replaced(
 async def test_stopping_workers_refuse_new_requests_and_finish_those_in_progress(
     workers: Workers, repository: Repository
 ) -> None:
-    given = Given(repository)
+    given = ContentBuilder(repository)
     await given.magazine()
-    await given.does(
+    await given.execute(
         c.IssueKey,
         workspace="acme",
         name="writer",

@@ -10,7 +10,7 @@ from api.changes.bodies import Change, ChangeView
 from deploy.commands import changes
 from deploy.databases import Databases
 from tests.integration.live_projector import projecting
-from tests.integration.projector.sample_log import SCOPE, Given
+from tests.integration.projector.sample_log import SCOPE, ContentBuilder
 from write_side.repository import Repository
 
 
@@ -31,14 +31,14 @@ def following(found: Databases, view: ChangeView) -> AsyncIterator[Change]:
 
 
 @pytest.fixture
-async def posts(repository: Repository) -> Given:
-    given = Given(repository)
+async def posts(repository: Repository) -> ContentBuilder:
+    given = ContentBuilder(repository)
     await given.magazine()
     return given
 
 
 async def test_new_changes_are_printed_as_they_come(
-    posts: Given, following: AsyncIterator[Change], database_url: str
+    posts: ContentBuilder, following: AsyncIterator[Change], database_url: str
 ) -> None:
     async with projecting(database_url):
         lines = [changes._line(await anext(following))]
@@ -53,7 +53,7 @@ async def test_new_changes_are_printed_as_they_come(
 
 
 async def test_the_token_of_an_empty_feed_is_its_beginning(
-    posts: Given,
+    posts: ContentBuilder,
     following: AsyncIterator[Change],
     found: Databases,
     view: ChangeView,

@@ -14,7 +14,7 @@ from deploy.databases import role_of
 from deploy.doctor.installation import check_replica
 from tests.integration.deploy.test_cli import run
 from tests.integration.live_projector import caught_up, connected, projecting
-from tests.integration.projector.sample_log import Given
+from tests.integration.projector.sample_log import ContentBuilder
 from tests.processes import free_port
 from write_side import commands as c
 from write_side.domain.webhook import new_webhook_secret
@@ -65,9 +65,9 @@ async def test_it_finds_what_was_changed_in_the_databases(run: Run, database_url
 async def test_it_finds_that_nothing_delivers_to_an_endpoint(
     run: Run, database_url: str, repository: Repository
 ) -> None:
-    given = Given(repository)
+    given = ContentBuilder(repository)
     await given.workspace()
-    await given.does(
+    await given.execute(
         c.CreateWebhook,
         workspace="acme",
         name="search",

@@ -10,7 +10,7 @@ import pytest
 
 from deploy.commands import events
 from deploy.databases import Databases
-from tests.integration.projector.sample_log import Given
+from tests.integration.projector.sample_log import ContentBuilder
 from write_side.commands import RenameWorkspace
 from write_side.domain.identity import Scope
 from write_side.repository import Repository
@@ -23,9 +23,9 @@ async def test_pages_are_limited_in_bytes_and_complete(
     monkeypatch: pytest.MonkeyPatch,
     stream: str | None,
 ) -> None:
-    given = Given(repository, Scope("acme", "production"))
+    given = ContentBuilder(repository, Scope("acme", "production"))
     await given.workspace()
-    await given.does(RenameWorkspace, workspace="acme", name="Other")
+    await given.execute(RenameWorkspace, workspace="acme", name="Other")
     fetch, pages = asyncpg.Connection.fetch, []
 
     async def counted(*arguments: Any) -> Any:

@@ -18,7 +18,7 @@ from deploy.cli import cli
 from read_side.export import LIMIT
 from tests.integration.bulk_rows import fill
 from tests.integration.live_projector import project_all
-from tests.integration.projector.sample_log import Given, raws
+from tests.integration.projector.sample_log import ContentBuilder, raws
 from write_side.repository import Repository
 from write_side.store.mapper import EventMapper
 from write_side.store.recorder import open_recorder
@@ -29,7 +29,7 @@ HEADINGS = "ID,Title,Slug,Status,Content type,Created,Updated,Published,Body"
 
 async def magazine(url: str) -> None:
     async with open_recorder(url) as recorder:
-        given = Given(Repository(recorder, EventMapper()))
+        given = ContentBuilder(Repository(recorder, EventMapper()))
         await given.magazine()
         await given.entry("one", status="published", fields=raws(body="ÜÄ"))
         await given.entry("two")
@@ -159,7 +159,7 @@ def test_invalid_requests_are_refused_in_one_line_and_keep_the_file(
 async def one_more(url: str) -> None:
     """Add an entry to the log that is not in the read model yet."""
     async with open_recorder(url) as recorder:
-        await Given(Repository(recorder, EventMapper())).entry("three")
+        await ContentBuilder(Repository(recorder, EventMapper())).entry("three")
 
 
 @pytest.mark.slow

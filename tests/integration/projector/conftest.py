@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.integration.projector.sample_log import Given
+from tests.integration.projector.sample_log import ContentBuilder
 from write_side.repository import Repository
 
 
 @pytest.fixture
-def given(repository: Repository) -> Given:
-    return Given(repository)
+def given(repository: Repository) -> ContentBuilder:
+    return ContentBuilder(repository)

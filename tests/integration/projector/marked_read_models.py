@@ -15,7 +15,7 @@ from read_side.schema import LIVE, NEXT
 from tests.integration.live_projector import connected, project_all
 from tests.integration.projector.random_log import WORKSPACES
 from tests.integration.projector.rebuilds import build_settings, silent
-from tests.integration.projector.sample_log import Given
+from tests.integration.projector.sample_log import ContentBuilder
 from write_side.domain.identity import Scope
 from write_side.postgres.connection import Connection
 from write_side.repository import Repository
@@ -59,7 +59,7 @@ class Reader:
 async def project_with_marks(repository: Repository, url: str) -> None:
     """Projects a few entries in each of two workspaces."""
     for workspace in WORKSPACES:
-        given = Given(repository, Scope(workspace, "production"))
+        given = ContentBuilder(repository, Scope(workspace, "production"))
         await given.magazine()
         for number in range(ENTRIES):
             await given.entry(f"entry-{number}")

@@ -30,7 +30,7 @@ def raws(**values: Any) -> dict[str, Raw]:
     return {slug: Raw(msgspec.json.encode(value)) for slug, value in values.items()}
 
 
-class Given:
+class ContentBuilder:
     """Carries out commands in one workspace and one environment."""
 
     def __init__(self, repository: Repository, scope: Scope = SCOPE) -> None:
@@ -38,7 +38,7 @@ class Given:
         self.scope = scope
 
     async def workspace(self, **plan: Any) -> None:
-        await self.does(
+        await self.execute(
             c.CreateWorkspace, workspace=self.scope.workspace, name="Acme", plan=Plan(**plan)
         )
 
@@ -47,14 +47,14 @@ class Given:
         await self.workspace(staging=True)
         return await self.content_type()
 
-    async def staging(self) -> Given:
+    async def staging(self) -> ContentBuilder:
         """Sets up the staging environment of the workspace."""
-        staging = Given(self.repository, replace(self.scope, environment="staging"))
-        await staging.does(c.AddEnvironment, scope=staging.scope)
+        staging = ContentBuilder(self.repository, replace(self.scope, environment="staging"))
+        await staging.execute(c.AddEnvironment, scope=staging.scope)
         return staging
 
     async def content_type(self, *fields: Field, slug: str = "posts", **more: Any) -> str:
-        event = await self.does(
+        event = await self.execute(
             c.CreateContentType,
             scope=self.scope,
             slug=slug,
@@ -65,13 +65,13 @@ class Given:
         assert isinstance(event, ContentTypeCreated)
         return event.content_type_id
 
-    async def revised(self, *fields: Field, slug: str = "posts", **more: Any) -> None:
-        await self.does(
+    async def revise_type(self, *fields: Field, slug: str = "posts", **more: Any) -> None:
+        await self.execute(
             c.ReviseContentType, scope=self.scope, slug=slug, name="Posts", fields=fields, **more
         )
 
     async def entry(self, slug: str, *, type_slug: str = "posts", **more: Any) -> str:
-        event = await self.does(
+        event = await self.execute(
             c.CreateEntry,
             scope=self.scope,
             content_type_slug=type_slug,
@@ -89,7 +89,7 @@ class Given:
             c.CreateEntry(actor=ACTOR, scope=self.scope, content_type_slug=type_slug, **entry)
             for entry in entries
         ]
-        await self.does(
+        await self.execute(
             c.ImportEntries,
             scope=self.scope,
             content_type_slug=type_slug,
@@ -98,16 +98,16 @@ class Given:
         )
 
     async def update(self, entry_id: str, **changes: Any) -> None:
-        await self.does(c.UpdateEntry, scope=self.scope, entry_id=entry_id, **changes)
+        await self.execute(c.UpdateEntry, scope=self.scope, entry_id=entry_id, **changes)
 
     async def translate(self, entry_id: str, locale: str, **texts: Any) -> None:
         await self.update(entry_id, translations={locale: Translation(**texts)})
 
     async def delete(self, entry_id: str) -> None:
-        await self.does(c.DeleteEntry, scope=self.scope, entry_id=entry_id)
+        await self.execute(c.DeleteEntry, scope=self.scope, entry_id=entry_id)
 
     async def key(self, name: str) -> None:
-        await self.does(
+        await self.execute(
             c.IssueKey,
             workspace=self.scope.workspace,
             name=name,
@@ -116,9 +116,9 @@ class Given:
         )
 
     async def revoke(self, name: str) -> None:
-        await self.does(c.RevokeKey, workspace=self.scope.workspace, name=name)
+        await self.execute(c.RevokeKey, workspace=self.scope.workspace, name=name)
 
-    async def does(self, command: type[c.Command], **given: Any) -> Any:
+    async def execute(self, command: type[c.Command], **given: Any) -> Any:
         """Executes the command and returns its first event."""
         executed = await execute(command(actor=ACTOR, **given), self.repository)
         return executed.events[0].event if executed.events else None

@@ -46,8 +46,8 @@ async def test_any_split_of_the_log_into_batches_gives_the_same_tables(
     await RandomCommands(repository, seed).execute(STEPS)
     await project_all(database_url, database_url, [BATCH])
     expected = await dump(database_url)
-    chance = random.Random(seed)
-    splits = [[1], [2], [7], [chance.randrange(1, 40) for _ in range(50)]]
+    rng = random.Random(seed)
+    splits = [[1], [2], [7], [rng.randrange(1, 40) for _ in range(50)]]
     for url, limits in zip(model_urls, splits, strict=True):
         await project_all(database_url, url, limits)
         found = await dump(url)

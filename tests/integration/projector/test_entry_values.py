@@ -11,7 +11,7 @@ from projector import background, entry_values
 from projector.rebuild.operations import ReadModelMismatch
 from tests.integration.live_projector import dump, project_all
 from tests.integration.projector.rebuilds import rebuild
-from tests.integration.projector.sample_log import SCOPE, STAGES, Given, raws, rows
+from tests.integration.projector.sample_log import SCOPE, STAGES, ContentBuilder, raws, rows
 from write_side import commands as c
 from write_side.domain.definition import Field, Option
 from write_side.domain.keys import INCOMPARABLE, MISSING, list_id, number_key, time_key
@@ -53,7 +53,7 @@ async def numbers(url: str) -> list[int]:
     return list((await rows(url, sql))[0])
 
 
-async def test_an_entry_has_its_keys(given: Given, database_url: str) -> None:
+async def test_an_entry_has_its_keys(given: ContentBuilder, database_url: str) -> None:
     await given.workspace()
     await given.content_type(PRICE, TAGS, stages=STAGES)
     one = await given.entry(
@@ -81,7 +81,7 @@ async def test_an_entry_has_its_keys(given: Given, database_url: str) -> None:
 
 @pytest.mark.parametrize("copy_from", [1, 100])
 async def test_changes_of_an_entry(
-    copy_from: int, given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
+    copy_from: int, given: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("projector.writer.COPY_FROM", copy_from)
     await given.workspace()
@@ -103,7 +103,7 @@ async def test_changes_of_an_entry(
     assert await numbers(database_url) == [0, 0]
 
 
-async def test_no_value_stops_the_projector(given: Given, database_url: str) -> None:
+async def test_no_value_stops_the_projector(given: ContentBuilder, database_url: str) -> None:
     text = Field("text", "Text", "text", indexed=True)
     await given.workspace()
     await given.content_type(PRICE, text)
@@ -128,12 +128,12 @@ class TestIndexing:
         monkeypatch.setattr(background, "CHUNK", 1)
         monkeypatch.setattr(entry_values, "AT_ONCE", 2)
 
-    async def test_a_field_becomes_indexed(self, given: Given, database_url: str) -> None:
+    async def test_a_field_becomes_indexed(self, given: ContentBuilder, database_url: str) -> None:
         await given.workspace()
         type_id = await given.content_type(PLAIN)
         ids = [await given.entry(f"e{n}", fields=raws(price=n)) for n in range(3)]
         await project_all(database_url, database_url)
-        await given.revised(PRICE)
+        await given.revise_type(PRICE)
         await project_all(database_url, database_url, renderings=2)
         assert await incomplete(database_url) == [(type_id, ["fields.price"])]
         assert await numbers(database_url) == [23, 23]
@@ -149,13 +149,13 @@ class TestIndexing:
         assert await numbers(database_url) == [24, 24]
 
     async def test_rows_of_a_field_that_is_no_longer_indexed_go(
-        self, given: Given, database_url: str
+        self, given: ContentBuilder, database_url: str
     ) -> None:
         await given.workspace()
         await given.content_type(PRICE, TAGS)
         ids = [await given.entry(f"e{n}", fields=raws(price=n)) for n in range(4)]
         await project_all(database_url, database_url)
-        await given.revised(PLAIN)
+        await given.revise_type(PLAIN)
         await given.update(ids[0], status="archived")
         await given.update(ids[1], fields=raws(price=5, tags=["a"]))
         await given.delete(ids[3])
@@ -165,15 +165,15 @@ class TestIndexing:
         assert await numbers(database_url) == [21, 21]
 
     async def test_a_revision_meanwhile_adds_its_paths(
-        self, given: Given, database_url: str
+        self, given: ContentBuilder, database_url: str
     ) -> None:
         await given.workspace()
         type_id = await given.content_type(PLAIN)
         ids = [await given.entry(f"e{n}", fields=raws(price=n)) for n in range(3)]
         await project_all(database_url, database_url)
-        await given.revised(PRICE)
+        await given.revise_type(PRICE)
         await project_all(database_url, database_url, renderings=2)
-        await given.revised(PRICE, TAGS)
+        await given.revise_type(PRICE, TAGS)
         await project_all(database_url, database_url, renderings=1)
         assert await incomplete(database_url) == [(type_id, ["fields.price", "fields.tags"])]
         await project_all(database_url, database_url)
@@ -183,53 +183,53 @@ class TestIndexing:
             assert found["fields.tags"] == [MISSING]
         assert await numbers(database_url) == [27, 27]
 
-    async def test_stages_are_filled_again(self, given: Given, database_url: str) -> None:
+    async def test_stages_are_filled_again(self, given: ContentBuilder, database_url: str) -> None:
         await given.workspace()
         await given.content_type(PRICE, stages=STAGES)
         one = await given.entry("one")
         await project_all(database_url, database_url)
         assert (await keys_of(database_url, one, "fields.price"))["stage"] == [b"writing"]
         for stages, stage in ((STAGES[1:], b"review"), ((), MISSING)):
-            await given.revised(PRICE, stages=stages)
+            await given.revise_type(PRICE, stages=stages)
             await project_all(database_url, database_url)
             assert (await keys_of(database_url, one, "fields.price"))["stage"] == [stage]
 
     async def test_a_type_without_entries_is_complete_at_once(
-        self, given: Given, database_url: str
+        self, given: ContentBuilder, database_url: str
     ) -> None:
         await given.workspace()
         await given.content_type(PLAIN)
         await project_all(database_url, database_url)
-        await given.revised(PRICE)
+        await given.revise_type(PRICE)
         await project_all(database_url, database_url, renderings=0)
         assert await incomplete(database_url) == []
 
     async def test_a_removed_type_has_nothing_to_fill(
-        self, given: Given, database_url: str
+        self, given: ContentBuilder, database_url: str
     ) -> None:
         await given.workspace()
         await given.content_type(PLAIN)
         one = await given.entry("one")
         two = await given.entry("two")
         await project_all(database_url, database_url)
-        await given.revised(PRICE)
+        await given.revise_type(PRICE)
         await project_all(database_url, database_url, renderings=1)
         await given.delete(one)
         await given.delete(two)
-        await given.does(c.RemoveContentType, scope=SCOPE, slug="posts")
+        await given.execute(c.RemoveContentType, scope=SCOPE, slug="posts")
         await project_all(database_url, database_url, renderings=0)
         assert await incomplete(database_url) == []
 
     @pytest.mark.slow
     async def test_incomplete_paths_are_no_difference_and_other_rows_are(
-        self, given: Given, database_url: str
+        self, given: ContentBuilder, database_url: str
     ) -> None:
         await given.workspace()
         await given.content_type(PLAIN, TAGS)
         for n in range(3):
             await given.entry(f"e{n}", fields=raws(price=n))
         await project_all(database_url, database_url)
-        await given.revised(PRICE, TAGS)
+        await given.revise_type(PRICE, TAGS)
         await project_all(database_url, database_url, renderings=1)
         assert (await rebuild(database_url)).found == []
         complete = await dump(database_url)

@@ -26,7 +26,7 @@ from tests.integration.live_projector import (
     until,
 )
 from tests.integration.projector.rebuilds import rebuild
-from tests.integration.projector.sample_log import LEAD, Given, rows
+from tests.integration.projector.sample_log import LEAD, ContentBuilder, rows
 from write_side.domain.events import Translation
 from write_side.postgres.connection import Connection
 
@@ -54,7 +54,7 @@ async def test_a_heartbeat_during_the_status_is_zero_seconds_ago(
 
 
 async def test_the_older_writer_is_fenced_off_and_writes_nothing(
-    given: Given, database_url: str, models: tuple[Connection, Connection]
+    given: ContentBuilder, database_url: str, models: tuple[Connection, Connection]
 ) -> None:
     await given.magazine()
     await given.entry("one", translations={"fr-FR": Translation("Un")})
@@ -74,7 +74,7 @@ async def test_the_older_writer_is_fenced_off_and_writes_nothing(
 
 
 async def test_a_newer_writer_that_already_wrote_fences_off_the_older_one(
-    given: Given, database_url: str, models: tuple[Connection, Connection]
+    given: ContentBuilder, database_url: str, models: tuple[Connection, Connection]
 ) -> None:
     """Even within one epoch: the checkpoint moves only from the position that was read."""
     await given.magazine()
@@ -89,7 +89,7 @@ async def test_a_newer_writer_that_already_wrote_fences_off_the_older_one(
 
 
 async def test_one_of_two_simultaneous_writers_writes(
-    given: Given, database_url: str, models: tuple[Connection, Connection]
+    given: ContentBuilder, database_url: str, models: tuple[Connection, Connection]
 ) -> None:
     await given.magazine()
     await given.entry("one")
@@ -107,7 +107,7 @@ async def test_one_of_two_simultaneous_writers_writes(
 @pytest.mark.parametrize("change", ["create", "update", "delete"])
 async def test_a_projector_behind_at_a_switch_is_fenced_off_and_not_halted(
     change: str,
-    given: Given,
+    given: ContentBuilder,
     database_url: str,
     models: tuple[Connection, Connection],
     monkeypatch: pytest.MonkeyPatch,
@@ -134,14 +134,14 @@ async def test_a_projector_behind_at_a_switch_is_fenced_off_and_not_halted(
 
 
 async def test_renderings_are_fenced_too(
-    given: Given, database_url: str, models: tuple[Connection, Connection]
+    given: ContentBuilder, database_url: str, models: tuple[Connection, Connection]
 ) -> None:
     await given.magazine()
     await given.entry("one")
     await project_all(database_url, database_url)
     older, newer = models
     epoch, checkpoint = await begin_epoch(older)
-    await given.revised(LEAD)
+    await given.revise_type(LEAD)
     async with connected(database_url) as store:
         batch = await Log(store).read(checkpoint.position)
     await Writer(older, epoch).write(batch, checkpoint)
@@ -152,7 +152,7 @@ async def test_renderings_are_fenced_too(
 
 
 async def test_looking_for_background_work_does_not_wait_for_the_checkpoint(
-    given: Given, database_url: str, models: tuple[Connection, Connection]
+    given: ContentBuilder, database_url: str, models: tuple[Connection, Connection]
 ) -> None:
     await given.magazine()
     await given.entry("one")
@@ -165,7 +165,9 @@ async def test_looking_for_background_work_does_not_wait_for_the_checkpoint(
             assert not await update_chunk(model, epoch)
 
 
-async def test_a_second_projector_stands_by_and_takes_over(given: Given, database_url: str) -> None:
+async def test_a_second_projector_stands_by_and_takes_over(
+    given: ContentBuilder, database_url: str
+) -> None:
     await given.magazine()
 
     async def roles() -> list[str]:

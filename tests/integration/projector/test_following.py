@@ -26,7 +26,15 @@ from tests.integration.live_projector import (
     until,
 )
 from tests.integration.projector.random_log import RandomCommands
-from tests.integration.projector.sample_log import BODY, LEAD, SCOPE, Given, fields_of, raws, rows
+from tests.integration.projector.sample_log import (
+    BODY,
+    LEAD,
+    SCOPE,
+    ContentBuilder,
+    fields_of,
+    raws,
+    rows,
+)
 from write_side import commands as c
 from write_side.domain.definition import Field
 from write_side.domain.events import Translation
@@ -45,7 +53,7 @@ LANGUAGES = "SELECT fields::text FROM entry_locale_production_other"
 
 
 async def test_appended_events_are_projected_at_once(
-    given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
+    given: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Seconds; without notifications, an event would wait for the poll.
     monkeypatch.setattr(follower, "POLL", 3600.0)
@@ -60,7 +68,7 @@ async def test_appended_events_are_projected_at_once(
 
 @pytest.mark.slow
 async def test_an_announced_event_is_read_once(
-    given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
+    given: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reads: list[int] = []
     read = Log.read
@@ -97,7 +105,7 @@ async def test_the_live_projector_writes_the_same_tables(
 
 
 async def test_event_store_and_read_model_may_be_two_databases(
-    given: Given, database_url: str, model_url: str
+    given: ContentBuilder, database_url: str, model_url: str
 ) -> None:
     await given.magazine()
     async with projecting(database_url, model_url):
@@ -109,7 +117,7 @@ async def test_event_store_and_read_model_may_be_two_databases(
 
 
 async def test_grown_tables_are_analyzed(
-    given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
+    given: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Otherwise plans made while the tables were empty would scan them."""
     monkeypatch.setattr(follower, "FIRST_ANALYZE", 10)
@@ -124,7 +132,7 @@ async def test_grown_tables_are_analyzed(
 
 
 async def test_tables_that_were_analyzed_are_not_analyzed_after_a_restart(
-    given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
+    given: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At a million entries this takes seconds, during which no write becomes visible."""
     monkeypatch.setattr(follower, "FIRST_ANALYZE", 3)
@@ -144,7 +152,7 @@ async def test_tables_that_were_analyzed_are_not_analyzed_after_a_restart(
 
 
 async def test_a_missed_notification_is_replaced_by_the_poll(
-    given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
+    given: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await given.magazine()
     monkeypatch.setattr(follower.Follower, "_on_event", lambda *_: None)
@@ -191,7 +199,7 @@ async def test_the_statement_timeout_is_set_by_the_connection(database_url: str)
         await model.close()
 
 
-async def test_reads_of_the_log_are_planned_once(given: Given, database_url: str) -> None:
+async def test_reads_of_the_log_are_planned_once(given: ContentBuilder, database_url: str) -> None:
     await given.magazine()
     store = await connect_store(database_url)
     log = Log(store)
@@ -201,7 +209,7 @@ async def test_reads_of_the_log_are_planned_once(given: Given, database_url: str
     await store.close()
 
 
-async def test_the_checkpoint_names_its_event(given: Given, database_url: str) -> None:
+async def test_the_checkpoint_names_its_event(given: ContentBuilder, database_url: str) -> None:
     await given.magazine()
     entry_id = await given.entry("one")
     await given.update(entry_id, title="Two")
@@ -211,7 +219,7 @@ async def test_the_checkpoint_names_its_event(given: Given, database_url: str) -
 
 
 async def test_a_batch_is_also_limited_in_bytes(
-    given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
+    given: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A batch of thousands of entries of a megabyte each would not fit into memory."""
     monkeypatch.setattr("projector.log.BATCH_BYTES", 30_000)
@@ -241,7 +249,7 @@ class TestRendering:
     """A change of a content type is applied to its entries in the background."""
 
     async def test_entries_are_rendered_again_under_the_newest_version(
-        self, given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
+        self, given: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("projector.background.CHUNK", 3)
         await given.magazine()
@@ -249,7 +257,7 @@ class TestRendering:
         await given.translate(entries[0], "fr-FR", title="Un", fields=raws(body="T"))
         async with projecting(database_url):
             await caught_up(database_url)
-            await given.revised(LEAD, BODY)
+            await given.revise_type(LEAD, BODY)
             await caught_up(database_url)
             await rendered(database_url)
         found = await rows(database_url, "SELECT DISTINCT type_version, fields::text FROM entry")
@@ -257,7 +265,7 @@ class TestRendering:
         assert await rows(database_url, LANGUAGES) == [('{"lead":null,"body":"T"}',)]
 
     async def test_background_work_gets_its_turn_while_events_keep_arriving(
-        self, given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
+        self, given: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """New events keep arriving whenever the projector reaches the end of the log."""
         monkeypatch.setattr("projector.background.CHUNK", 5)
@@ -273,14 +281,14 @@ class TestRendering:
         monkeypatch.setattr(Log, "read", endless)
         async with projecting(database_url):
             await caught_up(database_url)
-            await given.revised(LEAD, BODY)
+            await given.revise_type(LEAD, BODY)
             await caught_up(database_url)
             await rendered(database_url)
         stale = "SELECT count(*) FROM entry WHERE type_version < 2"
         assert await rows(database_url, stale) == [(0,)]
 
     async def test_a_revision_during_rerendering_restarts_it(
-        self, given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
+        self, given: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("projector.background.CHUNK", 1)
         await given.magazine()
@@ -288,14 +296,14 @@ class TestRendering:
             await given.entry(f"e{n}", fields=raws(body="B"))
         await project_all(database_url, database_url)
         for fields in ([LEAD, BODY], [BODY, LEAD]):
-            await given.revised(*fields)
+            await given.revise_type(*fields)
             await project_all(database_url, database_url, renderings=2)
         await project_all(database_url, database_url)
         found = await rows(database_url, "SELECT DISTINCT type_version, fields::text FROM entry")
         assert found == [(3, '{"body":"B","lead":null}')]
 
     async def test_values_of_a_removed_field_are_hidden_and_return(
-        self, given: Given, database_url: str
+        self, given: ContentBuilder, database_url: str
     ) -> None:
         faq = Field("faq", "FAQ", "repeater", fields=(BODY, LEAD))
         await given.workspace()
@@ -311,19 +319,19 @@ class TestRendering:
                 ((BODY, without), {"body": "B", "faq": [{"lead": "l"}]}),
                 ((BODY, faq), shown),
             ):
-                await given.revised(*fields)
+                await given.revise_type(*fields)
                 await caught_up(database_url)
                 await rendered(database_url)
                 assert await fields_of(database_url, entry_id) == expected
 
     async def test_removing_a_type_ends_its_rerendering(
-        self, given: Given, database_url: str
+        self, given: ContentBuilder, database_url: str
     ) -> None:
         await given.magazine()
         entry_id = await given.entry("one")
-        await given.revised(LEAD)
+        await given.revise_type(LEAD)
         await given.delete(entry_id)
-        await given.does(c.RemoveContentType, scope=SCOPE, slug="posts")
+        await given.execute(c.RemoveContentType, scope=SCOPE, slug="posts")
         async with projecting(database_url):
             await caught_up(database_url)
             await rendered(database_url)
@@ -331,7 +339,7 @@ class TestRendering:
 
 
 async def test_two_read_models_are_projected_from_one_log(
-    given: Given, database_url: str, model_url: str
+    given: ContentBuilder, database_url: str, model_url: str
 ) -> None:
     await given.magazine()
     async with projecting(database_url), projecting(database_url, model_url):
@@ -342,7 +350,7 @@ async def test_two_read_models_are_projected_from_one_log(
 
 
 async def test_the_projector_waits_for_an_unavailable_database(
-    given: Given, database_url: str
+    given: ContentBuilder, database_url: str
 ) -> None:
     await given.magazine()
     async with connected(database_url) as connection:

@@ -24,7 +24,7 @@ from tests.integration.live_projector import (
     until,
     until_halted,
 )
-from tests.integration.projector.sample_log import Given, rows
+from tests.integration.projector.sample_log import ContentBuilder, rows
 from write_side.domain.identity import entry_stream
 
 APPEND = """
@@ -50,7 +50,9 @@ async def execute(url: str, *steps: tuple[object, ...]) -> None:
             await connection.execute(str(sql), *parameters)
 
 
-async def test_a_gap_in_the_log_halts_it_before_the_gap(given: Given, database_url: str) -> None:
+async def test_a_gap_in_the_log_halts_it_before_the_gap(
+    given: ContentBuilder, database_url: str
+) -> None:
     await given.magazine()
     for slug in ("one", "two", "three"):
         await given.entry(slug)
@@ -62,7 +64,9 @@ async def test_a_gap_in_the_log_halts_it_before_the_gap(given: Given, database_u
     assert await checkpoint_of(database_url) == 0
 
 
-async def test_a_gap_after_the_checkpoint_halts_it_too(given: Given, database_url: str) -> None:
+async def test_a_gap_after_the_checkpoint_halts_it_too(
+    given: ContentBuilder, database_url: str
+) -> None:
     await given.magazine()
     async with projecting(database_url):
         await caught_up(database_url)
@@ -78,7 +82,7 @@ async def test_a_gap_after_the_checkpoint_halts_it_too(given: Given, database_ur
 
 class TestUnknownTopic:
     async def test_it_halts_at_exactly_that_event_and_continues_after_repair(
-        self, given: Given, database_url: str
+        self, given: ContentBuilder, database_url: str
     ) -> None:
         await given.magazine()
         await given.entry("one")
@@ -106,7 +110,7 @@ class TestUnknownTopic:
             await until(goes_on)
 
     async def test_the_reason_is_kept_while_it_is_tried_again(
-        self, given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
+        self, given: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Otherwise readiness checks would sometimes succeed."""
         await given.magazine()
@@ -127,7 +131,7 @@ class TestUnknownTopic:
         assert [text is None for text in said] == [True, False, False]
 
     async def test_state_that_does_not_decode_halts_it_too(
-        self, given: Given, database_url: str
+        self, given: ContentBuilder, database_url: str
     ) -> None:
         await given.magazine()
         await execute(database_url, (APPEND, "media/a/1", "media.removed.v1", '{"at": 7}'))
@@ -140,7 +144,7 @@ class TestRestoredLog:
     """After the log is restored to an earlier point, positions are used again."""
 
     async def test_a_checkpoint_beyond_the_head_halts_it(
-        self, given: Given, database_url: str
+        self, given: ContentBuilder, database_url: str
     ) -> None:
         await given.magazine()
         await given.entry("one")
@@ -151,7 +155,7 @@ class TestRestoredLog:
         assert await checkpoint_of(database_url) == 3
 
     async def test_a_checkpoint_at_another_event_halts_it(
-        self, given: Given, database_url: str
+        self, given: ContentBuilder, database_url: str
     ) -> None:
         await given.magazine()
         entry_id = await given.entry("one")
@@ -168,7 +172,7 @@ class TestRestoredLog:
         assert await rows(database_url, "SELECT slug FROM entry") == [("one",)]
 
     async def test_a_checkpoint_of_the_same_stream_at_another_version_is_detected(
-        self, given: Given, database_url: str
+        self, given: ContentBuilder, database_url: str
     ) -> None:
         await given.magazine()
         async with connected(database_url) as connection:
@@ -179,7 +183,7 @@ class TestRestoredLog:
                 await log.check(replace(projected, version=2))
 
     async def test_the_same_version_of_a_recreated_stream_is_detected(
-        self, given: Given, database_url: str
+        self, given: ContentBuilder, database_url: str
     ) -> None:
         """An entry is edited, the log is restored to an earlier point, and the entry is edited
         again."""
@@ -201,7 +205,7 @@ class TestRestoredLog:
 
 
 async def test_an_event_that_does_not_fit_the_read_model_halts_it(
-    given: Given, database_url: str
+    given: ContentBuilder, database_url: str
 ) -> None:
     """Either the log or the read model is damaged. Which one, an operator must decide."""
     await given.magazine()
@@ -215,7 +219,7 @@ async def test_an_event_that_does_not_fit_the_read_model_halts_it(
 
 
 async def test_an_unexpected_fault_halts_it_and_is_reported(
-    given: Given, database_url: str
+    given: ContentBuilder, database_url: str
 ) -> None:
     """The fault would recur after a restart, so ending the process would not help."""
     await given.magazine()
@@ -235,7 +239,7 @@ async def test_without_a_migration_it_says_what_to_run(database_url: str) -> Non
 
 
 async def test_a_read_model_of_a_different_shape_is_not_written(
-    given: Given, database_url: str
+    given: ContentBuilder, database_url: str
 ) -> None:
     await given.magazine()
     await execute(
@@ -249,7 +253,7 @@ async def test_a_read_model_of_a_different_shape_is_not_written(
 
 
 async def test_no_projector_is_reported_as_halted_after_one_continues(
-    given: Given, database_url: str
+    given: ContentBuilder, database_url: str
 ) -> None:
     """Two projectors that halt pass the lock to each other, and each reports its reason."""
     await given.magazine()

@@ -15,7 +15,7 @@ from projector.entry_values import TypeValues
 from tests.integration.live_projector import dump, project_all
 from tests.integration.projector.command_strategies import HARD_TEXTS
 from tests.integration.projector.rebuilds import rebuild
-from tests.integration.projector.sample_log import Given, raws, rows
+from tests.integration.projector.sample_log import ContentBuilder, raws, rows
 from write_side.domain.definition import Field, Option
 from write_side.domain.events import Translation
 
@@ -63,7 +63,9 @@ DOCUMENTS = (
 )
 
 
-async def test_hard_texts_are_projected_and_rebuilt(given: Given, database_url: str) -> None:
+async def test_hard_texts_are_projected_and_rebuilt(
+    given: ContentBuilder, database_url: str
+) -> None:
     await given.workspace()
     await given.content_type(*FIELDS)
     for language in ("en-US", "tr-TR", "ja-JP", "ar-EG"):
@@ -79,7 +81,9 @@ async def test_hard_texts_are_projected_and_rebuilt(given: Given, database_url: 
     await assert_rebuilt_alike(database_url)
 
 
-async def test_hard_values_are_projected_and_rebuilt(given: Given, database_url: str) -> None:
+async def test_hard_values_are_projected_and_rebuilt(
+    given: ContentBuilder, database_url: str
+) -> None:
     await given.workspace()
     await given.content_type(*FIELDS)
     values = {
@@ -110,7 +114,11 @@ FAULTS: dict[str, tuple[str, Callable[[], Any]]] = {
 @pytest.mark.parametrize("batch", [1, 2_000])
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_an_entry_whose_words_fail_is_projected_without_words(
-    fault: str, batch: int, given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
+    fault: str,
+    batch: int,
+    given: ContentBuilder,
+    database_url: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     name, instead = FAULTS[fault]
     original = getattr(entry_search, name)
@@ -134,8 +142,8 @@ async def test_an_entry_whose_words_fail_is_projected_without_words(
     assert lines == [line]
     assert unsearchable() == before + 1
     await given.update(entry_id, title="Harder")
-    await given.revised(*FIELDS[1:])
-    await given.revised(*FIELDS)
+    await given.revise_type(*FIELDS[1:])
+    await given.revise_type(*FIELDS)
     await project_all(database_url, database_url, [batch])
     counted = await rows(
         database_url, "SELECT words = '', count(*)::int FROM entry_search GROUP BY 1 ORDER BY 1"
@@ -152,7 +160,7 @@ def unsearchable() -> float:
 
 
 async def test_a_fault_in_the_keys_of_an_entry_is_not_passed_over(
-    given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
+    given: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A filter that did not have the entry would be wrong."""
 

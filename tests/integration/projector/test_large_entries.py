@@ -25,7 +25,7 @@ from tests.integration.live_projector import (
 )
 from tests.integration.projector.random_log import RandomCommands
 from tests.integration.projector.rebuilds import build_settings, rebuild, silent
-from tests.integration.projector.sample_log import BODY, LEAD, Given, fields_of, raws, rows
+from tests.integration.projector.sample_log import BODY, LEAD, ContentBuilder, fields_of, raws, rows
 from write_side.domain.definition import Field
 from write_side.domain.events import Translation
 from write_side.domain.identity import Scope
@@ -65,7 +65,7 @@ async def test_portions_of_one_entry_give_the_same_tables(
 @pytest.mark.slow
 @pytest.mark.usefixtures("no_room")
 async def test_a_cut_batch_is_followed_by_its_rest(
-    given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
+    given: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Four events in a batch, so that the next batch is read ahead.
     monkeypatch.setattr("projector.follower.BATCH", 4)
@@ -74,7 +74,7 @@ async def test_a_cut_batch_is_followed_by_its_rest(
     ids = [await given.entry(f"e{n}", fields=raws(body="x" * 100)) for n in range(6)]
     await project_all(database_url, database_url)
     await asyncio.gather(*(given.update(i, fields=raws(body="new")) for i in ids))
-    await given.revised(BODY, LEAD)
+    await given.revise_type(BODY, LEAD)
     async with projecting(database_url):
         await caught_up(database_url)
         await rendered(database_url)
@@ -83,7 +83,7 @@ async def test_a_cut_batch_is_followed_by_its_rest(
 
 
 async def test_a_batch_is_cut_if_known_entries_are_too_large(
-    given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
+    given: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await given.magazine()
     ids = [await given.entry(f"e{n}", fields=raws(body="x" * 1000)) for n in range(20)]
@@ -102,7 +102,7 @@ async def test_a_batch_is_cut_if_known_entries_are_too_large(
 
 
 async def test_large_entries_are_not_all_written_in_one_transaction(
-    given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
+    given: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writer, "WRITTEN_BYTES", 5_500)
     await given.magazine()
@@ -122,7 +122,7 @@ async def test_large_entries_are_not_all_written_in_one_transaction(
 
 
 async def test_more_words_than_a_tsvector_holds_do_not_stop_the_projector(
-    given: Given, database_url: str
+    given: ContentBuilder, database_url: str
 ) -> None:
     await given.workspace()
     slugs = [f"text{number}" for number in range(5)]
@@ -151,11 +151,14 @@ async def first_batch_written(url: str) -> AsyncIterator[tuple[Connection, int]]
 
 
 async def test_long_texts_of_one_workspace_are_read_after_the_writes_of_all(
-    given: Given, repository: Repository, database_url: str, monkeypatch: pytest.MonkeyPatch
+    given: ContentBuilder,
+    repository: Repository,
+    database_url: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(entry_search, "AT_ONCE", 600)
     monkeypatch.setattr(background, "WORDS_BYTES", 1)
-    other = Given(repository, Scope("other", "production"))
+    other = ContentBuilder(repository, Scope("other", "production"))
     text = Field("text", "Text", "text", searchable=True)
     for one in (given, other):
         await one.workspace()
@@ -185,7 +188,7 @@ async def test_long_texts_of_one_workspace_are_read_after_the_writes_of_all(
 
 
 async def test_verify_compares_texts_next_to_those_whose_words_are_still_to_be_found(
-    given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
+    given: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(entry_search, "AT_ONCE", 20)
     await given.workspace()
@@ -207,7 +210,7 @@ async def test_verify_compares_texts_next_to_those_whose_words_are_still_to_be_f
 
 
 async def test_an_active_projector_reads_the_words_that_it_left(
-    given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
+    given: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(entry_search, "AT_ONCE", 20)
     await given.workspace()
@@ -224,7 +227,7 @@ async def test_an_active_projector_reads_the_words_that_it_left(
         await until(are_found)
 
 
-async def test_an_entry_has_a_maximum_size(given: Given) -> None:
+async def test_an_entry_has_a_maximum_size(given: ContentBuilder) -> None:
     await given.magazine()
     with pytest.raises(InvalidEntry, match="bytes; the limit is 2,097,152"):
         await given.entry("huge", fields=raws(body="x" * (2 * 1024 * 1024)))

@@ -23,7 +23,7 @@ from tests.databases import set_up
 from tests.default_server import default_server
 from tests.integration.live_projector import connected, project_all
 from tests.integration.projector.rebuilds import build_settings, rebuild, silent
-from tests.integration.projector.sample_log import ACTOR, Given, rows
+from tests.integration.projector.sample_log import ACTOR, ContentBuilder, rows
 from tests.integration.projector.test_partitions import grow
 from write_side.domain.events import EntryCreated, Translation
 from write_side.domain.identity import ENVIRONMENTS, Scope, entry_stream, new_id
@@ -100,11 +100,11 @@ async def fill(url: str) -> None:
     await set_up(url)
     async with open_recorder(url) as recorder:
         repository, events = Repository(recorder, EventMapper()), []
-        given = Given(repository)
+        given = ContentBuilder(repository)
         await given.workspace(staging=True)
         await given.staging()
         for environment in ENVIRONMENTS:
-            type_id = await Given(repository, Scope("acme", environment)).content_type()
+            type_id = await ContentBuilder(repository, Scope("acme", environment)).content_type()
             events += [translated(environment, type_id, f"entry-{n}") for n in range(2)]
         mapper = EventMapper()
         stored = [mapper.to_stored_event(event) for event in events]

@@ -25,7 +25,7 @@ from tests.integration.live_projector import (
 )
 from tests.integration.projector.random_log import LOCALES, RandomCommands
 from tests.integration.projector.rebuilds import build_settings, rebuild, rollback, silent
-from tests.integration.projector.sample_log import SCOPE, Given, raws, rows
+from tests.integration.projector.sample_log import SCOPE, ContentBuilder, raws, rows
 from write_side.domain.events import Translation
 from write_side.repository import Repository
 
@@ -43,7 +43,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partitions, "CHECK_EVERY", 0.0)
 
 
-async def french(given: Given, n: int = 5) -> list[str]:
+async def french(given: ContentBuilder, n: int = 5) -> list[str]:
     """Ids of entries that have a translation."""
     await given.magazine()
     return [await given.entry(f"e{i}", status="published", translations=FRENCH) for i in range(n)]
@@ -77,7 +77,7 @@ async def titles(pool: Pool, locale: str = "fr-FR") -> list[str]:
 
 
 async def test_a_locale_that_has_grown_gets_its_own_partition(
-    given: Given, database_url: str
+    given: ContentBuilder, database_url: str
 ) -> None:
     entry_ids = await french(given)
     await given.translate(entry_ids[0], "de-DE", title="Titel")
@@ -104,7 +104,7 @@ async def has_settled(url: str) -> bool:
 
 
 async def test_a_locale_that_has_not_grown_shares_a_partition(
-    given: Given, database_url: str
+    given: ContentBuilder, database_url: str
 ) -> None:
     await french(given, 4)
     await project_all(database_url, database_url)
@@ -114,7 +114,7 @@ async def test_a_locale_that_has_not_grown_shares_a_partition(
 
 @pytest.mark.slow
 async def test_no_read_misses_or_repeats_rows_while_they_move(
-    given: Given, database_url: str
+    given: ContentBuilder, database_url: str
 ) -> None:
     await french(given, 40)
     await project_all(database_url, database_url)
@@ -132,7 +132,7 @@ async def test_no_read_misses_or_repeats_rows_while_they_move(
 
 
 async def test_nothing_moves_before_every_reader_knows_the_partition(
-    given: Given, database_url: str
+    given: ContentBuilder, database_url: str
 ) -> None:
     """A statement with an older plan could miss the rows that moved."""
     await french(given)
@@ -185,7 +185,7 @@ async def without_places(url: str) -> dict[str, list[Any]]:
 
 
 async def test_an_environment_has_a_maximum_number_of_partitions(
-    given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
+    given: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(partitions, "MOST", 1)
     entry_ids = await french(given, 6)
@@ -198,7 +198,7 @@ async def test_an_environment_has_a_maximum_number_of_partitions(
 
 @pytest.mark.slow
 async def test_a_rebuild_chooses_partitions_by_its_own_counts(
-    given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
+    given: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The partitions may differ, but the read models are equal. A rollback restores the other
     partitions."""
@@ -218,7 +218,7 @@ async def test_a_rebuild_chooses_partitions_by_its_own_counts(
     assert await rows(database_url, PLACES) == [("production/fr-FR", 8)]
 
 
-async def test_a_lost_count_is_a_difference(given: Given, database_url: str) -> None:
+async def test_a_lost_count_is_a_difference(given: ContentBuilder, database_url: str) -> None:
     await french(given)
     await project_all(database_url, database_url)
     async with connected(database_url) as connection:
@@ -228,7 +228,7 @@ async def test_a_lost_count_is_a_difference(given: Given, database_url: str) -> 
 
 
 async def test_a_new_partition_waits_for_a_lock_in_small_steps(
-    given: Given, database_url: str
+    given: ContentBuilder, database_url: str
 ) -> None:
     """Otherwise readers would queue behind the projector."""
     entry_ids = await french(given)

@@ -36,15 +36,13 @@ STEPS = [timedelta(milliseconds=n) for n in (0, 0, 0, 1, 1, 7, 1_000, 3_600_000,
 SCOPES = [Scope("acme", "production"), Scope("acme", "staging"), Scope("other", "production")]
 
 
-async def random_log(
-    url: str, repository: Repository, chance: random.Random
-) -> list[RecordedEvent]:
+async def random_log(url: str, repository: Repository, rng: random.Random) -> list[RecordedEvent]:
     """A random log, in which several commands often have the same time."""
     await follow_clock(url)
-    story = RandomCommands(repository, chance.randrange(1_000))
+    story = RandomCommands(repository, rng.randrange(1_000))
     await story.execute(20)
     for _ in range(60):
-        Clock.time += chance.choice(STEPS)
+        Clock.time += rng.choice(STEPS)
         await story.go_on(3)
     async with connected(url) as store:
         log, events = Log(store), list[RecordedEvent]()
@@ -129,15 +127,15 @@ def _meets(entry: Entry, type_slug: str, one: Filter) -> bool:
     raise AssertionError(one.operator)
 
 
-def queries(chance: random.Random, at: datetime) -> list[tuple[Scope, EntryQuery]]:
+def queries(rng: random.Random, at: datetime) -> list[tuple[Scope, EntryQuery]]:
     """Lists and pages of them, half of them with filters or sort keys."""
-    before = (at - chance.choice(STEPS)).isoformat()
+    before = (at - rng.choice(STEPS)).isoformat()
     filters = [
         Filter("slug", "startsWith", ("slug-1",)),
         Filter("slug", "gte", ("slug-5",)),
         Filter("title", "contains", ("IT",)),
         Filter("title", "ne", ("Title",)),
-        Filter("publishedAt", "exists", (chance.choice(["true", "false"]),)),
+        Filter("publishedAt", "exists", (rng.choice(["true", "false"]),)),
         Filter("createdAt", "lt", (before,)),
         Filter("updatedAt", "gte", (before,)),
         Filter("status", "ne", ("draft",)),
@@ -153,17 +151,17 @@ def queries(chance: random.Random, at: datetime) -> list[tuple[Scope, EntryQuery
     every = itertools.product(SCOPES, of_type, [None, *STATUSES], [None, *set(LANGUAGES), "xx-XX"])
     pages = [(1, 0), (3, 2), (100, 0), (2, 7), (5, 10**15)]
     found = []
-    for scope, of, status, language in chance.sample(list(every), 40):
-        limit, offset = chance.choice(pages)
-        is_plain = chance.random() < 0.5
+    for scope, of, status, language in rng.sample(list(every), 40):
+        limit, offset = rng.choice(pages)
+        is_plain = rng.random() < 0.5
         asked = EntryQuery(
             type_slug=of,
             status=status,
             language=language,
             limit=limit,
             offset=offset,
-            filters=() if is_plain else tuple(chance.sample(filters, chance.randrange(3))),
-            sort=() if is_plain else chance.choice([(), *sorts]),
+            filters=() if is_plain else tuple(rng.sample(filters, rng.randrange(3))),
+            sort=() if is_plain else rng.choice([(), *sorts]),
         )
         found.append((scope, asked))
     return found
@@ -186,16 +184,16 @@ async def test_a_list_at_any_moment_is_the_fold_of_the_log(
 ) -> None:
     """``few``: so that pages are built from all versions, or from the newest ones."""
     monkeypatch.setattr(past_versions, "FEW", few)
-    chance = random.Random(seed)
-    events = await random_log(database_url, repository, chance)
-    await project_all(database_url, database_url, [chance.choice([1, 7, 100])])
+    rng = random.Random(seed)
+    events = await random_log(database_url, repository, rng)
+    await project_all(database_url, database_url, [rng.choice([1, 7, 100])])
     moments = sorted({one.event.at for one in events})
     async with open_pool(database_url) as pool:
         service = service_on(pool, repository, lambda: Clock.time)
-        for at in [*chance.sample(moments, looks), moments[-1]]:
-            folded = Folded(events, at + timedelta(microseconds=chance.randrange(900)))
-            for scope, asked in queries(chance, at):
-                locale = chance.choice([*LOCALES, "en-US"])
+        for at in [*rng.sample(moments, looks), moments[-1]]:
+            folded = Folded(events, at + timedelta(microseconds=rng.randrange(900)))
+            for scope, asked in queries(rng, at):
+                locale = rng.choice([*LOCALES, "en-US"])
                 expected = folded.whole(scope, asked)
                 try:
                     then = replace(asked, as_of=at)

@@ -21,7 +21,7 @@ from tests.integration.live_projector import (
 )
 from tests.integration.projector.random_log import RandomCommands
 from tests.integration.projector.rebuilds import build_settings, rebuild, schemas, silent
-from tests.integration.projector.sample_log import LEAD, Given, rows
+from tests.integration.projector.sample_log import LEAD, ContentBuilder, rows
 from write_side.repository import Repository
 from write_side.store import log_reader
 
@@ -63,7 +63,7 @@ async def test_the_tables_are_the_same_as_those_that_were_followed(
 
 
 async def test_a_rebuilt_model_is_followed_and_can_be_rebuilt_again(
-    given: Given, database_url: str
+    given: ContentBuilder, database_url: str
 ) -> None:
     await given.magazine()
     one = await given.entry("one")
@@ -83,7 +83,7 @@ async def test_an_empty_log_gives_an_empty_read_model(database_url: str) -> None
 
 
 async def test_a_new_read_model_in_another_database_begins_at_the_head(
-    given: Given, database_url: str, model_url: str
+    given: ContentBuilder, database_url: str, model_url: str
 ) -> None:
     await given.magazine()
     await given.entry("one")
@@ -107,7 +107,7 @@ CHANGES = {
     [pytest.param(kind, marks=() if kind == "different" else pytest.mark.slow) for kind in CHANGES],
 )
 async def test_differences_are_listed_and_stop_the_switch(
-    kind: str, given: Given, database_url: str
+    kind: str, given: ContentBuilder, database_url: str
 ) -> None:
     await given.magazine()
     entry_id = await given.entry("one")
@@ -140,18 +140,18 @@ async def test_each_table_is_compared(repository: Repository, database_url: str)
     assert {one.relation for one in refused.value.found} == compared
 
 
-async def test_renderings_are_not_compared(given: Given, database_url: str) -> None:
+async def test_renderings_are_not_compared(given: ContentBuilder, database_url: str) -> None:
     """Entries that wait to be rendered again are not a difference: readers see the new
     rendering."""
     await given.magazine()
     await given.entry("one")
-    await given.revised(LEAD)
+    await given.revise_type(LEAD)
     await project_all(database_url, database_url, renderings=0)
     assert (await rebuild(database_url)).found == []
     assert await rows(database_url, "SELECT FROM rendering") == []
 
 
-async def test_a_missing_event_stops_it(given: Given, database_url: str) -> None:
+async def test_a_missing_event_stops_it(given: ContentBuilder, database_url: str) -> None:
     await given.magazine()
     for slug in ("one", "two"):
         await given.entry(slug)
@@ -165,7 +165,7 @@ async def test_a_missing_event_stops_it(given: Given, database_url: str) -> None
 
 @pytest.mark.parametrize("workers", [1, 2])
 async def test_an_unreadable_event_stops_it_and_is_named(
-    workers: int, given: Given, database_url: str, small_ranges: None
+    workers: int, given: ContentBuilder, database_url: str, small_ranges: None
 ) -> None:
     await given.magazine()
     for n in range(70 * (workers - 1) + 1):
@@ -183,7 +183,7 @@ async def test_an_unreadable_event_stops_it_and_is_named(
     assert LIVE in await schemas(database_url)
 
 
-async def test_a_stream_with_a_hole_stops_it(given: Given, database_url: str) -> None:
+async def test_a_stream_with_a_hole_stops_it(given: ContentBuilder, database_url: str) -> None:
     await given.magazine()
     entry_id = await given.entry("one")
     await given.update(entry_id, title="Two")
@@ -198,7 +198,7 @@ async def test_a_stream_with_a_hole_stops_it(given: Given, database_url: str) ->
 
 
 async def test_after_a_restore_of_the_log_it_must_be_accepted(
-    given: Given, database_url: str
+    given: ContentBuilder, database_url: str
 ) -> None:
     """Reads would go back in time, so an operator must decide."""
     await given.magazine()
@@ -215,7 +215,7 @@ async def test_after_a_restore_of_the_log_it_must_be_accepted(
 
 @pytest.mark.slow
 async def test_a_live_read_model_of_a_different_shape_is_replaced_if_accepted(
-    given: Given, database_url: str
+    given: ContentBuilder, database_url: str
 ) -> None:
     await given.magazine()
     await given.entry("one")
@@ -257,7 +257,7 @@ async def test_status_shows_it_while_it_runs(database_url: str) -> None:
 
 @pytest.mark.slow
 async def test_a_cancelled_rebuild_leaves_the_live_read_model_unchanged(
-    given: Given, database_url: str
+    given: ContentBuilder, database_url: str
 ) -> None:
     await given.magazine()
     await given.entry("one")

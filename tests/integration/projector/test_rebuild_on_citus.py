@@ -30,7 +30,7 @@ from tests.integration.projector.marked_read_models import (
 )
 from tests.integration.projector.random_log import WORKSPACES, RandomCommands
 from tests.integration.projector.rebuilds import build_settings, rollback, schemas, silent
-from tests.integration.projector.sample_log import Given
+from tests.integration.projector.sample_log import ContentBuilder
 from write_side.domain.identity import Scope
 from write_side.postgres.connection import Connection
 from write_side.repository import Repository
@@ -119,7 +119,9 @@ LAST_CHANGES = "SELECT workspace, max(position) AS last, count(*) AS n FROM chan
 async def test_a_snapshot_has_the_same_checkpoint_on_every_node(
     repository: Repository, database_url: str
 ) -> None:
-    givens = [Given(repository, Scope(workspace, "production")) for workspace in WORKSPACES]
+    givens = [
+        ContentBuilder(repository, Scope(workspace, "production")) for workspace in WORKSPACES
+    ]
     for given in givens:
         await given.magazine()
     others = await head_of(database_url) - len(WORKSPACES)

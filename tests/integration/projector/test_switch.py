@@ -43,7 +43,7 @@ from tests.integration.projector.rebuilds import (
     schemas,
     silent,
 )
-from tests.integration.projector.sample_log import Given, rows
+from tests.integration.projector.sample_log import ContentBuilder, rows
 from write_side.postgres.connection import Connection
 from write_side.store.log_reader import ENTRIES
 
@@ -70,7 +70,7 @@ async def in_background(*coroutines: object) -> AsyncIterator[None]:
 
 @pytest.mark.parametrize("is_refused", [False, True])
 async def test_a_read_of_several_statements_is_of_one_read_model(
-    given: Given, database_url: str, is_refused: bool
+    given: ContentBuilder, database_url: str, is_refused: bool
 ) -> None:
     """Each statement looks up its tables, so the later ones would read the new tables, in which the
     snapshot of the transaction has no rows."""
@@ -95,7 +95,7 @@ async def test_a_read_of_several_statements_is_of_one_read_model(
 
 
 async def test_a_large_page_that_may_mix_two_read_models_is_discarded(
-    given: Given, database_url: str
+    given: ContentBuilder, database_url: str
 ) -> None:
     await given.magazine()
 
@@ -113,7 +113,7 @@ async def test_a_large_page_that_may_mix_two_read_models_is_discarded(
 
 
 async def test_a_rebuild_whose_connection_is_lost_after_the_switch_is_done(
-    given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
+    given: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await given.magazine()
     await rebuild(database_url)
@@ -130,7 +130,7 @@ async def test_a_rebuild_whose_connection_is_lost_after_the_switch_is_done(
 
 
 @pytest.mark.slow
-async def test_readers_and_writers_notice_nothing(given: Given, database_url: str) -> None:
+async def test_readers_and_writers_notice_nothing(given: ContentBuilder, database_url: str) -> None:
     """No read is empty, fails or returns fewer entries, and each create becomes visible soon,
     across three switches."""
     await given.magazine()
@@ -187,7 +187,7 @@ class SlowHead(Log):
 
 
 async def test_a_batch_that_waits_for_the_switch_is_fenced_off_and_not_notified(
-    given: Given, database_url: str
+    given: ContentBuilder, database_url: str
 ) -> None:
     """It was written to the old tables, so readers who were notified of it would not find it."""
     await given.magazine()
@@ -231,7 +231,7 @@ class UnresponsiveHead(Log):
 
 
 async def test_a_switch_that_waits_for_a_silent_store_is_aborted_and_blocks_no_one(
-    given: Given, database_url: str
+    given: ContentBuilder, database_url: str
 ) -> None:
     await given.magazine()
     await project_all(database_url, database_url)
@@ -248,7 +248,7 @@ async def test_a_switch_that_waits_for_a_silent_store_is_aborted_and_blocks_no_o
 
 
 async def test_the_projector_continues_in_the_new_model_at_once(
-    given: Given, database_url: str
+    given: ContentBuilder, database_url: str
 ) -> None:
     """It keeps its connections, because writers are waiting."""
     await given.magazine()
@@ -268,7 +268,9 @@ SELECT pid FROM pg_stat_activity WHERE application_name = 'contentlog projector'
 AND datname = current_database() ORDER BY 1"""
 
 
-async def test_rollback_catches_up_and_can_be_repeated(given: Given, database_url: str) -> None:
+async def test_rollback_catches_up_and_can_be_repeated(
+    given: ContentBuilder, database_url: str
+) -> None:
     await given.magazine()
     await given.entry("one")
     await project_all(database_url, database_url)
@@ -301,7 +303,7 @@ async def name_of(url: str) -> str:
 
 
 async def test_rollback_needs_a_previous_one_that_this_version_can_write(
-    given: Given, database_url: str
+    given: ContentBuilder, database_url: str
 ) -> None:
     with pytest.raises(NoPreviousReadModel, match="only a rebuild leaves one"):
         await rollback(database_url)
@@ -316,7 +318,9 @@ async def test_rollback_needs_a_previous_one_that_this_version_can_write(
     assert await schemas(database_url) == [LIVE, PREVIOUS]
 
 
-async def test_rollback_of_a_projector_that_follows(given: Given, database_url: str) -> None:
+async def test_rollback_of_a_projector_that_follows(
+    given: ContentBuilder, database_url: str
+) -> None:
     await given.magazine()
     async with projecting(database_url):
         await given.entry("one")
@@ -331,7 +335,9 @@ async def test_rollback_of_a_projector_that_follows(given: Given, database_url: 
     assert found == [("one",), ("two",), ("three",)]
 
 
-async def test_writes_of_an_earlier_build_are_refused(given: Given, database_url: str) -> None:
+async def test_writes_of_an_earlier_build_are_refused(
+    given: ContentBuilder, database_url: str
+) -> None:
     """Its worker may outlive a build that was killed, and would find the tables of the next one."""
     await given.magazine()
     await given.entry("one")
@@ -347,7 +353,7 @@ async def test_writes_of_an_earlier_build_are_refused(given: Given, database_url
         assert await model.fetchval("SELECT count(*) FROM entry") == 1
 
 
-async def test_leftovers_of_a_switch_are_removed(given: Given, database_url: str) -> None:
+async def test_leftovers_of_a_switch_are_removed(given: ContentBuilder, database_url: str) -> None:
     await given.magazine()
     await project_all(database_url, database_url)
     async with connected(database_url) as connection:
@@ -361,7 +367,7 @@ async def test_leftovers_of_a_switch_are_removed(given: Given, database_url: str
 
 
 async def test_an_append_that_is_not_yet_committed_is_never_skipped(
-    given: Given, database_url: str
+    given: ContentBuilder, database_url: str
 ) -> None:
     """It holds the head, so other appends wait for it and no position is skipped."""
     await given.magazine()

@@ -16,7 +16,7 @@ from tests.integration.projector.sample_log import (
     LEAD,
     SCOPE,
     STAGES,
-    Given,
+    ContentBuilder,
     raws,
     row_of,
     rows,
@@ -29,10 +29,12 @@ from write_side.domain.events import Plan, Translation
 LOCALES = "SELECT locale, title, fields::text FROM entry_locale WHERE id = $1::uuid ORDER BY 1"
 
 
-async def test_a_workspace_with_its_plan_and_environments(given: Given, database_url: str) -> None:
+async def test_a_workspace_with_its_plan_and_environments(
+    given: ContentBuilder, database_url: str
+) -> None:
     await given.workspace(entries=3)
-    await given.does(c.RenameWorkspace, workspace="acme", name="Acme & Sons")
-    await given.does(c.ChangePlan, workspace="acme", plan=Plan(staging=True, entries=5))
+    await given.execute(c.RenameWorkspace, workspace="acme", name="Acme & Sons")
+    await given.execute(c.ChangePlan, workspace="acme", plan=Plan(staging=True, entries=5))
     await given.staging()
     await project_all(database_url, database_url)
     [(slug, name, plan, environments)] = await rows(
@@ -42,18 +44,18 @@ async def test_a_workspace_with_its_plan_and_environments(given: Given, database
     assert msgspec.json.decode(plan) == {"entries": 5, "staging": True}
 
 
-async def test_keys_without_their_secrets(given: Given, database_url: str) -> None:
+async def test_keys_without_their_secrets(given: ContentBuilder, database_url: str) -> None:
     await given.workspace()
     for name in ("kept", "revoked"):
-        await given.does(
+        await given.execute(
             c.IssueKey,
             workspace="acme",
             name=name,
             permissions=("content.view",),
             secret_hash=hashlib.sha256(name.encode()).hexdigest(),
         )
-    await given.does(c.PermitKey, workspace="acme", name="kept", permissions=("content.edit",))
-    await given.does(c.RevokeKey, workspace="acme", name="revoked")
+    await given.execute(c.PermitKey, workspace="acme", name="kept", permissions=("content.edit",))
+    await given.execute(c.RevokeKey, workspace="acme", name="revoked")
     await project_all(database_url, database_url)
     found = await rows(
         database_url, "SELECT name, permissions, revoked_at IS NULL FROM api_key ORDER BY name"
@@ -62,11 +64,11 @@ async def test_keys_without_their_secrets(given: Given, database_url: str) -> No
     assert hashlib.sha256(b"kept").hexdigest() not in str(await dump(database_url))
 
 
-async def test_the_media_library(given: Given, database_url: str) -> None:
+async def test_the_media_library(given: ContentBuilder, database_url: str) -> None:
     await given.workspace()
 
     async def put(media_id: str, name: str) -> None:
-        await given.does(
+        await given.execute(
             c.PutMedia,
             workspace="acme",
             media_id=media_id,
@@ -78,14 +80,14 @@ async def test_the_media_library(given: Given, database_url: str) -> None:
     await put("hero", "one")
     await put("hero", "two")
     await put("gone", "three")
-    await given.does(c.RemoveMedia, workspace="acme", media_id="gone")
+    await given.execute(c.RemoveMedia, workspace="acme", media_id="gone")
     await project_all(database_url, database_url)
     assert await rows(database_url, "SELECT * FROM media") == [
         ("acme", "hero", "https://cdn/two", "two", "image/png")
     ]
 
 
-async def test_an_import_and_its_entries(given: Given, database_url: str) -> None:
+async def test_an_import_and_its_entries(given: ContentBuilder, database_url: str) -> None:
     type_id = await given.magazine()
     titles = [{"title": "One"}, {"title": "Two"}]
     await given.imports(titles, import_id="i-1", file_name="posts.csv", skipped=4)
@@ -99,7 +101,7 @@ async def test_an_import_and_its_entries(given: Given, database_url: str) -> Non
         ("One",),
         ("Two",),
     ]
-    await given.does(c.RevertImport, scope=SCOPE, import_id="i-1")
+    await given.execute(c.RevertImport, scope=SCOPE, import_id="i-1")
     await project_all(database_url, database_url)
     [run] = await rows(
         database_url,
@@ -109,7 +111,7 @@ async def test_an_import_and_its_entries(given: Given, database_url: str) -> Non
     assert await rows(database_url, "SELECT title FROM entry") == []
 
 
-async def test_an_entry_with_all_its_columns(given: Given, database_url: str) -> None:
+async def test_an_entry_with_all_its_columns(given: ContentBuilder, database_url: str) -> None:
     await given.workspace()
     type_id = await given.content_type(BODY, LEAD, stages=STAGES)
     before = datetime.now(UTC)
@@ -148,7 +150,7 @@ async def test_an_entry_with_all_its_columns(given: Given, database_url: str) ->
 
 
 async def test_values_are_stored_once_if_they_are_rendered_as_they_are(
-    given: Given, database_url: str
+    given: ContentBuilder, database_url: str
 ) -> None:
     await given.workspace()
     await given.content_type(LEAD, BODY)
@@ -160,7 +162,7 @@ async def test_values_are_stored_once_if_they_are_rendered_as_they_are(
     both = '{"lead":"L","body":"B"}'
     rendered = ("partial", '{"body":"B"}', '{"lead":null,"body":"B"}')
     assert await rows(database_url, values) == [("complete", None, both), rendered]
-    await given.revised(BODY, LEAD)
+    await given.revise_type(BODY, LEAD)
     await project_all(database_url, database_url)
     other = ("complete", both, '{"body":"B","lead":"L"}')
     rendered = ("partial", '{"body":"B"}', '{"body":"B","lead":null}')
@@ -168,7 +170,7 @@ async def test_values_are_stored_once_if_they_are_rendered_as_they_are(
 
 
 async def test_a_deleted_entry_leaves_its_past_slug_and_version_behind(
-    given: Given, database_url: str
+    given: ContentBuilder, database_url: str
 ) -> None:
     await given.magazine()
     await project_all(database_url, database_url)
@@ -192,7 +194,7 @@ FROM past_slug ORDER BY position"""
 
 @pytest.mark.parametrize("limits", [[100], [1]])
 async def test_released_slugs(
-    limits: list[int], given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
+    limits: list[int], given: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await follow_clock(database_url)
     type_id = await given.magazine()
@@ -220,7 +222,9 @@ FROM past_version WHERE id = $1::uuid ORDER BY until"""
 
 
 @pytest.mark.parametrize("limits", [[100], [1]])
-async def test_versions_that_ended(limits: list[int], given: Given, database_url: str) -> None:
+async def test_versions_that_ended(
+    limits: list[int], given: ContentBuilder, database_url: str
+) -> None:
     """A version that began and ended at the same time has no row."""
     await follow_clock(database_url)
     await given.workspace()
@@ -243,9 +247,9 @@ async def test_versions_that_ended(limits: list[int], given: Given, database_url
     ]
 
 
-async def test_a_type_that_was_removed(given: Given, database_url: str) -> None:
+async def test_a_type_that_was_removed(given: ContentBuilder, database_url: str) -> None:
     gone = await given.magazine()
-    await given.does(c.RemoveContentType, scope=SCOPE, slug="posts")
+    await given.execute(c.RemoveContentType, scope=SCOPE, slug="posts")
     await given.content_type()
     await project_all(database_url, database_url)
     assert await rows(
@@ -254,7 +258,7 @@ async def test_a_type_that_was_removed(given: Given, database_url: str) -> None:
 
 
 async def test_locale_rows_appear_and_vanish_with_translations(
-    given: Given, database_url: str
+    given: ContentBuilder, database_url: str
 ) -> None:
     await given.magazine()
     entry_id = await given.entry("one", fields=raws(body="Hello"))
@@ -284,7 +288,7 @@ async def test_locale_rows_appear_and_vanish_with_translations(
 
 
 async def test_slugs_swapped_between_two_entries_in_one_batch(
-    given: Given, database_url: str
+    given: ContentBuilder, database_url: str
 ) -> None:
     await given.magazine()
     one, two = await given.entry("one"), await given.entry("two")
@@ -297,13 +301,13 @@ async def test_slugs_swapped_between_two_entries_in_one_batch(
 
 
 async def test_a_type_removed_with_its_entries_and_created_again_in_one_batch(
-    given: Given, database_url: str
+    given: ContentBuilder, database_url: str
 ) -> None:
     first = await given.magazine()
     entry_id = await given.entry("one")
     await project_all(database_url, database_url)
     await given.delete(entry_id)
-    await given.does(c.RemoveContentType, scope=SCOPE, slug="posts")
+    await given.execute(c.RemoveContentType, scope=SCOPE, slug="posts")
     second = await given.content_type(LEAD)
     again = await given.entry("one", fields=raws(lead="L"))
     await project_all(database_url, database_url)
@@ -318,7 +322,9 @@ async def test_a_type_removed_with_its_entries_and_created_again_in_one_batch(
     assert await rows(database_url, counts) == [(second, "draft", 1)]
 
 
-async def test_staging_is_isolated_from_production(given: Given, database_url: str) -> None:
+async def test_staging_is_isolated_from_production(
+    given: ContentBuilder, database_url: str
+) -> None:
     await given.magazine()
     staging = await given.staging()
     await staging.content_type()

@@ -21,7 +21,7 @@ from tests.integration.live_projector import (
 )
 from tests.integration.projector.random_log import RandomCommands
 from tests.integration.projector.rebuilds import build_settings, schemas, silent
-from tests.integration.projector.sample_log import SCOPE, Given
+from tests.integration.projector.sample_log import SCOPE, ContentBuilder
 from tests.integration.write_side.sample_commands import check_store
 from write_side import commands as c
 from write_side.domain.refusals import PlanLimitReached, SlugTaken
@@ -63,7 +63,7 @@ async def test_log_claims_and_read_model_agree_after_any_commands(
 
 @pytest.mark.slow
 async def test_log_claims_and_read_model_agree_during_writes(
-    given: Given, database_url: str
+    given: ContentBuilder, database_url: str
 ) -> None:
     await given.magazine()
     going_on = True
@@ -112,7 +112,7 @@ WRONG = {
 
 
 async def test_wrong_claims_are_found_and_repaired(
-    given: Given, repository: Repository, database_url: str
+    given: ContentBuilder, repository: Repository, database_url: str
 ) -> None:
     await given.workspace(entries=10)
     await given.content_type()
@@ -162,10 +162,12 @@ OF_EACH_TABLE = ("a slug that is missing", "a version of another status", "a typ
         for name in WRONG_PAST
     ],
 )
-async def test_errors_in_past_rows_are_found(name: str, given: Given, database_url: str) -> None:
+async def test_errors_in_past_rows_are_found(
+    name: str, given: ContentBuilder, database_url: str
+) -> None:
     await given.magazine()
     await given.content_type(slug="gone")
-    await given.does(c.RemoveContentType, scope=SCOPE, slug="gone")
+    await given.execute(c.RemoveContentType, scope=SCOPE, slug="gone")
     await given.update(await given.entry("one"), slug="two")
     await project_all(database_url, database_url)
     change, relation, kind = WRONG_PAST[name]
@@ -174,7 +176,7 @@ async def test_errors_in_past_rows_are_found(name: str, given: Given, database_u
     assert {(one.relation, one.kind) for one in seen.read_model} == {(relation, kind)}
 
 
-async def test_repaired_claims_are_enforced_again(given: Given, database_url: str) -> None:
+async def test_repaired_claims_are_enforced_again(given: ContentBuilder, database_url: str) -> None:
     await given.workspace(entries=2)
     await given.content_type()
     await given.entry("one")
@@ -189,7 +191,9 @@ async def test_repaired_claims_are_enforced_again(given: Given, database_url: st
         await given.entry("three")
 
 
-async def test_appends_wait_while_claims_are_repaired(given: Given, database_url: str) -> None:
+async def test_appends_wait_while_claims_are_repaired(
+    given: ContentBuilder, database_url: str
+) -> None:
     await given.magazine()
     for number in range(20):
         await given.entry(f"entry-{number}")
@@ -205,13 +209,13 @@ async def test_appends_wait_while_claims_are_repaired(given: Given, database_url
     assert (seen.read_model, seen.claims) == ([], [])
 
 
-async def test_an_empty_read_model_does_not_agree(given: Given, database_url: str) -> None:
+async def test_an_empty_read_model_does_not_agree(given: ContentBuilder, database_url: str) -> None:
     assert (await verify(database_url)).not_compared is None, "nor has the log anything"
     await given.magazine()
     assert (await verify(database_url)).not_compared == "it is empty"
 
 
-async def test_a_wrong_read_model_is_reported(given: Given, database_url: str) -> None:
+async def test_a_wrong_read_model_is_reported(given: ContentBuilder, database_url: str) -> None:
     await given.magazine()
     entry_id = await given.entry("one")
     await project_all(database_url, database_url)

@@ -27,7 +27,7 @@ from tests.integration.live_projector import (
 )
 from tests.integration.projector.random_log import WORKSPACES, RandomCommands
 from tests.integration.projector.rebuilds import build_settings, silent
-from tests.integration.projector.sample_log import Given
+from tests.integration.projector.sample_log import ContentBuilder
 from write_side.domain.identity import Scope
 from write_side.repository import Repository
 from write_side.store import log_reader
@@ -64,9 +64,9 @@ async def created(url: str, workspaces: Workspaces) -> str:
 
 
 @pytest.fixture
-async def two(repository: Repository) -> list[Given]:
+async def two(repository: Repository) -> list[ContentBuilder]:
     """Two workspaces with two entries each, alternating in the log at positions 5 to 8."""
-    both = [Given(repository, Scope(workspace, "production")) for workspace in WORKSPACES]
+    both = [ContentBuilder(repository, Scope(workspace, "production")) for workspace in WORKSPACES]
     for given in both:
         await given.magazine()
     for slug in ("one", "two"):
@@ -124,7 +124,7 @@ async def test_a_rebuild_holds_the_same_workspaces(
 
 @pytest.mark.slow
 async def test_a_workspace_is_added_by_a_rebuild_and_taken_away_by_a_rollback(
-    two: list[Given], database_url: str, acme: str, monkeypatch: pytest.MonkeyPatch
+    two: list[ContentBuilder], database_url: str, acme: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("projector.process.RETRY_HALTED", 1)
     async with projecting(database_url, acme, ACME):
@@ -159,7 +159,7 @@ async def test_a_read_model_is_not_taken_for_one_of_other_workspaces(acme: str) 
 
 
 async def test_what_other_workspaces_wrote_is_not_even_sent(
-    two: list[Given], database_url: str
+    two: list[ContentBuilder], database_url: str
 ) -> None:
     async with connected(database_url) as store:
         rows = await batch(store, 0, BATCH, 1_000_000, workspaces=ACME)
@@ -172,7 +172,7 @@ async def test_what_other_workspaces_wrote_is_not_even_sent(
 
 
 async def test_this_version_need_not_know_the_events_of_other_workspaces(
-    two: list[Given], database_url: str, acme: str
+    two: list[ContentBuilder], database_url: str, acme: str
 ) -> None:
     async with connected(database_url, session_replication_role="replica") as store:
         await store.execute(NEWER)
@@ -186,7 +186,7 @@ async def test_this_version_need_not_know_the_events_of_other_workspaces(
 
 
 async def test_an_event_that_does_not_begin_with_its_workspace_is_read_to_know_it(
-    two: list[Given], database_url: str
+    two: list[ContentBuilder], database_url: str
 ) -> None:
     async with connected(database_url, session_replication_role="replica") as store:
         await store.execute(REORDER)

@@ -17,7 +17,7 @@ from projector.process import connect_model
 from projector.write_transaction import combined, write_transaction
 from projector.writer import Writer
 from tests.integration.live_projector import blocked, connected, dump, project_all, until
-from tests.integration.projector.sample_log import Given, raws, rows
+from tests.integration.projector.sample_log import ContentBuilder, raws, rows
 from write_side.domain.events import Translation
 from write_side.postgres.connection import Connection
 
@@ -66,7 +66,7 @@ class Sending:
 
 
 @pytest.fixture
-async def sending(given: Given, database_url: str, model: Connection) -> Sending:
+async def sending(given: ContentBuilder, database_url: str, model: Connection) -> Sending:
     """The writer has read the content type and the known words."""
     await given.magazine()
     await given.entry("one", title="One two three", translations=FRENCH)
@@ -75,20 +75,22 @@ async def sending(given: Given, database_url: str, model: Connection) -> Sending
     return sending
 
 
-async def test_new_entries_are_one_statement(given: Given, sending: Sending) -> None:
+async def test_new_entries_are_one_statement(given: ContentBuilder, sending: Sending) -> None:
     for slug in ("two", "three"):
         await given.entry(slug, title="Two 22", translations=FRENCH, fields=raws(body="Three"))
     assert await sending.write() == ["WITH"]
 
 
-async def test_a_change_is_loaded_and_written(given: Given, sending: Sending) -> None:
+async def test_a_change_is_loaded_and_written(given: ContentBuilder, sending: Sending) -> None:
     entry_id = await given.entry("two", title="Two")
     await sending.write()
     await given.update(entry_id, title="Three", translations=FRENCH)
     assert await sending.write() == ["SELECT", "WITH"]
 
 
-async def test_counts_that_fall_are_written_with_the_rest(given: Given, sending: Sending) -> None:
+async def test_counts_that_fall_are_written_with_the_rest(
+    given: ContentBuilder, sending: Sending
+) -> None:
     entry_id = await given.entry("two", title="Two")
     await sending.write()
     await given.delete(entry_id)
@@ -115,7 +117,7 @@ async def write_media(model: Connection, epoch: int, checkpoint: Checkpoint) -> 
 
 @pytest.mark.parametrize("is_nested", [False, True])
 async def test_a_moved_checkpoint_undoes_the_statement(
-    is_nested: bool, given: Given, database_url: str, model: Connection
+    is_nested: bool, given: ContentBuilder, database_url: str, model: Connection
 ) -> None:
     await given.magazine()
     await project_all(database_url, database_url)
@@ -132,7 +134,7 @@ async def test_a_moved_checkpoint_undoes_the_statement(
 
 
 async def test_a_checkpoint_that_moves_while_the_statement_waits_undoes_it(
-    given: Given, database_url: str, model: Connection
+    given: ContentBuilder, database_url: str, model: Connection
 ) -> None:
     """PostgreSQL then evaluates the condition again with the newest row."""
     await given.magazine()

@@ -46,23 +46,23 @@ EQUALITY = ("eq", "ne", "in", "nin", "exists")
 ORDER = (*EQUALITY, "lt", "lte", "gt", "gte")
 
 
-def random_values(chance: Random) -> dict[str, str]:
+def random_values(rng: Random) -> dict[str, str]:
     """JSON by field slug; some fields are missing, some null."""
     values: dict[str, Any] = {
-        "lead": chance.choice(TEXTS),
-        "views": msgspec.Raw(chance.choice(NUMBERS).encode()),
-        "featured": chance.choice([True, False]),
-        "goes_live": chance.choice(TIMES),
-        "campaign": {"from": chance.choice(TIMES), "to": chance.choice(TIMES)},
-        "category": chance.choice(OPTIONS).value,
-        "tags": [one.value for one in OPTIONS if chance.random() < 0.4],
-        "author": chance.choice(IDS),
-        "related": [one for one in IDS if chance.random() < 0.4],
+        "lead": rng.choice(TEXTS),
+        "views": msgspec.Raw(rng.choice(NUMBERS).encode()),
+        "featured": rng.choice([True, False]),
+        "goes_live": rng.choice(TIMES),
+        "campaign": {"from": rng.choice(TIMES), "to": rng.choice(TIMES)},
+        "category": rng.choice(OPTIONS).value,
+        "tags": [one.value for one in OPTIONS if rng.random() < 0.4],
+        "author": rng.choice(IDS),
+        "related": [one for one in IDS if rng.random() < 0.4],
     }
     return {
-        slug: "null" if chance.random() < 0.1 else msgspec.json.encode(value).decode()
+        slug: "null" if rng.random() < 0.1 else msgspec.json.encode(value).decode()
         for slug, value in values.items()
-        if chance.random() < 0.85
+        if rng.random() < 0.85
     }
 
 

@@ -15,7 +15,7 @@ from read_side.refusals import TypeNotFound
 from tests.integration.bulk_rows import fill
 from tests.integration.live_projector import project_all
 from tests.integration.projector.rebuilds import rebuild
-from tests.integration.projector.sample_log import BODY, LEAD, Given, raws
+from tests.integration.projector.sample_log import BODY, LEAD, ContentBuilder, raws
 from write_side.domain.definition import Field
 from write_side.domain.events import Translation
 from write_side.domain.identity import Scope
@@ -26,8 +26,8 @@ FRENCH = "fr-FR"
 
 
 @pytest.fixture
-def given(repository: Repository) -> Given:
-    return Given(repository)
+def given(repository: Repository) -> ContentBuilder:
+    return ContentBuilder(repository)
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ async def rows_of(wanted: Export) -> list[ExportRow]:
 
 
 @pytest.fixture
-async def magazine(given: Given, database_url: str) -> Given:
+async def magazine(given: ContentBuilder, database_url: str) -> ContentBuilder:
     await given.magazine()
     await given.content_type(slug="authors")
     await given.entry("one", status="published")
@@ -79,7 +79,9 @@ FILTERS = [
 ]
 
 
-async def test_matching_entries_are_exported_newest_first(magazine: Given, pool: Pool) -> None:
+async def test_matching_entries_are_exported_newest_first(
+    magazine: ContentBuilder, pool: Pool
+) -> None:
     for filters, expected in FILTERS:
         wanted = await exported(pool, filters)
         found = [row.slug for row in await rows_of(wanted)]
@@ -95,7 +97,7 @@ async def test_matching_entries_are_exported_newest_first(magazine: Given, pool:
 
 
 async def test_texts_are_original_even_if_translated(
-    magazine: Given, pool: Pool, database_url: str
+    magazine: ContentBuilder, pool: Pool, database_url: str
 ) -> None:
     await magazine.entry(
         "five",
@@ -108,7 +110,7 @@ async def test_texts_are_original_even_if_translated(
 
 
 async def test_values_are_the_stored_ones_of_current_fields(
-    given: Given, pool: Pool, database_url: str
+    given: ContentBuilder, pool: Pool, database_url: str
 ) -> None:
     """Removed fields are hidden, also in repeaters. Stored values are not rendered."""
     await given.workspace()
@@ -116,7 +118,7 @@ async def test_values_are_the_stored_ones_of_current_fields(
     await given.content_type(BODY, LEAD, parts)
     values = raws(body="b", lead="l", parts=[{"body": "x", "lead": "y"}])
     await given.entry("one", fields=values)
-    await given.revised(BODY, Field("parts", "Parts", "repeater", fields=(BODY,)))
+    await given.revise_type(BODY, Field("parts", "Parts", "repeater", fields=(BODY,)))
     await project_all(database_url, database_url)
     [row] = await rows_of(await exported(pool))
     assert {slug: bytes(value) for slug, value in row.values.items()} == {
@@ -126,7 +128,7 @@ async def test_values_are_the_stored_ones_of_current_fields(
 
 
 async def test_only_the_newest_5000_are_exported(
-    magazine: Given, pool: Pool, database_url: str
+    magazine: ContentBuilder, pool: Pool, database_url: str
 ) -> None:
     """Entries of the same millisecond, also at the ends of pages, are neither repeated nor
     skipped."""
@@ -139,7 +141,7 @@ async def test_only_the_newest_5000_are_exported(
 
 
 async def test_large_entries_make_short_pages(
-    magazine: Given, pool: Pool, database_url: str, monkeypatch: pytest.MonkeyPatch
+    magazine: ContentBuilder, pool: Pool, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A page ends with the entry that exceeds its bytes, and the next page asks for fewer
     entries."""
@@ -151,7 +153,7 @@ async def test_large_entries_make_short_pages(
 
 
 async def test_an_export_continues_over_a_switch(
-    magazine: Given, pool: Pool, database_url: str, monkeypatch: pytest.MonkeyPatch
+    magazine: ContentBuilder, pool: Pool, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The export holds no lock that the switch would wait for, and continues in the new tables."""
     monkeypatch.setattr(module, "PAGE", 2)
@@ -178,7 +180,7 @@ LANGUAGES: list[tuple[Filters, tuple[str, ...]]] = [
 ]
 
 
-async def test_the_languages_are_those_of_the_matches(magazine: Given, pool: Pool) -> None:
+async def test_the_languages_are_those_of_the_matches(magazine: ContentBuilder, pool: Pool) -> None:
     for filters, languages in LANGUAGES:
         wanted = await exported(pool, filters)
         rows = await rows_of(wanted)
@@ -189,7 +191,7 @@ async def test_the_languages_are_those_of_the_matches(magazine: Given, pool: Poo
 
 @pytest.mark.parametrize("search", ["", "o"])
 async def test_entries_of_a_later_language_are_not_exported(
-    search: str, magazine: Given, pool: Pool, database_url: str
+    search: str, magazine: ContentBuilder, pool: Pool, database_url: str
 ) -> None:
     """The file was begun without a Language column, so such entries would be ambiguous."""
     wanted = await exported(pool, Filters("posts", status="published", search=search))
@@ -201,7 +203,7 @@ async def test_entries_of_a_later_language_are_not_exported(
 
 
 async def test_targets_list_types_with_the_same_slug(
-    magazine: Given, pool: Pool, database_url: str
+    magazine: ContentBuilder, pool: Pool, database_url: str
 ) -> None:
     ann = await magazine.entry("ann")
     author = await magazine.entry("bob", type_slug="authors")

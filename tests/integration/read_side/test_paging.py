@@ -20,7 +20,7 @@ from read_side.schema import LIVE
 from tests.integration.live_projector import connected, dump, project_all
 from tests.integration.projector.random_log import RandomCommands
 from tests.integration.projector.rebuilds import build_settings, rebuild, rollback, silent
-from tests.integration.projector.sample_log import SCOPE, Given
+from tests.integration.projector.sample_log import SCOPE, ContentBuilder
 from write_side.domain.identity import Scope
 from write_side.repository import Repository
 
@@ -57,8 +57,8 @@ async def pool(database_url: str) -> AsyncIterator[Pool]:
 
 
 @pytest.fixture
-def given(repository: Repository) -> Given:
-    return Given(repository)
+def given(repository: Repository) -> ContentBuilder:
+    return ContentBuilder(repository)
 
 
 class Lists:
@@ -138,7 +138,7 @@ async def test_every_page_after_random_commands(
 
 @pytest.mark.slow
 async def test_pages_of_many_blocks_before_and_after_a_rebuild_and_a_rollback(
-    given: Given, database_url: str, pool: Pool
+    given: ContentBuilder, database_url: str, pool: Pool
 ) -> None:
     """Entries change their status, and some are deleted, among them all entries of a large
     block."""
@@ -166,7 +166,7 @@ def test_other_sizes_of_blocks_are_another_shape() -> None:
     assert stated in (resources.files("read_side") / "tables.sql").read_text("utf-8")
 
 
-async def test_a_wrong_count_of_a_block_is_found(given: Given, database_url: str) -> None:
+async def test_a_wrong_count_of_a_block_is_found(given: ContentBuilder, database_url: str) -> None:
     await given.magazine()
     await given.entry("one")
     await project_all(database_url, database_url)

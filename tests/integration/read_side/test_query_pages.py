@@ -20,7 +20,7 @@ from read_side.queries.pages import FoundPage, list_found
 from read_side.queries.request import Boundary, EntryQuery, Filter, SortKey
 from tests.databases import Databases
 from tests.integration.live_projector import project_all
-from tests.integration.projector.sample_log import SCOPE, STAGES, Given, raws, rows
+from tests.integration.projector.sample_log import SCOPE, STAGES, ContentBuilder, raws, rows
 from tests.integration.read_side.query_oracle import Known, expected
 from tests.integration.read_side.query_strategies import (
     BUILT_IN_TIMES,
@@ -75,37 +75,37 @@ def desk(databases: Databases) -> Iterator[Desk]:
 
 async def write(url: str) -> list[Known]:
     written: dict[str, tuple[str, str, dict[str, Any]]] = {}
-    chance = Random(14)
+    rng = Random(14)
     async with open_recorder(url) as recorder:
         repository = Repository(recorder, EventMapper())
-        given = Given(repository)
+        given = ContentBuilder(repository)
         await given.workspace()
         await given.content_type(*FIELDS, stages=STAGES)
         await given.content_type(*FIELDS, slug="notes")
-        other = Given(repository, replace(SCOPE, workspace="other"))
+        other = ContentBuilder(repository, replace(SCOPE, workspace="other"))
         await other.workspace()
         await other.content_type(*FIELDS)
         for entry_id in IDS:
             await given.entry(entry_id, type_slug="notes", title="a", entry_id=entry_id)
             written[entry_id] = ("notes", "en-US", {})
         for number in range(ENTRIES):
-            type_slug = chance.choice(["posts", "posts", "posts", "notes"])
-            language = chance.choice(["en-US", "en-US", "en-US", "fr-FR"])
-            values = random_values(chance)
-            title = chance.choice([text for text in TEXTS if text])
+            type_slug = rng.choice(["posts", "posts", "posts", "notes"])
+            language = rng.choice(["en-US", "en-US", "en-US", "fr-FR"])
+            values = random_values(rng)
+            title = rng.choice([text for text in TEXTS if text])
             entry_id = await given.entry(
-                f"entry-{chance.randrange(10**6)}-{number}",
+                f"entry-{rng.randrange(10**6)}-{number}",
                 type_slug=type_slug,
                 title=title,
                 language=language,
-                status=chance.choice(STATUSES),
-                stage_id=chance.choice([None, "review"]) if type_slug == "posts" else None,
+                status=rng.choice(STATUSES),
+                stage_id=rng.choice([None, "review"]) if type_slug == "posts" else None,
                 fields={slug: msgspec.Raw(text.encode()) for slug, text in values.items()},
             )
             written[entry_id] = (type_slug, language, shown(values))
         await other.entry("theirs", status="published", fields=raws(lead="a", views=1))
         for entry_id in islice(written, 0, ENTRIES, 7):
-            await given.update(entry_id, status=chance.choice(STATUSES))
+            await given.update(entry_id, status=rng.choice(STATUSES))
     await project_all(url, url)
     known = []
     for record in await rows(

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from projector.rebuild import operations
 from tests.integration.live_projector import connected, project_all
 from tests.integration.projector.rebuilds import build_settings, silent
-from tests.integration.projector.sample_log import Given, raws
+from tests.integration.projector.sample_log import ContentBuilder, raws
 from tests.integration.read_side.searches import SCOPE, found, searched
 from write_side import commands as c
 from write_side.domain.definition import Field
@@ -33,8 +33,8 @@ WHERE ts_lexize($1::text::regdictionary, word) IS DISTINCT FROM ARRAY[word]"""
 
 
 @pytest.fixture
-async def given(repository: Repository) -> Given:
-    given = Given(repository)
+async def given(repository: Repository) -> ContentBuilder:
+    given = ContentBuilder(repository)
     await given.workspace(staging=True)
     await given.content_type(BODY, NOTE)
     return given
@@ -78,7 +78,7 @@ SCRIPTS = [
 
 
 @pytest.mark.slow
-async def test_words_are_found_in_every_script(given: Given, database_url: str) -> None:
+async def test_words_are_found_in_every_script(given: ContentBuilder, database_url: str) -> None:
     for number, (language, title, _) in enumerate(SCRIPTS):
         await given.entry(f"e-{number}", title=title, language=language)
     await project(database_url)
@@ -87,7 +87,7 @@ async def test_words_are_found_in_every_script(given: Given, database_url: str) 
             assert f"e-{number}" in await found(database_url, text), (title, text)
 
 
-async def test_what_is_not_there_is_not_found(given: Given, database_url: str) -> None:
+async def test_what_is_not_there_is_not_found(given: ContentBuilder, database_url: str) -> None:
     await given.entry("one", title="Running in the woods")
     await given.entry("two", title="東京都")
     await project(database_url)
@@ -95,7 +95,7 @@ async def test_what_is_not_there_is_not_found(given: Given, database_url: str) -
         assert await found(database_url, text) == [], text
 
 
-async def test_a_stop_word_counts_only_alone(given: Given, database_url: str) -> None:
+async def test_a_stop_word_counts_only_alone(given: ContentBuilder, database_url: str) -> None:
     await given.entry("who", title="The Who")
     await given.entry("rings", title="Lord of Rings")
     await given.entry("body", title="Other", fields=raws(body="the"))
@@ -104,7 +104,7 @@ async def test_a_stop_word_counts_only_alone(given: Given, database_url: str) ->
     assert await found(database_url, "the lord of the") == ["rings"]
 
 
-async def test_markup_is_not_searched(given: Given, database_url: str) -> None:
+async def test_markup_is_not_searched(given: ContentBuilder, database_url: str) -> None:
     html = "<p class='secret'>Half<b>way</b></p><li>caf&eacute;<script>hidden()</script>"
     await given.entry("one", fields=raws(body=html, note="invisible"))
     await project(database_url)
@@ -114,7 +114,9 @@ async def test_markup_is_not_searched(given: Given, database_url: str) -> None:
         assert await found(database_url, text) == []
 
 
-async def test_the_title_counts_most_and_repetition_counts(given: Given, database_url: str) -> None:
+async def test_the_title_counts_most_and_repetition_counts(
+    given: ContentBuilder, database_url: str
+) -> None:
     await given.entry("title", title="Whale")
     await given.entry("often", title="Other", fields=raws(body="whale " * 5))
     await given.entry("once", title="Other", fields=raws(body="a whale"))
@@ -122,7 +124,9 @@ async def test_the_title_counts_most_and_repetition_counts(given: Given, databas
     assert await found(database_url, "whale", by_rank=True) == ["title", "often", "once"]
 
 
-async def test_a_translation_stands_for_the_original(given: Given, database_url: str) -> None:
+async def test_a_translation_stands_for_the_original(
+    given: ContentBuilder, database_url: str
+) -> None:
     one = await given.entry("one", title="House", fields=raws(body="garden"))
     await given.entry("two", title="House")
     await given.translate(one, "de-DE", title="Häuser")
@@ -135,7 +139,7 @@ async def test_a_translation_stands_for_the_original(given: Given, database_url:
     assert await found(database_url, "house", "en-US") == ["two", "one"], "its own language"
 
 
-async def test_rows_follow_every_change(given: Given, database_url: str) -> None:
+async def test_rows_follow_every_change(given: ContentBuilder, database_url: str) -> None:
     """After each change, the rows are those that a rebuild would write."""
     one = await given.entry("one", title="First", fields=raws(body="alpha"))
     changes: list[dict[str, Any]] = [
@@ -161,11 +165,11 @@ async def test_rows_follow_every_change(given: Given, database_url: str) -> None
     assert await verified(database_url)
 
 
-async def test_a_newly_searchable_field_is_filled(given: Given, database_url: str) -> None:
+async def test_a_newly_searchable_field_is_filled(given: ContentBuilder, database_url: str) -> None:
     await given.entry("one", fields=raws(body="alpha", note="beta"))
     await project(database_url)
     assert await found(database_url, "beta") == []
-    await given.revised(replace(BODY, searchable=False), replace(NOTE, searchable=True))
+    await given.revise_type(replace(BODY, searchable=False), replace(NOTE, searchable=True))
     await project(database_url)
     assert await found(database_url, "beta") == ["one"]
     assert await found(database_url, "alpha") == []
@@ -177,11 +181,11 @@ async def test_workspaces_and_environments_are_isolated(
 ) -> None:
     scopes = [SCOPE, Scope("acme", "staging"), Scope("other", "production")]
     for scope in scopes:
-        given = Given(repository, scope)
+        given = ContentBuilder(repository, scope)
         if scope.environment == "production":
             await given.workspace(staging=True)
         else:
-            await given.does(c.AddEnvironment, scope=scope)
+            await given.execute(c.AddEnvironment, scope=scope)
         await given.content_type(BODY)
         await given.entry("e", title=f"Shared {scope.workspace}{scope.environment}")
     await project(database_url)
@@ -194,7 +198,7 @@ async def test_workspaces_and_environments_are_isolated(
 
 
 @pytest.mark.slow
-async def test_no_text_stops_the_projector(given: Given, database_url: str) -> None:
+async def test_no_text_stops_the_projector(given: ContentBuilder, database_url: str) -> None:
     letters = "".join(chr(code) for code in range(0x4E00, 0x9000))
     texts = [
         "word " * 200_000,
@@ -222,16 +226,16 @@ WORDS = ["anna", "ben", "carla", "carl", "dora", "be", "an", "東京", "ดี"]
 
 @pytest.mark.parametrize("many", [40, pytest.param(150, marks=pytest.mark.slow)])
 async def test_every_search_agrees_with_a_naive_one(
-    many: int, given: Given, database_url: str
+    many: int, given: ContentBuilder, database_url: str
 ) -> None:
     """In a language without a stemmer."""
-    chance = random.Random(7)
-    titles = [" ".join(chance.choices(WORDS, k=chance.randint(1, 4))) for _ in range(many)]
+    rng = random.Random(7)
+    titles = [" ".join(rng.choices(WORDS, k=rng.randint(1, 4))) for _ in range(many)]
     for number, title in enumerate(titles):
         await given.entry(f"e-{number}", title=title, language="pl-PL")
     await project(database_url)
     for _ in range(many):
-        text = " ".join(chance.choices([*WORDS, "c", "carlo", "京"], k=chance.randint(1, 3)))
+        text = " ".join(rng.choices([*WORDS, "c", "carlo", "京"], k=rng.randint(1, 3)))
         expected = [
             f"e-{n}" for n, title in reversed(list(enumerate(titles))) if matches(title, text)
         ]

@@ -44,9 +44,9 @@ async def large(module_database_url: str) -> AsyncIterator[Connection]:
     connection = await asyncpg.connect(module_database_url, server_settings=settings)
     if not await connection.fetchval("SELECT EXISTS (SELECT FROM entry_search)"):
         await connection.execute("DROP INDEX entry_search_words")
-        chance = random.Random(1)
+        rng = random.Random(1)
         for first in range(0, ENTRIES, 10_000):
-            rows = [_row(chance, n) for n in range(first, first + 10_000)]
+            rows = [_row(rng, n) for n in range(first, first + 10_000)]
             columns = [list(column) for column in zip(*rows, strict=True)]
             await connection.execute(PROJECTOR["put_search"], *columns)
         await connection.execute(_GIN)
@@ -57,11 +57,11 @@ async def large(module_database_url: str) -> AsyncIterator[Connection]:
     await connection.close()
 
 
-def _row(chance: random.Random, n: int) -> tuple[Any, ...]:
+def _row(rng: random.Random, n: int) -> tuple[Any, ...]:
     workspace = "acme" if n % 2 else "other"
     area = search_area(workspace, "production", WORKSPACES[workspace], LANGUAGE, "")
     prefix = lexeme_prefix(area, n // BLOCK * BLOCK)
-    found = {"common", *(f"word{chance.randrange(20_000)}" for _ in range(4))}
+    found = {"common", *(f"word{rng.randrange(20_000)}" for _ in range(4))}
     if n % RARE in (0, 1):
         found.add("rare")
     if workspace == "other":

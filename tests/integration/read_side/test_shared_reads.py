@@ -15,7 +15,7 @@ from read_side.pool import Pool, fetch, open_pool
 from read_side.refusals import EntryNotFound, ReadModelUnavailable, TypeNotFound
 from read_side.shared_reads import BYTES, TOGETHER, SharedReads
 from tests.integration.live_projector import project_all
-from tests.integration.projector.sample_log import Given, raws
+from tests.integration.projector.sample_log import ContentBuilder, raws
 from write_side.domain.identity import Scope, slug_hash
 from write_side.postgres.statements import statement
 from write_side.repository import Repository
@@ -36,7 +36,7 @@ VALUES: dict[str, list[Any]] = {
 
 @pytest.fixture
 async def pool(repository: Repository, database_url: str) -> AsyncIterator[Pool]:
-    given = Given(repository)
+    given = ContentBuilder(repository)
     await given.magazine()
     await given.content_type(slug="authors")
     await given.entry("one", status="published")
@@ -132,7 +132,7 @@ async def test_a_read_sees_what_was_committed_before_it_began(
     pool: Pool, repository: Repository, database_url: str
 ) -> None:
     """It never gets the result of a statement that was already in progress."""
-    given = Given(repository)
+    given = ContentBuilder(repository)
     where = ("posts", "en-US", slug_hash("new"), INLINE)
     sleeping = asyncio.create_task(fetch(pool, "SELECT pg_sleep(0.5)"))
     before = asyncio.create_task(pool.shared.fetch("entry_of_slug", *ACME, *where))

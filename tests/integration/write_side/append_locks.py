@@ -49,7 +49,7 @@ async def connected(url: str) -> AsyncIterator[Connection]:
         await connection.close()
 
 
-class Hold:
+class HeldTransaction:
     """A transaction of another session that blocks appends until it is released."""
 
     def __init__(self, holder: Connection, watcher: Connection) -> None:
@@ -79,10 +79,10 @@ class Hold:
 @asynccontextmanager
 async def held(
     url: str, statement: str = "SELECT FROM write_side.head FOR UPDATE", *parameters: Any
-) -> AsyncIterator[Hold]:
+) -> AsyncIterator[HeldTransaction]:
     """Holds what the statement locks: by default the head, so that every append waits."""
     async with connected(url) as holder, connected(url) as watcher:
-        hold = Hold(holder, watcher)
+        hold = HeldTransaction(holder, watcher)
         await hold.start(statement, *parameters)
         yield hold
 

@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from tests.integration.write_side.lossy_recorder import Lossy, lossy
+from tests.integration.write_side.lossy_recorder import LossyRecorder, lossy
 from tests.integration.write_side.sample_commands import repository_on
 from write_side.repository import Repository
 from write_side.store.recorder import open_recorder
@@ -25,6 +25,6 @@ async def repositories(database_url: str) -> AsyncIterator[list[Repository]]:
 
 
 @pytest.fixture
-async def lost(database_url: str) -> AsyncIterator[Lossy]:
+async def lost(database_url: str) -> AsyncIterator[LossyRecorder]:
     async with lossy(database_url) as found:
         yield found

@@ -33,16 +33,16 @@ POSTS = (
 STAGES = (Stage("writing", "Writing"), Stage("review", "Review"))
 
 
-class World:
+class HandlerContext:
     """Sends commands of one actor, and reads their events from the log."""
 
     def __init__(self, repository: Repository) -> None:
         self.repository = repository
         self.requests = 0
 
-    async def do(self, kind: type[Command], **said: Any) -> CommandResult:
+    async def execute(self, kind: type[Command], **properties: Any) -> CommandResult:
         self.requests += 1
-        command = kind(**{"actor": ACTOR, "request_id": f"r{self.requests}", **said})
+        command = kind(**{"actor": ACTOR, "request_id": f"r{self.requests}", **properties})
         return await execute(command, self.repository)
 
     async def head(self) -> int:
@@ -63,25 +63,27 @@ class World:
         return [self.repository.mapper.decode(row.topic, row.state, row.at) for row in rows]
 
     async def workspace(self, slug: str = "acme", plan: Plan = Plan()) -> None:  # noqa: B008
-        await self.do(c.CreateWorkspace, workspace=slug, name=slug.title(), plan=plan)
+        await self.execute(c.CreateWorkspace, workspace=slug, name=slug.title(), plan=plan)
 
     async def content_type(
-        self, slug: str, fields: Sequence[Field] = (), scope: Scope = SCOPE, **said: Any
+        self, slug: str, fields: Sequence[Field] = (), scope: Scope = SCOPE, **properties: Any
     ) -> CommandResult:
-        made = {"name": slug.title(), "fields": tuple(fields), **said}
-        return await self.do(c.CreateContentType, scope=scope, slug=slug, **made)
+        made = {"name": slug.title(), "fields": tuple(fields), **properties}
+        return await self.execute(c.CreateContentType, scope=scope, slug=slug, **made)
 
-    async def entry(self, slug: str, kind: str = "posts", scope: Scope = SCOPE, **said: Any) -> str:
+    async def entry(
+        self, slug: str, kind: str = "posts", scope: Scope = SCOPE, **properties: Any
+    ) -> str:
         """Creates an entry and returns its id."""
-        made = {"title": slug, "slug": slug, "content_type_slug": kind, **said}
-        executed = await self.do(c.CreateEntry, scope=scope, **made)
+        made = {"title": slug, "slug": slug, "content_type_slug": kind, **properties}
+        executed = await self.execute(c.CreateEntry, scope=scope, **made)
         return entry_id(executed)
 
-    async def update(self, entry: str, scope: Scope = SCOPE, **said: Any) -> CommandResult:
-        return await self.do(c.UpdateEntry, scope=scope, entry_id=entry, **said)
+    async def update(self, entry: str, scope: Scope = SCOPE, **properties: Any) -> CommandResult:
+        return await self.execute(c.UpdateEntry, scope=scope, entry_id=entry, **properties)
 
     @asynccontextmanager
-    async def refuses(self, refusal: type[Refused], text: str) -> AsyncIterator[None]:
+    async def assert_refused(self, refusal: type[Refused], text: str) -> AsyncIterator[None]:
         """The command is refused with exactly this class and this text, and nothing is appended."""
         before = await self.head()
         with pytest.raises(refusal) as refused:
@@ -91,7 +93,7 @@ class World:
         assert await self.head() == before
 
     @asynccontextmanager
-    async def appends(self, *kinds: type[Event]) -> AsyncIterator[None]:
+    async def assert_appended(self, *kinds: type[Event]) -> AsyncIterator[None]:
         """Exactly these events are appended."""
         before = await self.head()
         yield
@@ -102,13 +104,13 @@ class World:
         assert [type(event) for event in decoded] == list(kinds)
 
 
-async def magazine(repository: Repository, plan: Plan = Plan()) -> World:  # noqa: B008
+async def magazine(repository: Repository, plan: Plan = Plan()) -> HandlerContext:  # noqa: B008
     """The workspace acme with authors and posts in production."""
-    world = World(repository)
-    await world.workspace(plan=plan)
-    await world.content_type("authors", AUTHORS)
-    await world.content_type("posts", POSTS, stages=STAGES)
-    return world
+    context = HandlerContext(repository)
+    await context.workspace(plan=plan)
+    await context.content_type("authors", AUTHORS)
+    await context.content_type("posts", POSTS, stages=STAGES)
+    return context
 
 
 def entry_id(executed: CommandResult) -> str:

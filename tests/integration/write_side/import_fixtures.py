@@ -71,8 +71,14 @@ async def magazine(repository: Repository) -> Repository:
     return repository
 
 
-async def create(repository: Repository, kind: str, title: str, **said: Any) -> EntryCreated:
-    made = {"actor": OPERATOR, "scope": SCOPE, "content_type_slug": kind, "title": title, **said}
+async def create(repository: Repository, kind: str, title: str, **properties: Any) -> EntryCreated:
+    made = {
+        "actor": OPERATOR,
+        "scope": SCOPE,
+        "content_type_slug": kind,
+        "title": title,
+        **properties,
+    }
     created = (await execute(CreateEntry(**made), repository)).events[0].event
     assert isinstance(created, EntryCreated)
     return created

@@ -14,7 +14,7 @@ from write_side.store.append import Append, Appended
 from write_side.store.recorder import Recorder
 
 
-class Lossy:
+class LossyRecorder:
     """A recorder that appends through a proxy and reads without it."""
 
     def __init__(self, recorder: Recorder, proxy: Proxy) -> None:
@@ -50,7 +50,7 @@ class Lossy:
 
 
 @asynccontextmanager
-async def lossy(database_url: str) -> AsyncIterator[Lossy]:
+async def lossy(database_url: str) -> AsyncIterator[LossyRecorder]:
     async with AsyncExitStack() as stack:
         proxy = await stack.enter_async_context(proxy_to(database_url))
         pool = await stack.enter_async_context(asyncpg.create_pool(database_url, min_size=1))
@@ -61,5 +61,5 @@ async def lossy(database_url: str) -> AsyncIterator[Lossy]:
 
         recorder = Recorder(pool, connect)
         stack.push_async_callback(recorder.close)
-        found = Lossy(recorder, proxy)
+        found = LossyRecorder(recorder, proxy)
         yield found

@@ -59,7 +59,7 @@ CLAIMLESS = {
 }
 
 
-class Anyone:
+class RandomCommands:
     """Sends random commands on so few objects that many of them conflict."""
 
     def __init__(self, seed: int) -> None:
@@ -204,7 +204,7 @@ async def test_claims_equal_those_derived_from_the_log_after_any_commands(
     repositories: list[Repository], seed: int
 ) -> None:
     await sample_commands.magazine(repositories[0], Plan(staging=True))
-    anyone, seen = Anyone(seed), set[type[Event]]()
+    anyone, seen = RandomCommands(seed), set[type[Event]]()
     for _ in range(40):
         asked = [anyone.ask() for _ in range(10)]
         found = await asyncio.gather(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from tests.integration.write_side.append_locks import Hold, held
+from tests.integration.write_side.append_locks import HeldTransaction, held
 from tests.integration.write_side.sample_commands import check_log, plain
 from write_side.repository import Repository
 from write_side.store.append import Append, parameters
@@ -12,7 +12,7 @@ from write_side.store.appender import _APPEND
 from write_side.store.recorder import Recorder
 
 
-async def _slow(hold: Hold, append: Append) -> int:
+async def _slow(hold: HeldTransaction, append: Append) -> int:
     """Appends within the open transaction of the holder. Returns the position."""
     rows = await hold.holder.fetch(_APPEND, *parameters([append]))
     return int(rows[-1]["detail"].split(":")[0])

@@ -9,7 +9,7 @@ import pytest
 from msgspec import Raw
 
 from tests.integration.live_projector import connected
-from tests.integration.write_side.handler_fixtures import SCOPE, World, magazine
+from tests.integration.write_side.handler_fixtures import SCOPE, HandlerContext, magazine
 from write_side import commands as c
 from write_side import entry_snapshots
 from write_side.domain.entry import Entry
@@ -23,7 +23,7 @@ VERSIONS = 3 * EVENTS
 SNAPSHOTS = "SELECT stream, version FROM write_side.entry_snapshot"
 
 
-class _Silent:
+class _NoProgress:
     def begin(self, phase: str, total: int) -> None: ...
 
     def advance(self, done: int) -> None: ...
@@ -54,16 +54,16 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> Reads:
     return found
 
 
-async def _updated(world: World, entry: str, times: int, **fields: str) -> None:
+async def _updated(context: HandlerContext, entry: str, times: int, **fields: str) -> None:
     for _ in range(times):
-        n = world.requests
+        n = context.requests
         values = {slug: Raw(f'"{n} {text}"'.encode()) for slug, text in fields.items()}
-        await world.update(entry, title=f"Title {n}", fields=values)
+        await context.update(entry, title=f"Title {n}", fields=values)
 
 
 async def _differences(url: str) -> list[Difference]:
     async with connected(url) as connection:
-        return await claim_differences(connection, _Silent())
+        return await claim_differences(connection, _NoProgress())
 
 
 async def _folded(repository: Repository, entry: str) -> Entry:
@@ -74,12 +74,12 @@ async def _folded(repository: Repository, entry: str) -> Entry:
 async def test_an_update_reads_no_more_after_many_versions(
     repository: Repository, reads: Reads
 ) -> None:
-    world = await magazine(repository)
-    entry = await world.entry("a", "authors")
+    context = await magazine(repository)
+    entry = await context.entry("a", "authors")
     most = 0
     for _ in range(VERSIONS):
         before = reads.rows
-        await _updated(world, entry, 1)
+        await _updated(context, entry, 1)
         most = max(most, reads.rows - before)
     assert most == 1 + EVENTS + 1  # a snapshot, and the events after it until another is due
     assert (await repository.entry(SCOPE, entry)) == await _folded(repository, entry)
@@ -89,11 +89,11 @@ async def test_an_update_reads_no_more_after_many_versions(
 async def test_an_update_of_a_large_entry_reads_few_of_its_bytes(
     repository: Repository, reads: Reads, database_url: str
 ) -> None:
-    world = await magazine(repository)
-    entry = await world.entry("a", "authors", fields={"bio": Raw(b'"' + b"x" * BYTES + b'"')})
-    await _updated(world, entry, 12, bio="y" * BYTES)
+    context = await magazine(repository)
+    entry = await context.entry("a", "authors", fields={"bio": Raw(b'"' + b"x" * BYTES + b'"')})
+    await _updated(context, entry, 12, bio="y" * BYTES)
     before = reads.bytes
-    await _updated(world, entry, 1)
+    await _updated(context, entry, 1)
     assert reads.bytes - before < 5 * BYTES
     assert await repository.entry(SCOPE, entry) == await _folded(repository, entry)
     assert await _differences(database_url) == []
@@ -102,9 +102,9 @@ async def test_an_update_of_a_large_entry_reads_few_of_its_bytes(
 async def test_an_entry_after_a_version_is_not_the_snapshot_of_a_later_one(
     repository: Repository,
 ) -> None:
-    world = await magazine(repository)
-    entry = await world.entry("a", "authors")
-    await _updated(world, entry, EVENTS + 3)
+    context = await magazine(repository)
+    entry = await context.entry("a", "authors")
+    await _updated(context, entry, EVENTS + 3)
     assert await repository.recorder.fetch(SNAPSHOTS)
     states = {state.version: state async for state, _ in repository.entry_states([entry])}
     for version in (1, 2, EVENTS, EVENTS + 2, EVENTS + 4):
@@ -112,11 +112,11 @@ async def test_an_entry_after_a_version_is_not_the_snapshot_of_a_later_one(
 
 
 async def test_a_deleted_entry_has_no_snapshot(repository: Repository) -> None:
-    world = await magazine(repository)
-    entry = await world.entry("a", "authors")
-    await _updated(world, entry, EVENTS + 2)
+    context = await magazine(repository)
+    entry = await context.entry("a", "authors")
+    await _updated(context, entry, EVENTS + 2)
     assert len(await repository.recorder.fetch(SNAPSHOTS)) == 1
-    await world.do(c.DeleteEntry, scope=SCOPE, entry_id=entry)
+    await context.execute(c.DeleteEntry, scope=SCOPE, entry_id=entry)
     assert await repository.recorder.fetch(SNAPSHOTS) == []
     assert await repository.entries(SCOPE, [entry]) == {}
 
@@ -132,9 +132,9 @@ async def test_a_deleted_entry_has_no_snapshot(repository: Repository) -> None:
 async def test_a_wrong_snapshot_is_found_and_repaired(
     repository: Repository, database_url: str, damage: str, kind: Any
 ) -> None:
-    world = await magazine(repository)
-    entry = await world.entry("a", "authors")
-    await _updated(world, entry, EVENTS + 2)
+    context = await magazine(repository)
+    entry = await context.entry("a", "authors")
+    await _updated(context, entry, EVENTS + 2)
     assert await _differences(database_url) == []
     async with connected(database_url) as owner:
         await owner.execute(f"UPDATE write_side.entry_snapshot SET {damage}")  # noqa: S608
@@ -148,9 +148,9 @@ async def test_a_wrong_snapshot_is_found_and_repaired(
 async def test_a_snapshot_of_a_different_shape_is_not_used(
     repository: Repository, database_url: str
 ) -> None:
-    world = await magazine(repository)
-    entry = await world.entry("a", "authors")
-    await _updated(world, entry, EVENTS + 2)
+    context = await magazine(repository)
+    entry = await context.entry("a", "authors")
+    await _updated(context, entry, EVENTS + 2)
     async with connected(database_url) as owner:
         await owner.execute("UPDATE write_side.entry_snapshot SET shape = 'older', state = '{}'")
     assert await repository.entry(SCOPE, entry) == await _folded(repository, entry)

@@ -53,8 +53,8 @@ async def test_the_clock_of_the_host_does_not_matter(
     for name in ("write_side.dispatch", "write_side.decision", "write_side.store.append"):
         monkeypatch.setattr(f"{name}.datetime", _FastClock, raising=False)
     monkeypatch.setattr(time, "time", lambda: real() + YEAR.total_seconds())
-    world = await magazine(repository)
-    await world.entry("a", "authors")
+    context = await magazine(repository)
+    await context.entry("a", "authors")
     ended = await _clock(repository)
     assert all(began <= at <= ended for at in await _times(repository))
 
@@ -83,12 +83,12 @@ async def test_time_stands_still_while_the_clock_is_behind_the_last_event(
     repository: Repository, database_url: str
 ) -> None:
     """In all streams, also for concurrent appends."""
-    world = await magazine(repository)
+    context = await magazine(repository)
     await _last_event_at(database_url, YEAR)
-    first = await world.entry("a", "authors")
+    first = await context.entry("a", "authors")
     await _last_event_at(database_url, 2 * YEAR)
-    await asyncio.gather(*(world.entry(f"b{n}", "authors") for n in range(20)))
-    await world.update(first, title="b")
+    await asyncio.gather(*(context.entry(f"b{n}", "authors") for n in range(20)))
+    await context.update(first, title="b")
     times = await _times(repository)
     assert times == sorted(times)
     assert len(set(times[-21:])) == 1
@@ -96,9 +96,9 @@ async def test_time_stands_still_while_the_clock_is_behind_the_last_event(
 
 
 async def test_time_is_cut_to_milliseconds_and_advances(repository: Repository) -> None:
-    world = await magazine(repository)
+    context = await magazine(repository)
     await asyncio.sleep(0.003)
-    await world.entry("a", "authors")
+    await context.entry("a", "authors")
     times = await _times(repository)
     assert times == sorted(times)
     assert times[-1] > times[0]

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.integration.projector.sample_log import BODY, SCOPE, Given, raws
+from tests.integration.projector.sample_log import BODY, SCOPE, ContentBuilder, raws
 from write_side import commands as c
 from write_side import entry_history
 from write_side.dispatch import execute
@@ -20,8 +20,8 @@ from write_side.store import streams
 
 
 @pytest.fixture
-def given(repository: Repository) -> Given:
-    return Given(repository)
+def given(repository: Repository) -> ContentBuilder:
+    return ContentBuilder(repository)
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def statements(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> list[
     return sent
 
 
-async def renamed(given: Given, slug: str, times: int) -> str:
+async def renamed(given: ContentBuilder, slug: str, times: int) -> str:
     """An entry whose title was changed this often after its creation."""
     entry_id = await given.entry(slug)
     for number in range(times):
@@ -60,7 +60,7 @@ def titles(changes: tuple[Change, ...]) -> list[tuple[Any, Any]]:
 
 
 async def test_history_lists_actors_and_changes_newest_first(
-    given: Given, repository: Repository
+    given: ContentBuilder, repository: Repository
 ) -> None:
     await given.magazine()
     entry_id = await given.entry("one", fields=raws(body="Hello"))
@@ -90,7 +90,7 @@ async def test_history_lists_actors_and_changes_newest_first(
 
 
 async def test_many_histories_with_different_windows_take_one_statement(
-    given: Given, repository: Repository, statements: list[str]
+    given: ContentBuilder, repository: Repository, statements: list[str]
 ) -> None:
     await given.magazine()
     ids = [await renamed(given, f"entry-{n}", times=n) for n in range(6)]
@@ -118,7 +118,7 @@ async def test_many_histories_with_different_windows_take_one_statement(
     assert titles(found[7]) == [("entry-5 2", "entry-5 3"), ("Entry-5", "entry-5 2")]
 
 
-async def test_a_limit_is_at_most_a_hundred(given: Given, repository: Repository) -> None:
+async def test_a_limit_is_at_most_a_hundred(given: ContentBuilder, repository: Repository) -> None:
     await given.magazine()
     entry_id = await renamed(given, "one", times=104)
     [changes] = await histories(repository, SCOPE, [HistoryRequest(entry_id, limit=1_000_000)])
@@ -126,7 +126,7 @@ async def test_a_limit_is_at_most_a_hundred(given: Given, repository: Repository
 
 
 async def test_the_history_of_other_workspaces_is_not_visible(
-    given: Given, repository: Repository
+    given: ContentBuilder, repository: Repository
 ) -> None:
     await given.magazine()
     entry_id = await given.entry("one")
@@ -141,7 +141,7 @@ async def test_the_history_of_other_workspaces_is_not_visible(
 async def test_history_is_independent_of_page_sizes(
     rows: int,
     size: int,
-    given: Given,
+    given: ContentBuilder,
     repository: Repository,
     statements: list[str],
     monkeypatch: pytest.MonkeyPatch,
@@ -161,7 +161,7 @@ async def test_history_is_independent_of_page_sizes(
 
 
 async def test_large_changes_are_returned_in_smaller_pages(
-    given: Given, repository: Repository, monkeypatch: pytest.MonkeyPatch
+    given: ContentBuilder, repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(entry_history, "BYTES", 10_000)
     await given.workspace()

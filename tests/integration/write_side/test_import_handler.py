@@ -13,7 +13,7 @@ from tests.integration.write_side.handler_fixtures import (
     POSTS,
     SCOPE,
     STAGE,
-    World,
+    HandlerContext,
     magazine,
 )
 from tests.integration.write_side.sample_commands import ACTOR, raws
@@ -41,90 +41,99 @@ BY = Actor("import", "spring", "ann")
 
 
 @pytest.fixture
-async def world(repository: Repository) -> World:
+async def context(repository: Repository) -> HandlerContext:
     return await magazine(repository)
 
 
-def row(slug: str, scope: Scope = SCOPE, **said: Any) -> c.CreateEntry:
-    made = {"content_type_slug": "posts", "title": slug, "slug": slug, **said}
+def row(slug: str, scope: Scope = SCOPE, **properties: Any) -> c.CreateEntry:
+    made = {"content_type_slug": "posts", "title": slug, "slug": slug, **properties}
     return c.CreateEntry(actor=BY, scope=scope, **made)
 
 
-def spring(*rows: c.CreateEntry, scope: Scope = SCOPE, **said: Any) -> c.ImportEntries:
-    made = {"content_type_slug": "posts", "import_id": "spring", "file_name": "spring.csv", **said}
+def spring(*rows: c.CreateEntry, scope: Scope = SCOPE, **properties: Any) -> c.ImportEntries:
+    made = {
+        "content_type_slug": "posts",
+        "import_id": "spring",
+        "file_name": "spring.csv",
+        **properties,
+    }
     return c.ImportEntries(actor=BY, request_id="r", scope=scope, entries=rows, **made)
 
 
-async def run(world: World, *rows: c.CreateEntry, **said: Any) -> CommandResult:
-    return await execute(spring(*rows, **said), world.repository)
+async def run(context: HandlerContext, *rows: c.CreateEntry, **properties: Any) -> CommandResult:
+    return await execute(spring(*rows, **properties), context.repository)
 
 
 def slugs(executed: CommandResult) -> list[str]:
     return [each.event.slug for each in executed.events if isinstance(each.event, EntryCreated)]
 
 
-async def test_an_import_is_recorded_with_all_its_rows(world: World) -> None:
-    before = await world.head()
-    executed = await run(world, row("a"), row("b", status="archived"), skipped=3)
+async def test_an_import_is_recorded_with_all_its_rows(context: HandlerContext) -> None:
+    before = await context.head()
+    executed = await run(context, row("a"), row("b", status="archived"), skipped=3)
     recorded = executed.events[0].event
     assert isinstance(recorded, ImportRecorded)
     assert (recorded.import_id, recorded.file_name) == ("spring", "spring.csv")
     assert (recorded.created, recorded.updated, recorded.skipped) == (2, 0, 3)
     assert (recorded.actor, recorded.request_id) == (BY, "r")
     assert slugs(executed) == ["a", "b"]
-    assert executed.position == before + 3 == await world.head()
-    assert await world.used(SCOPE, "entries") == 2
+    assert executed.position == before + 3 == await context.head()
+    assert await context.used(SCOPE, "entries") == 2
 
 
 @pytest.mark.parametrize("key", ["the same", "another"])
-async def test_the_same_import_id_has_no_effect_the_second_time(world: World, key: str) -> None:
-    first = await run(world, row("a"), row("b"), command_key="the same")
-    async with world.appends():
-        again = await run(world, row("a"), row("b"), command_key=key)
+async def test_the_same_import_id_has_no_effect_the_second_time(
+    context: HandlerContext, key: str
+) -> None:
+    first = await run(context, row("a"), row("b"), command_key="the same")
+    async with context.assert_appended():
+        again = await run(context, row("a"), row("b"), command_key=key)
     assert again.replayed
     assert (again.events, again.position) == (first.events, first.position)
     assert again.content_type is not None
 
 
-async def test_the_second_time_the_rows_do_not_matter(world: World) -> None:
-    first = await run(world, row("a"), row("b"))
-    await world.entry("later")
+async def test_the_second_time_the_rows_do_not_matter(context: HandlerContext) -> None:
+    first = await run(context, row("a"), row("b"))
+    await context.entry("later")
     for rows in ((), (row("c"),), (row("later"), row("x", fields=raws(body=1)))):
-        async with world.appends():
-            assert (await run(world, *rows)).events == first.events
+        async with context.assert_appended():
+            assert (await run(context, *rows)).events == first.events
 
 
-async def test_an_import_remains_imported_after_its_entries_are_deleted(world: World) -> None:
-    first = await run(world, row("a"))
+async def test_an_import_remains_imported_after_its_entries_are_deleted(
+    context: HandlerContext,
+) -> None:
+    first = await run(context, row("a"))
     gone = first.events[1].event
     assert isinstance(gone, EntryCreated)
-    await world.do(c.DeleteEntry, scope=SCOPE, entry_id=gone.entry_id)
-    async with world.appends():
-        assert (await run(world, row("a"))).events == first.events
+    await context.execute(c.DeleteEntry, scope=SCOPE, entry_id=gone.entry_id)
+    async with context.assert_appended():
+        assert (await run(context, row("a"))).events == first.events
 
 
 async def test_an_import_sent_twice_at_once_takes_effect_once(
-    world: World, database_url: str
+    context: HandlerContext, database_url: str
 ) -> None:
     rows = [row(f"p{n}", entry_id=derived_id("import", "spring", str(n))) for n in range(3)]
-    before = await world.head()
+    before = await context.head()
     async with open_recorder(database_url) as another, held(database_url) as hold:
-        stores = [world.repository, Repository(another, EventMapper())]
+        stores = [context.repository, Repository(another, EventMapper())]
         sent = [asyncio.create_task(execute(spring(*rows), store)) for store in stores]
         await hold.until_blocked(2)
         await hold.release()
         first, second = await asyncio.gather(*sent)
-    assert await world.head() == before + 4
+    assert await context.head() == before + 4
     assert (first.events, first.position) == (second.events, second.position)
     assert sorted([first.replayed, second.replayed]) == [False, True]
 
 
 async def test_two_simultaneous_imports_of_one_id_return_the_same_result(
-    world: World, database_url: str
+    context: HandlerContext, database_url: str
 ) -> None:
     async with open_recorder(database_url) as another, held(database_url) as hold:
         store = Repository(another, EventMapper())
-        early = asyncio.create_task(run(world, row("a"), row("b")))
+        early = asyncio.create_task(run(context, row("a"), row("b")))
         await hold.until_blocked(1)
         late = asyncio.create_task(execute(spring(row("c")), store))
         await hold.until_blocked(2)
@@ -134,10 +143,10 @@ async def test_two_simultaneous_imports_of_one_id_return_the_same_result(
 
 
 async def test_an_import_id_of_another_scope_is_refused_even_simultaneously(
-    world: World, database_url: str
+    context: HandlerContext, database_url: str
 ) -> None:
     async with open_recorder(database_url) as another, held(database_url) as hold:
-        early = asyncio.create_task(run(world, row("a")))
+        early = asyncio.create_task(run(context, row("a")))
         await hold.until_blocked(1)
         elsewhere = spring(row("c", content_type_slug="authors"), content_type_slug="authors")
         late = asyncio.create_task(execute(elsewhere, Repository(another, EventMapper())))
@@ -148,43 +157,51 @@ async def test_an_import_id_of_another_scope_is_refused_even_simultaneously(
             await late
 
 
-async def test_an_import_id_of_another_scope_is_refused_without_details(world: World) -> None:
-    await world.workspace("rival")
-    await world.content_type("posts", POSTS, OTHER)
-    await run(world, row("a"))
-    async with world.refuses(
+async def test_an_import_id_of_another_scope_is_refused_without_details(
+    context: HandlerContext,
+) -> None:
+    await context.workspace("rival")
+    await context.content_type("posts", POSTS, OTHER)
+    await run(context, row("a"))
+    async with context.assert_refused(
         ImportIdTaken, "The import id 'spring' was used for a different import"
     ):
-        await run(world, row("a", OTHER), scope=OTHER)
-    async with world.refuses(ImportIdTaken, "choose another id"):
-        await run(world, row("a", content_type_slug="authors"), content_type_slug="authors")
+        await run(context, row("a", OTHER), scope=OTHER)
+    async with context.assert_refused(ImportIdTaken, "choose another id"):
+        await run(context, row("a", content_type_slug="authors"), content_type_slug="authors")
 
 
-async def test_another_import_id_is_another_import(world: World) -> None:
-    await run(world, row("a"))
-    async with world.appends(ImportRecorded, EntryCreated):
-        await run(world, row("b"), import_id="summer")
-    async with world.refuses(SlugTaken, "slug 'b'"):
-        await run(world, row("c"), row("b"), import_id="autumn")
+async def test_another_import_id_is_another_import(context: HandlerContext) -> None:
+    await run(context, row("a"))
+    async with context.assert_appended(ImportRecorded, EntryCreated):
+        await run(context, row("b"), import_id="summer")
+    async with context.assert_refused(SlugTaken, "slug 'b'"):
+        await run(context, row("c"), row("b"), import_id="autumn")
 
 
-async def test_rows_refer_to_one_another_in_any_order_and_in_cycles(world: World) -> None:
+async def test_rows_refer_to_one_another_in_any_order_and_in_cycles(
+    context: HandlerContext,
+) -> None:
     ids = [derived_id("import", "spring", slug) for slug in "abc"]
     rows = [
         row(slug, entry_id=ids[n], fields=raws(related=[ids[n - 1], ids[n]]))
         for n, slug in enumerate("abc")
     ]
-    assert slugs(await run(world, *rows)) == ["a", "b", "c"]
+    assert slugs(await run(context, *rows)) == ["a", "b", "c"]
 
 
-async def test_a_row_refers_to_a_row_only_where_its_type_is_allowed(world: World) -> None:
+async def test_a_row_refers_to_a_row_only_where_its_type_is_allowed(
+    context: HandlerContext,
+) -> None:
     given = new_id()
-    async with world.refuses(UnknownReference, "an entry of type posts, but takes authors"):
-        await run(world, row("a", entry_id=given), row("b", fields=raws(author=given)))
+    async with context.assert_refused(
+        UnknownReference, "an entry of type posts, but takes authors"
+    ):
+        await run(context, row("a", entry_id=given), row("b", fields=raws(author=given)))
 
 
-async def test_one_invalid_row_refuses_all(world: World) -> None:
-    taken = await world.entry("taken")
+async def test_one_invalid_row_refuses_all(context: HandlerContext) -> None:
+    taken = await context.entry("taken")
     cases: list[tuple[c.CreateEntry, type[Any], str]] = [
         (row("b", fields=raws(body=1)), InvalidField, "Field 'body' takes a string"),
         (row("b", fields=raws(author=new_id())), UnknownReference, "which is not in"),
@@ -196,32 +213,34 @@ async def test_one_invalid_row_refuses_all(world: World) -> None:
         (row("b", entry_id=taken), EntryIdTaken, taken),
     ]
     for bad, refusal, text in cases:
-        async with world.refuses(refusal, text):
-            await run(world, row("a"), bad)
-    assert await world.used(SCOPE, "entries") == 1
-    assert len((await run(world, row("a"), row("b"))).events) == 3
+        async with context.assert_refused(refusal, text):
+            await run(context, row("a"), bad)
+    assert await context.used(SCOPE, "entries") == 1
+    assert len((await run(context, row("a"), row("b"))).events) == 3
 
 
-async def test_the_same_slug_in_two_languages_is_no_repetition(world: World) -> None:
-    assert slugs(await run(world, row("a"), row("a", language="fr-FR"))) == ["a", "a"]
+async def test_the_same_slug_in_two_languages_is_no_repetition(context: HandlerContext) -> None:
+    assert slugs(await run(context, row("a"), row("a", language="fr-FR"))) == ["a", "a"]
 
 
-async def test_an_id_given_twice_is_refused(world: World) -> None:
+async def test_an_id_given_twice_is_refused(context: HandlerContext) -> None:
     given = new_id()
-    async with world.refuses(EntryIdTaken, given):
-        await run(world, row("a", entry_id=given), row("b", entry_id=given))
+    async with context.assert_refused(EntryIdTaken, given):
+        await run(context, row("a", entry_id=given), row("b", entry_id=given))
 
 
-async def test_the_plan_limits_an_import_as_a_whole(world: World) -> None:
-    await world.do(c.ChangePlan, workspace="acme", plan=Plan(entries=2))
-    async with world.refuses(PlanLimitReached, "Your plan's limit of 2 entries is reached"):
-        await run(world, row("a"), row("b"), row("c"))
-    await run(world, row("a"), row("b"))
-    assert await world.used(SCOPE, "entries") == 2
+async def test_the_plan_limits_an_import_as_a_whole(context: HandlerContext) -> None:
+    await context.execute(c.ChangePlan, workspace="acme", plan=Plan(entries=2))
+    async with context.assert_refused(
+        PlanLimitReached, "Your plan's limit of 2 entries is reached"
+    ):
+        await run(context, row("a"), row("b"), row("c"))
+    await run(context, row("a"), row("b"))
+    assert await context.used(SCOPE, "entries") == 2
 
 
 @pytest.mark.parametrize(
-    ("said", "refusal", "text"),
+    ("properties", "refusal", "text"),
     [
         ({"import_id": ""}, InvalidEntry, "An import id has 1 to 200 characters"),
         ({"import_id": "x" * 201}, InvalidEntry, "An import id has 1 to 200 characters"),
@@ -232,36 +251,36 @@ async def test_the_plan_limits_an_import_as_a_whole(world: World) -> None:
     ],
 )
 async def test_an_invalid_import_is_refused(
-    world: World, said: dict[str, Any], refusal: type[Any], text: str
+    context: HandlerContext, properties: dict[str, Any], refusal: type[Any], text: str
 ) -> None:
-    async with world.refuses(refusal, text):
-        await run(world, **said)
+    async with context.assert_refused(refusal, text):
+        await run(context, **properties)
 
 
 async def test_2000_rows_with_references_take_two_queries_and_well_under_a_second(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    context: HandlerContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    author = await world.entry("ann", "authors")
-    await world.repository.content_type(SCOPE, "posts")
+    author = await context.entry("ann", "authors")
+    await context.repository.content_type(SCOPE, "posts")
     asked: list[str] = []
-    fetch = world.repository.recorder.fetch
+    fetch = context.repository.recorder.fetch
 
     async def counted(statement: str, *parameters: Any) -> Any:
         asked.append(statement)
         return await fetch(statement, *parameters)
 
-    monkeypatch.setattr(world.repository.recorder, "fetch", counted)
+    monkeypatch.setattr(context.repository.recorder, "fetch", counted)
     ids = [derived_id("import", "spring", str(n)) for n in range(2000)]
     rows = [
         row(f"p{n}", entry_id=ids[n], fields=raws(body="b", author=author, related=[ids[-n]]))
         for n in range(2000)
     ]
-    executed = await run(world, *rows)
+    executed = await run(context, *rows)
     assert len(executed.events) == 2001
     assert len(asked) == 2  # the import id, and all targets
 
 
-async def test_every_row_has_the_imports_actor(world: World) -> None:
-    executed = await run(world, row("a"))
+async def test_every_row_has_the_imports_actor(context: HandlerContext) -> None:
+    executed = await run(context, row("a"))
     assert [each.event.actor for each in executed.events] == [BY, BY]
     assert BY != ACTOR

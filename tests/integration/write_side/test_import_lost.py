@@ -36,7 +36,7 @@ async def test_import_and_revert_are_reported_as_not_recorded_before(
 ) -> None:
     magazine = await import_fixtures.magazine(repository)
     losing = Losing()
-    monkeypatch.setattr(Appender, "_call", lambda *of, **said: losing(*of, **said))
+    monkeypatch.setattr(Appender, "_call", lambda *of, **properties: losing(*of, **properties))
     report = await imported(magazine, FILE)
     assert (report.counts.new, report.replayed) == (2, False)
     reverted = await revert_import(magazine, SCOPE, "i-1", OPERATOR)

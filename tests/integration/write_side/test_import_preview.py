@@ -86,8 +86,10 @@ async def magazine(repository: Repository) -> Repository:
     return await import_fixtures.magazine(repository)
 
 
-async def update(repository: Repository, entry_id: str, **said: Any) -> None:
-    await execute(UpdateEntry(actor=OPERATOR, scope=SCOPE, entry_id=entry_id, **said), repository)
+async def update(repository: Repository, entry_id: str, **properties: Any) -> None:
+    await execute(
+        UpdateEntry(actor=OPERATOR, scope=SCOPE, entry_id=entry_id, **properties), repository
+    )
 
 
 async def delete(repository: Repository, entry_id: str) -> None:

@@ -39,8 +39,8 @@ async def revert(repository: Repository, import_id: str = "i-1") -> RevertReport
     return await revert_import(repository, SCOPE, import_id, OPERATOR, "r-9")
 
 
-async def update(repository: Repository, entry: Entry, **said: Any) -> None:
-    await execute(UpdateEntry(actor=BOB, scope=SCOPE, entry_id=entry.id, **said), repository)
+async def update(repository: Repository, entry: Entry, **properties: Any) -> None:
+    await execute(UpdateEntry(actor=BOB, scope=SCOPE, entry_id=entry.id, **properties), repository)
 
 
 async def used(repository: Repository) -> int:

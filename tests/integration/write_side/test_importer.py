@@ -45,8 +45,10 @@ async def magazine(repository: Repository) -> Repository:
     return await import_fixtures.magazine(repository)
 
 
-async def update(repository: Repository, entry: Entry, **said: Any) -> None:
-    await execute(UpdateEntry(actor=OPERATOR, scope=SCOPE, entry_id=entry.id, **said), repository)
+async def update(repository: Repository, entry: Entry, **properties: Any) -> None:
+    await execute(
+        UpdateEntry(actor=OPERATOR, scope=SCOPE, entry_id=entry.id, **properties), repository
+    )
 
 
 async def staged(repository: Repository) -> int:
@@ -74,14 +76,14 @@ async def test_long_errors_of_a_row_are_visibly_cut(
     author = "-".join(["nobody"] * 30)
     file = f"Title,Body,Views,Author,About,Related,Cover\nOne,x,many,{author},{author},no,none\n"
     shown = await seen(magazine, file + "Two,x,2,,,,\n")
-    said = "; ".join(f"{note.heading} {note.reason}" for note in shown.rows[0].notes)
-    assert len(said) > LONGEST_NOTE
+    properties = "; ".join(f"{note.heading} {note.reason}" for note in shown.rows[0].notes)
+    assert len(properties) > LONGEST_NOTE
     await imported(magazine, file + "Two,x,2,,,,\n", ready_only=True)
     report = await import_report(magazine, SCOPE, "i-1")
     note = report.rows[0].notes[0].reason
     assert note.endswith("…")
     assert len(note) <= LONGEST_NOTE
-    assert said.startswith(f"{note[:-1]} ")
+    assert properties.startswith(f"{note[:-1]} ")
 
 
 async def test_a_confirmed_preview_is_imported(magazine: Repository) -> None:

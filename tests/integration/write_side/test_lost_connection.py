@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from tests.integration.write_side.append_locks import Hold, connected, held, until_true
-from tests.integration.write_side.lossy_recorder import Lossy
+from tests.integration.write_side.append_locks import HeldTransaction, connected, held, until_true
+from tests.integration.write_side.lossy_recorder import LossyRecorder
 from tests.integration.write_side.sample_commands import check_log, plain
 from tests.proxy import Side
 from write_side.store.append import Append, Appended
@@ -32,7 +32,7 @@ _KEY = "INSERT INTO write_side.command VALUES ($1, '', 'held', 1, 1)"
 @pytest.mark.parametrize("side", ["request", "answer"])
 @pytest.mark.parametrize("connection", ["warm", pytest.param("new", marks=pytest.mark.slow)])
 async def test_an_append_cut_at_any_byte_takes_effect_once(
-    lost: Lossy, side: Side, connection: str
+    lost: LossyRecorder, side: Side, connection: str
 ) -> None:
     """Before and within the request, before and within the response; and likewise while a
     connection is opened and the statement prepared."""
@@ -52,7 +52,7 @@ async def test_an_append_cut_at_any_byte_takes_effect_once(
     assert await check_log(lost.recorder) == 2 * lost.appends
 
 
-async def test_a_lost_response_is_answered_from_the_log(lost: Lossy) -> None:
+async def test_a_lost_response_is_answered_from_the_log(lost: LossyRecorder) -> None:
     await lost.append()
     append = plain("test/a", n=3)
     lost.proxy.cut_after("answer", 0)
@@ -61,14 +61,16 @@ async def test_a_lost_response_is_answered_from_the_log(lost: Lossy) -> None:
     assert await check_log(lost.recorder) == 5
 
 
-async def test_a_request_that_never_arrived_is_appended_again(lost: Lossy) -> None:
+async def test_a_request_that_never_arrived_is_appended_again(lost: LossyRecorder) -> None:
     await lost.append()
     lost.proxy.cut_after("request", 0)
     appended = await lost.recorder.append(plain("test/a"))
     assert (appended.replayed, appended.position) == (False, 3)
 
 
-async def test_a_lost_call_of_many_commands_answers_each(lost: Lossy, database_url: str) -> None:
+async def test_a_lost_call_of_many_commands_answers_each(
+    lost: LossyRecorder, database_url: str
+) -> None:
     """The outcome of commands that took effect is read from the log; refused commands are refused
     again."""
     await lost.append()
@@ -94,7 +96,7 @@ async def test_a_lost_call_of_many_commands_answers_each(lost: Lossy, database_u
 
 @asynccontextmanager
 async def _lost_in_the_server(
-    lost: Lossy, hold: Hold, append: Append
+    lost: LossyRecorder, hold: HeldTransaction, append: Append
 ) -> AsyncIterator[asyncio.Task[Appended]]:
     """The append waits in the server, its client is cut off, and the append is sent again behind
     it."""
@@ -106,7 +108,7 @@ async def _lost_in_the_server(
 
 
 async def test_a_lost_transaction_that_commits_answers_the_repetition(
-    lost: Lossy, database_url: str
+    lost: LossyRecorder, database_url: str
 ) -> None:
     await lost.append()
     append = plain("test/a", n=2)
@@ -118,7 +120,7 @@ async def test_a_lost_transaction_that_commits_answers_the_repetition(
 
 
 async def test_a_lost_transaction_that_is_rolled_back_is_replaced_by_the_repetition(
-    lost: Lossy, database_url: str
+    lost: LossyRecorder, database_url: str
 ) -> None:
     await lost.append()
     append = plain("test/a", n=2)
@@ -132,7 +134,7 @@ async def test_a_lost_transaction_that_is_rolled_back_is_replaced_by_the_repetit
 
 
 async def test_a_lost_transaction_that_waits_for_its_key_comes_first(
-    lost: Lossy, database_url: str
+    lost: LossyRecorder, database_url: str
 ) -> None:
     """It precedes the one that is sent again, whichever of the two makes the append."""
     append = plain("test/a")
@@ -147,7 +149,7 @@ async def test_a_lost_transaction_that_waits_for_its_key_comes_first(
 
 
 async def test_append_whose_session_is_terminated_is_sent_again(
-    lost: Lossy, database_url: str
+    lost: LossyRecorder, database_url: str
 ) -> None:
     await lost.append()
     async with held(database_url) as hold:
@@ -162,7 +164,7 @@ async def test_append_whose_session_is_terminated_is_sent_again(
 
 
 async def test_idle_connections_that_were_terminated_are_replaced(
-    lost: Lossy, database_url: str
+    lost: LossyRecorder, database_url: str
 ) -> None:
     for _ in range(3):
         await asyncio.gather(*(lost.append() for _ in range(4)))

@@ -9,7 +9,7 @@ import pytest
 
 from tests.integration.write_side import sample_commands
 from tests.integration.write_side.append_locks import held, until, until_true
-from tests.integration.write_side.lossy_recorder import Lossy
+from tests.integration.write_side.lossy_recorder import LossyRecorder
 from tests.integration.write_side.sample_commands import check_log, check_store, magazine, plain
 from tests.proxy import Side, proxy_to
 from write_side.dispatch import execute
@@ -19,7 +19,9 @@ from write_side.store.conflicts import StoreUnavailable
 from write_side.store.recorder import Recorder, open_recorder
 
 
-async def test_the_appender_waits_for_a_server_that_refuses_connections(lost: Lossy) -> None:
+async def test_the_appender_waits_for_a_server_that_refuses_connections(
+    lost: LossyRecorder,
+) -> None:
     await lost.append()
     await lost.proxy.shut()
     appending = [asyncio.create_task(lost.append()) for _ in range(5)]
@@ -32,7 +34,7 @@ async def test_the_appender_waits_for_a_server_that_refuses_connections(lost: Lo
 
 @pytest.mark.parametrize("happened", [True, False])
 async def test_after_the_timeout_only_a_repetition_shows_whether_it_happened(
-    lost: Lossy, happened: bool
+    lost: LossyRecorder, happened: bool
 ) -> None:
     await lost.append()
     append = plain("test/a", n=2)
@@ -54,7 +56,7 @@ async def test_after_the_timeout_only_a_repetition_shows_whether_it_happened(
     assert await check_log(lost.recorder) == 4
 
 
-async def test_waiting_appends_fail_together_with_the_first(lost: Lossy) -> None:
+async def test_waiting_appends_fail_together_with_the_first(lost: LossyRecorder) -> None:
     """Imports are appended one by one, and would otherwise wait for the timeouts of those
     before."""
     await lost.append()
@@ -71,7 +73,7 @@ async def test_waiting_appends_fail_together_with_the_first(lost: Lossy) -> None
 
 
 @pytest.mark.parametrize("side", ["request", "answer"])
-async def test_a_silent_connection_is_replaced(lost: Lossy, side: Side) -> None:
+async def test_a_silent_connection_is_replaced(lost: LossyRecorder, side: Side) -> None:
     await lost.append()
     lost.proxy.go_dumb(side)
     with lost.patience(6.0):
@@ -80,7 +82,7 @@ async def test_a_silent_connection_is_replaced(lost: Lossy, side: Side) -> None:
     assert await check_log(lost.recorder) == 3
 
 
-async def test_a_silent_server_does_not_block_an_append_forever(lost: Lossy) -> None:
+async def test_a_silent_server_does_not_block_an_append_forever(lost: LossyRecorder) -> None:
     lost.proxy.answers = False
     async with asyncio.timeout(60):
         with lost.patience(0.3), pytest.raises(StoreUnavailable):

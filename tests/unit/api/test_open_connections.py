@@ -81,17 +81,17 @@ def test_a_new_connection_is_refused_if_all_others_are_busy() -> None:
 
 def test_the_state_agrees_with_a_simple_model() -> None:
     """The model closes the longest-idle connection of an address with the most idle ones."""
-    chance, connections, live = random.Random(11), OpenConnections(20), dict[Fake, str]()
+    rng, connections, live = random.Random(11), OpenConnections(20), dict[Fake, str]()
     idle: list[Fake] = []
     for _ in range(5_000):
-        match chance.choice(["opened", "opened", "busy", "idle", "closed"]):
+        match rng.choice(["opened", "opened", "busy", "idle", "closed"]):
             case "opened":
-                address = chance.choice("aaabbcde")
+                address = rng.choice("aaabbcde")
                 [new] = opened(connections, address)
                 live[new] = address
                 idle.append(new)
             case act if live:
-                one = chance.choice(list(live))
+                one = rng.choice(list(live))
                 getattr(connections, act)(one)
                 if one in idle:
                     idle.remove(one)

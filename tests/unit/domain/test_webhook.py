@@ -153,11 +153,11 @@ def test_a_name_is_no_literal_address() -> None:
     check_destination("http://127.0.0.1:3000/", (ipaddress.ip_network("127.0.0.0/8"),))
 
 
-@pytest.mark.parametrize(("url", "said"), INVALID_URLS.items())
-def test_a_url_that_is_not_plain_is_refused(url: str, said: str) -> None:
+@pytest.mark.parametrize(("url", "message"), INVALID_URLS.items())
+def test_a_url_that_is_not_plain_is_refused(url: str, message: str) -> None:
     with pytest.raises(InvalidDefinition) as refused:
         check_url(url)
-    assert said in str(refused.value)
+    assert message in str(refused.value)
     assert "secret" not in str(refused.value)
 
 
@@ -179,9 +179,9 @@ def test_a_secret_is_a_key_of_24_to_64_bytes() -> None:
             secret_bytes(secret)
 
 
-def event(kind: type[e.Event], **said: object) -> e.WebhookEvent:
+def event(kind: type[e.Event], **properties: object) -> e.WebhookEvent:
     about = {"workspace": "acme", "actor": Actor("operator", "ann"), "at": AT, "name": "search"}
-    made: e.WebhookEvent = kind(**{**about, **said})  # type: ignore[assignment, arg-type]
+    made: e.WebhookEvent = kind(**{**about, **properties})  # type: ignore[assignment, arg-type]
     return made
 
 

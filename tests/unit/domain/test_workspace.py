@@ -93,9 +93,11 @@ def test_a_key_changes_permissions_and_is_revoked_permanently() -> None:
     assert (key.revoked, key.issued_at, key.version) == (True, NOON, 3)
 
 
-def media_event(kind: type[MediaAdded | MediaChanged], **said: Any) -> MediaAdded | MediaChanged:
+def media_event(
+    kind: type[MediaAdded | MediaChanged], **properties: Any
+) -> MediaAdded | MediaChanged:
     file = {"media_id": "hero", "url": "https://example.com/a.png", "content_type": "image/png"}
-    return kind(**event_of(environment=None, **file, **said))
+    return kind(**event_of(environment=None, **file, **properties))
 
 
 def test_a_media_file_is_changed_removed_and_added_again() -> None:
