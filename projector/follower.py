@@ -192,7 +192,7 @@ class Follower:
             except Inconsistent as error:
                 raise Halted(str(error)) from error
             finally:
-                following = await _settled(coming)
+                following = await _batch_read_ahead(coming)
             self._work_at = min(self._work_at, time.monotonic() + WORK_EVERY)
             if following is None or checkpoint.position != batch[-1].position:
                 following = await self._next(writer, partitions, checkpoint)
@@ -264,7 +264,9 @@ class Follower:
             self._arrived.set()
 
 
-async def _settled(coming: asyncio.Task[list[RecordedEvent]] | None) -> list[RecordedEvent] | None:
+async def _batch_read_ahead(
+    coming: asyncio.Task[list[RecordedEvent]] | None,
+) -> list[RecordedEvent] | None:
     """The batch that was read ahead; None if it must be read, or read again."""
     if coming is None:
         return None

@@ -95,7 +95,7 @@ class _PastList:
     async def page(self) -> PastPage:
         query = self._query
         kinds = await self._kinds()
-        total, living = await self._living()
+        total, living = await self._unchanged_entries()
         versions = EndedVersions(self._connection, self._scope, kinds, self._moment.at, CHECKED)
         ended_total, ended = await self._ended(versions)
         found = sorted([*living, *ended], key=self._place)
@@ -142,7 +142,7 @@ class _PastList:
                         "workflow: leave stage out, or use a time after the change"
                     )
 
-    async def _living(self) -> tuple[int | None, list[Found]]:
+    async def _unchanged_entries(self) -> tuple[int | None, list[Found]]:
         """The total, and the first entries that have not changed since the moment."""
         until = Filter("updatedAt", "lte", (self._moment.at.isoformat(),))
         query = replace(self._query, filters=(*self._query.filters, until))

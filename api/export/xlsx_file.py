@@ -63,7 +63,7 @@ class _SheetWriter:
         for index, cell in enumerate(row):
             if not cell:
                 continue
-            if type(cell) is Digits and is_held(cell):
+            if type(cell) is Digits and is_exact(cell):
                 self._sheet.write_number(self._row, index, float(cell))
             else:
                 self._sheet.write_string(self._row, index, cell)
@@ -118,7 +118,7 @@ class XlsxFile:
             sheet.discard()
 
 
-def is_held(digits: str) -> bool:
+def is_exact(digits: str) -> bool:
     """Whether a spreadsheet's number, of 15 digits, is read back as the same text."""
     if digits == "-0" or "E" in digits:  # spreadsheets choose how to write an exponent
         return False

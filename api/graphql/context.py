@@ -70,7 +70,7 @@ class IdempotencyKeys:
         self._places = count()
         self._in_flight = False
 
-    def next_place(self) -> int:
+    def next_index(self) -> int:
         """Each mutation takes one, even if it is refused, so that a retry gets the same places."""
         return next(self._places)
 

@@ -121,7 +121,7 @@ async def _payload(
 
 
 async def _write(context: GraphQLContext, command: Callable[..., Command]) -> Write:
-    place = context.keys.next_place()
+    place = context.keys.next_index()
     scope = context.writable()
     given: dict[str, Any] = {
         "actor": context.call.actor,

@@ -151,7 +151,7 @@ async def _import(
     from write_side.handlers.checks import check_scope
     from write_side.handlers.imports import check_import_id
     from write_side.imports.columns import MappingRefused
-    from write_side.imports.split_parts import split_place
+    from write_side.imports.split_parts import scope_of_split
 
     split, dry_run = options["split"], options["dry_run"]
     choice = Choice(options["sheet"], options["encoding"], DELIMITERS.get(options["delimiter"]))
@@ -160,7 +160,7 @@ async def _import(
     async with open_repository(databases) as repository:
         await check_scope(request.scope, repository)
         content_type = await repository.content_type(request.scope, request.content_type_slug)
-        if not split and await split_place(repository, request.import_id):
+        if not split and await scope_of_split(repository, request.import_id):
             raise Failed(f"import {request.import_id!r} was split: add --split")
         try:
             request = _with_columns(request, options, table, content_type.value_fields)
@@ -261,13 +261,13 @@ async def _run_split(repository: Repository, table: Table, request: ImportReques
     from write_side.domain.entry_changes import actor_name
     from write_side.imports.split import run_split
 
-    def tell(done: int, parts: int) -> None:
+    def report_progress(done: int, parts: int) -> None:
         click.echo(f"part {done} of {parts} is imported", err=True)
 
     by = operator()
     click.echo(f"import id {request.import_id!r}", err=True)
     try:
-        report = await run_split(repository, table, request, by, tell)
+        report = await run_split(repository, table, request, by, report_progress)
     except (asyncio.CancelledError, KeyboardInterrupt):
         note(f"to continue, run the same command with --import-id {request.import_id}")
         raise
@@ -399,7 +399,7 @@ async def _revert(
     from write_side.domain.refusals import UnknownImport
     from write_side.handlers.imports import check_import_id
     from write_side.imports.report import revert_import
-    from write_side.imports.split_parts import revert_split, split_place
+    from write_side.imports.split_parts import revert_split, scope_of_split
 
     import_id = options["revert"]
     check_import_id(import_id)
@@ -409,7 +409,7 @@ async def _revert(
         recorded, place = await repository.find_import(import_id), None
         if recorded is not None and recorded[0].environment is not None:
             place = Scope(recorded[0].workspace, recorded[0].environment)
-        place = place or await split_place(repository, import_id)
+        place = place or await scope_of_split(repository, import_id)
         if place is None:
             raise UnknownImport(import_id)
         scope = Scope(workspace or place.workspace, environment or place.environment)

@@ -222,10 +222,10 @@ def changes(entry: Entry, event: EntryUpdated) -> bool:
     return contents(after, changed) != contents(entry, changed)
 
 
-def restored_fields(then: Mapping[str, Raw], now_held: Mapping[str, Raw]) -> dict[str, Raw]:
+def restored_fields(then: Mapping[str, Raw], current: Mapping[str, Raw]) -> dict[str, Raw]:
     """The changes that restore the earlier values; null removes one."""
-    slugs = dict.fromkeys((*now_held, *then))
-    held = {slug: (then.get(slug, NULL), now_held.get(slug, NULL)) for slug in slugs}
+    slugs = dict.fromkeys((*current, *then))
+    held = {slug: (then.get(slug, NULL), current.get(slug, NULL)) for slug in slugs}
     return {slug: was for slug, (was, is_now) in held.items() if bytes(was) != bytes(is_now)}
 
 

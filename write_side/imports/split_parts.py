@@ -26,7 +26,7 @@ async def recorded_parts(repository: Repository, import_id: str) -> Recorded:
     return {each: event for each, event in found.items() if event is not None}
 
 
-async def split_place(repository: Repository, import_id: str) -> Scope | None:
+async def scope_of_split(repository: Repository, import_id: str) -> Scope | None:
     """The scope of a split import; None if there is none with this id."""
     for import_event, _ in (await recorded_parts(repository, import_id)).values():
         return Scope(import_event.workspace, import_event.environment or "")
@@ -38,7 +38,7 @@ async def revert_split(
 ) -> RevertReport:
     """Reverts all parts, the last one first, so that no existing entry refers to a deleted one. If
     interrupted, it continues when it is started again. Raises UnknownImport."""
-    if await split_place(repository, import_id) != scope:
+    if await scope_of_split(repository, import_id) != scope:
         raise UnknownImport(import_id)
     reports = [
         await revert_import(repository, scope, each, by)

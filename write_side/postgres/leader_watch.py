@@ -113,7 +113,7 @@ class LeaderWatch:
 
     async def _follow(self, leader: str, connection: Session) -> None:
         """Runs until the leader is silent, or nothing uses it."""
-        self._end_others(leader)
+        self._terminate_others(leader)
         try:
             while True:
                 await connection.execute("SELECT 1", timeout=SILENT)
@@ -125,7 +125,7 @@ class LeaderWatch:
         finally:
             connection.terminate()
 
-    def _end_others(self, leader: str) -> None:
+    def _terminate_others(self, leader: str) -> None:
         for connecting, host in self._connecting.items():
             if host != leader and not connecting.cancel():
                 _end(connecting)  # it is open, but ``connect`` has not got it yet

@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from api.export.table import encoded
-from api.export.xlsx_file import XlsxFile, is_held
+from api.export.xlsx_file import XlsxFile, is_exact
 from tests.unit.domain.test_text import SCALARS
 from write_side.domain.cells import Digits
 from write_side.imports.columns import EXPORTED
@@ -134,7 +134,7 @@ def test_numbers_are_preserved_digit_by_digit(folder: Path, numbers: list[str]) 
 
 
 def test_numbers_are_numeric_cells_if_a_spreadsheet_keeps_their_digits() -> None:
-    held = [number for number in NUMBERS if is_held(number)]
+    held = [number for number in NUMBERS if is_exact(number)]
     assert held == ["0", "5", "-5", "0.1", "0.0001", "123456789012345", "123456789.123456", "-0.5"]
 
 

@@ -115,7 +115,7 @@ async def test_a_connection_that_opens_while_another_host_takes_over_is_ended(ho
 
     async def connect_to(_host: str) -> Any:
         # Runs after this function's task is done and before ``connect`` continues.
-        asyncio.get_running_loop().call_soon(watch._end_others, B)
+        asyncio.get_running_loop().call_soon(watch._terminate_others, B)
         return Connection()
 
     assert (await watch.connect(connect_to)).is_closed()

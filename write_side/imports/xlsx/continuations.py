@@ -49,7 +49,7 @@ def split(text: str) -> tuple[str, list[Part]]:
     """The text of the cell, and the parts for the second sheet, of which there are none if the cell
     can hold the text. A text that ends with the marker is also continued, by a part without
     text."""
-    if not text.endswith(MARKER) and _is_held(text):
+    if not text.endswith(MARKER) and _fits_in_a_cell(text):
         return text, []
     beginning, rest = _cut(text, LONGEST - len(MARKER))
     texts = [] if rest else [""]
@@ -59,7 +59,7 @@ def split(text: str) -> tuple[str, list[Part]]:
     return beginning + MARKER, [Part(n, len(texts), part) for n, part in enumerate(texts, 1)]
 
 
-def _is_held(text: str) -> bool:
+def _fits_in_a_cell(text: str) -> bool:
     return len(text) <= LONGEST // 2 or len(text.encode("utf-16-le")) <= 2 * LONGEST
 
 
