@@ -66,7 +66,7 @@ def servers(tmp_path: Path) -> Iterator[Drill]:
 def verify(servers: Drill, data: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     options = ("--config", str(servers.stanza.configuration), "--data", str(data), *arguments)
     return subprocess.run(
-        contentlog("backup", "verify", *options), capture_output=True, text=True, timeout=120
+        contentlog("backup", "verify", *options), capture_output=True, text=True, timeout=300
     )
 
 
