@@ -20,6 +20,7 @@ from api.http.dashboard_headers import ROOT
 from api.http.static_files import StaticFiles
 from api.rest.wire import timestamp
 from write_side.domain.locales import locale_name
+from write_side.domain.quantities import count
 from write_side.domain.workspace import EDIT, OPERATE, VIEW
 
 _HERE = Path(__file__).parent
@@ -66,11 +67,6 @@ def written_date(text: str) -> str:
 
 def number(n: float) -> str:
     return f"{n:,}"
-
-
-def count(n: int, one: str, many: str = "") -> str:
-    """``1 entry``, ``2,000 entries``."""
-    return f"{n:,} {one if n == 1 else many or one + 's'}"
 
 
 def language_name(code: str) -> str:

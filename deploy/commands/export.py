@@ -17,6 +17,7 @@ from deploy.failures import Failed
 from deploy.runner import UNATTENDED_TIMEOUT, environment_option, note, run, workspace_option
 from write_side.domain.events import STATUSES
 from write_side.domain.identity import BASE_LANGUAGE
+from write_side.domain.quantities import count
 
 ANY = "any"
 
@@ -87,11 +88,11 @@ def export_command(
         export = run(
             lambda databases, _: _export(databases, scope, filters, path, form), create=False
         )
-    entries = "entry" if export.written == 1 else "entries"
+    exported = f"{count(export.written, 'entry', 'entries')} exported"
     if output == STANDARD_OUTPUT:
-        note(f"{export.written:,} {entries} exported")
+        note(exported)
     else:
-        click.echo(f"{export.written:,} {entries} exported to {output}")
+        click.echo(f"{exported} to {output}")
     if export.total > LIMIT:
         note(f"{export.total:,} entries match; only the newest {LIMIT:,} were exported")
 

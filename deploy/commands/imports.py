@@ -18,6 +18,7 @@ from deploy.progress import spinner
 from deploy.runner import note, operator, run, until_visible
 from write_side.domain.events import STATUSES
 from write_side.domain.identity import BASE_LANGUAGE, ENVIRONMENTS, PRODUCTION
+from write_side.domain.quantities import count
 from write_side.imports.request import REPEATS, ImportRequest
 from write_side.imports.table import DELIMITERS, Choice, fingerprint_of
 
@@ -164,7 +165,7 @@ async def _import(
             raise Failed(f"import {request.import_id!r} was split: add --split")
         try:
             request = _with_columns(request, options, table, content_type.value_fields)
-            rows = "1 row" if len(table.rows) == 1 else f"{len(table.rows):,} rows"
+            rows = count(len(table.rows), "row")
             with spinner(f"{'checking' if dry_run else 'importing'} {rows}"):
                 if dry_run:
                     result, preview = await _dry_run(repository, table, request, split=split)
@@ -219,8 +220,8 @@ def _print(result: ImportResult, refusal: str, *, dry_run: bool, as_json: bool) 
         click.echo(_outcome(result, dry_run=dry_run))
 
 
-def _rows(count: int) -> str:
-    return f"{count:,} {'row has' if count == 1 else 'rows have'}"
+def _rows(number: int) -> str:
+    return count(number, "row has", "rows have")
 
 
 async def _read(file: Path, choice: Choice, *, split: bool) -> Table:

@@ -21,6 +21,7 @@ from deploy.failures import explanation
 from deploy.read_models import ReadModel, read_models
 from deploy.runner import json_option, note, read_model_option, run, warn_of_unknown_settings
 from deploy.settings import Settings
+from write_side.domain.quantities import count
 
 if TYPE_CHECKING:
     from read_side.status import ReadModelStatus
@@ -145,7 +146,7 @@ def _status_text(status: dict[str, Any]) -> str:
         *([f"read model  {status['readModel']}"] if len(status["readModels"]) > 1 else []),
         f"head        {status['head']}",
         f"checkpoint  {status['checkpoint']}",
-        f"lag         {lag['events']} events, {lag['seconds']:.1f} s",
+        f"lag         {count(lag['events'], 'event')}, {lag['seconds']:.1f} s",
         *([_projector(one) for one in status["projectors"]] or ["projector   none is running"]),
         f"event store {sizes['event_store']:,} bytes",
         f"read model  {_size(sizes['read_model'])}, epoch {status['epoch']}",
@@ -169,7 +170,7 @@ def _listed_text(model: dict[str, Any]) -> str:
     unattended = "" if model["activeProjector"] else ", no projector"
     return (
         f"  {model['name']:9} checkpoint {model['checkpoint']}, "
-        f"lag {lag['events']} events, {lag['seconds']:.1f} s, epoch {model['epoch']}, "
+        f"lag {count(lag['events'], 'event')}, {lag['seconds']:.1f} s, epoch {model['epoch']}, "
         f"{_described(model['workspaces'])}{unattended}{halted}"
     )
 

@@ -12,6 +12,7 @@ from deploy.failures import Failed
 from deploy.progress import progress, show_differences, show_result
 from deploy.runner import json_option, read_model_option, run
 from deploy.settings import Settings
+from write_side.domain.quantities import count
 
 if TYPE_CHECKING:
     from projector.rebuild.build import BuildSettings
@@ -114,7 +115,7 @@ async def _verify(databases: Databases, settings: Settings, repair: bool, as_jso
         owner = databases.owner_url or databases.event_store_url
         repaired = await repair_claims(owner, verified.claims)
     show_result(
-        f"{repaired} rows of claims and usage repaired" if repaired else None,
+        f"{count(repaired, 'row')} of claims and usage repaired" if repaired else None,
         as_json=as_json,
         position=verified.position,
         readModel=len(verified.read_model),
@@ -134,12 +135,12 @@ def _refuse(verified: VerificationResult, repaired: int) -> None:
         wrong.append(f"the read model cannot be compared: {verified.not_compared}")
     if verified.read_model:
         wrong.append(
-            f"{len(verified.read_model)} rows of the read model differ from the log: "
+            f"the read model differs from the log in {count(len(verified.read_model), 'row')}: "
             "run `contentlog rebuild --accept-differences`"
         )
     if len(verified.claims) > repaired:
         wrong.append(
-            f"{len(verified.claims)} rows of claims and usage differ from the log: "
+            f"claims and usage differ from the log in {count(len(verified.claims), 'row')}: "
             "run `contentlog verify --repair`"
         )
     if wrong:

@@ -13,6 +13,7 @@ from deploy.databases import Databases, open_read_model, open_repository
 from deploy.failures import Failed
 from deploy.runner import json_option, operator, run, until_visible, workspace_option
 from deploy.settings import Settings
+from write_side.domain.quantities import count
 
 if TYPE_CHECKING:
     from api.webhooks.operations import ListedWebhook, WebhookOperations
@@ -192,7 +193,7 @@ def _print(rows: Any, as_json: bool, line: Callable[[Any], str]) -> None:
 def _webhook_line(row: ListedWebhook) -> str:
     selected = ", ".join((*row.types, *row.events)) or "all changes"
     parts = [row.name, row.state, row.url, row.environment, selected]
-    parts.append(f"{row.deliveries} deliveries, {row.failures} failed")
+    parts.append(f"{count(row.deliveries, 'delivery', 'deliveries')}, {row.failures:,} failed")
     if row.off is not None:
         parts.append(f"switched off: {row.off}")
     elif row.failing_since:

@@ -15,6 +15,7 @@ from read_side.engine import Engine, EngineRefused, check_engine
 from read_side.pool import Pool
 from read_side.schema import ShapeMismatch, Workspaces, WorkspacesMismatch, check_identity
 from read_side.status import ReadModelStatus
+from write_side.domain.quantities import count
 from write_side.domain.webhook import Name
 from write_side.postgres.connection import Connection, connected
 from write_side.postgres.leader_watch import FAULTS
@@ -160,10 +161,10 @@ def check_projectors(status: ReadModelStatus, head: int) -> Iterator[Finding]:
         yield ok("projector", "one is active and one stands by")
     lag = head - status.position
     if lag > LAG:
-        text = f"the read model is {lag:,} events behind"
+        text = f"the read model is {count(lag, 'event')} behind"
         yield warning("read model", text, "look at load and disk of its PostgreSQL")
     else:
-        yield ok("read model", f"{lag:,} events behind the log")
+        yield ok("read model", f"{count(lag, 'event')} behind the log")
 
 
 async def look_at_webhooks(cursors: Cursors, read_model: Pool) -> list[Finding]:

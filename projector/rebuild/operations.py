@@ -23,6 +23,7 @@ from read_side.schema import (
     WorkspacesMismatch,
     described,
 )
+from write_side.domain.quantities import count
 from write_side.domain.refusals import ExplainedError
 from write_side.postgres.connection import Connection, connected
 from write_side.postgres.leader_watch import FAULTS
@@ -90,7 +91,7 @@ def _refuse_differences(live: Live, found: list[Difference]) -> None:
         raise ReadModelMismatch([], reason)
     if found:
         raise ReadModelMismatch(
-            found, f"{len(found)} rows differ from the live read model: {advice}"
+            found, f"the live read model differs in {count(len(found), 'row')}: {advice}"
         )
 
 

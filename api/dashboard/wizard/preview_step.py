@@ -15,7 +15,6 @@ from msgspec.structs import replace
 from api.dashboard.dashboard_request import DashboardRequest
 from api.dashboard.page_handlers import Form, redirect
 from api.dashboard.table_pages import Paging, one_of, page_number, tabs
-from api.dashboard.templates import count
 from api.dashboard.values import reference_names
 from api.dashboard.wizard.form_choices import REPEATS, key_columns, repeats_choice
 from api.dashboard.wizard.preview_rows import LineReader
@@ -28,6 +27,7 @@ from api.dashboard.wizard.wizard_steps import (
 from write_side.domain.cells import listed
 from write_side.domain.content_type import ContentType
 from write_side.domain.definition import Field
+from write_side.domain.quantities import count
 from write_side.domain.values import is_null, texts_of
 from write_side.imports import uploads
 from write_side.imports.check import check

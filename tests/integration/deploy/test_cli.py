@@ -386,10 +386,15 @@ async def test_differences_are_printed_and_end_with_status_1(
     assert done.stdout.splitlines()[-1] == 'workspace ["acme"]: different'
     done = run("rebuild", "--json")
     assert done.stdout.splitlines()[-1] == model
-    assert "the live read model is unchanged" in refused(done)
+    unchanged = refused(done)
+    assert "the live read model is unchanged" in unchanged
+    assert "differs in 1 row: " in unchanged
     done = run("verify", "--repair", "--json")
     assert done.stdout.splitlines()[-3:-1] == [model, usage]
-    assert "run `contentlog rebuild --accept-differences`" in refused(done)
+    assert (
+        "the read model differs from the log in 1 row: "
+        "run `contentlog rebuild --accept-differences`"
+    ) in refused(done)
     assert (
         json_phases_and_result(run("rebuild", "--accept-differences", "--json"))[1]["differences"]
         == 1

@@ -243,6 +243,15 @@ def test_two_projectors_without_lag_have_no_faults() -> None:
     assert faults(list(installation.check_projectors(status(ACTIVE, STANDBY), 10))) == []
 
 
+@pytest.mark.parametrize(
+    ("lag", "text"), [(0, "0 events"), (1, "1 event"), (1_200, "1,200 events")]
+)
+def test_the_lag_is_told_in_events(lag: int, text: str) -> None:
+    behind = status(ACTIVE, STANDBY, position=5_000 - lag)
+    *_, found = installation.check_projectors(behind, 5_000)
+    assert f"{text} behind" in found.text
+
+
 def test_the_embedded_server_is_a_warning_and_a_server_of_its_own_is_not() -> None:
     embedded = installation.embedded(load_settings({}))
     assert embedded.level == "warning"
