@@ -110,6 +110,24 @@ def check_document(document: DocumentNode) -> None:
             f"The query has {len(document.definitions):,} operations and fragments; it may have up "
             f"to {DEFINITIONS}: send several requests"
         )
+    _check_selections(document)
+    fragments, pairs = fragments_of(document), 0
+    for definition in document.definitions:
+        # Definitions of types, which execution refuses, select nothing.
+        if isinstance(definition, ExecutableDefinitionNode):
+            is_operation = isinstance(definition, OperationDefinitionNode)
+            if is_operation and _depth(definition, fragments) > DEPTH:
+                raise BadRequest(TOO_DEEP)
+            pairs += _pairs([definition], fragments)
+            if pairs > PAIRS:
+                raise BadRequest(
+                    "The query repeats the same fields too often in one place: "
+                    "name each of them once"
+                )
+
+
+def _check_selections(document: DocumentNode) -> None:
+    """Limits the fields, as they are written and with fragments expanded."""
     contents = [(definition, list(_selections(definition))) for definition in document.definitions]
     fields = sum(isinstance(node, FieldNode) for _, selections in contents for node in selections)
     if fields > FIELDS:
@@ -131,19 +149,6 @@ def check_document(document: DocumentNode) -> None:
             f"The query has more than {SELECTIONS:,} fields with its fragments expanded: "
             "send several requests"
         )
-    fragments, pairs = fragments_of(document), 0
-    for definition in document.definitions:
-        # Definitions of types, which execution refuses, select nothing.
-        if isinstance(definition, ExecutableDefinitionNode):
-            is_operation = isinstance(definition, OperationDefinitionNode)
-            if is_operation and _depth(definition, fragments) > DEPTH:
-                raise BadRequest(TOO_DEEP)
-            pairs += _pairs([definition], fragments)
-            if pairs > PAIRS:
-                raise BadRequest(
-                    "The query repeats the same fields too often in one place: "
-                    "name each of them once"
-                )
 
 
 def _depth(node: Any, fragments: Fragments) -> int:

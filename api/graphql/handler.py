@@ -19,7 +19,7 @@ from api.graphql.context import GraphQLContext, IdempotencyKeys
 from api.graphql.document_limits import TOO_DEEP
 from api.graphql.request import read_body
 from api.graphql.schema import schema
-from api.http.loop_turns import JSON
+from api.http.loop_turns import DECODE_JSON
 from api.http.request_log import log_fault
 from api.http.static_files import StaticFiles, limited_by_address
 from api.rest.ignored_members import ignored_header
@@ -92,7 +92,7 @@ async def _execute(call: Call) -> web.Response:
     with tracing.span("checks"):
         await authenticate(call)
     sent = await receive_body(call)
-    async with call.service.loop_turns.turn(call.client, JSON, len(sent)):
+    async with call.service.loop_turns.turn(call.client, DECODE_JSON, len(sent)):
         body = read_body(sent)
     context = GraphQLContext(call, body, IdempotencyKeys(call, sent))
     async with context.resources:

@@ -23,7 +23,7 @@ from api.graphql.inputs import (
     update_command,
 )
 from api.graphql.types import described
-from api.http.loop_turns import JSON
+from api.http.loop_turns import DECODE_JSON
 from api.http.request_log import log_fault
 from api.rest.ignored_members import ignored_names
 from write_side.commands import Command, DeleteEntry
@@ -130,7 +130,7 @@ async def _write(context: GraphQLContext, command: Callable[..., Command]) -> Wr
         **context.keys.arguments(place, scope),
     }
     turns = context.service.loop_turns
-    async with turns.turn(context.call.client, JSON, context.body.size):
+    async with turns.turn(context.call.client, DECODE_JSON, context.body.size):
         made = command(**given)
     reserve = context.service.limits.projection(context.call.known_caller)
     executed = await execute(made, context.repository, reserve)

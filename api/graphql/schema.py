@@ -25,7 +25,7 @@ from api.graphql.mutation import Mutation
 from api.graphql.query import Query
 from api.graphql.request import check_literal_variables, read_variables
 from api.graphql.scalars import SCALARS
-from api.http.loop_turns import DOCUMENT, FEW
+from api.http.loop_turns import FEW, PARSE_GRAPHQL
 from write_side import tracing
 from write_side.domain.refusals import shortened
 
@@ -70,7 +70,7 @@ class Preparation(SchemaExtension):
     @asynccontextmanager
     async def _turn(self, size: int) -> AsyncIterator[None]:
         context = self.execution_context.context
-        async with context.service.loop_turns.turn(context.call.client, DOCUMENT, size):
+        async with context.service.loop_turns.turn(context.call.client, PARSE_GRAPHQL, size):
             began = time.thread_time()
             try:
                 yield

@@ -32,11 +32,11 @@ class Work(Struct, frozen=True):
     middle: int
 
 
-DOCUMENT = Work(small=1024, middle=FEW)
+PARSE_GRAPHQL = Work(small=1024, middle=FEW)
 """GraphQL is parsed and validated in Python: 10 ms a kilobyte at worst."""
-JSON = Work(small=64 * 1024, middle=64 * 1024)
+DECODE_JSON = Work(small=64 * 1024, middle=64 * 1024)
 """Decoded in C: 3 ms at worst."""
-PACKED = Work(small=2048, middle=2048)
+DECOMPRESS = Work(small=2048, middle=2048)
 """Decompressed to up to a thousand times the size: 4 ms."""
 _AT_ONCE = nullcontext()
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from api.context import Call
 from api.errors import BadRequest
-from api.http.loop_turns import JSON
+from api.http.loop_turns import DECODE_JSON
 from api.rest import parameters, point_in_time, wire
 from api.rest.idempotency import HEADER, command_key, digest
 from api.rest.ignored_members import ignored_header, ignored_names
@@ -193,11 +193,11 @@ async def create(call: Call) -> web.Response:
     key = None if given is None else command_key(given, call.known_caller.key_id, call.scope)
     body = await receive_body(call)
     turns, client = call.service.loop_turns, call.client
-    async with turns.turn(client, JSON, len(body)):
+    async with turns.turn(client, DECODE_JSON, len(body)):
         check_values(body)
-    async with turns.turn(client, JSON, len(body)):
+    async with turns.turn(client, DECODE_JSON, len(body)):
         stored = minified(body)
-    async with turns.turn(client, JSON, len(body)):
+    async with turns.turn(client, DECODE_JSON, len(body)):
         command = create_command(call, stored)
     if key is None:
         return await _created(call, command)

@@ -21,7 +21,7 @@ from api.context import Call
 from api.errors import BadRequest, BodyTooLarge, SlowClient
 from api.http.file_turns import RECEIVING
 from api.http.large_bodies import LARGE, after_handling
-from api.http.loop_turns import PACKED
+from api.http.loop_turns import DECOMPRESS
 from api.http.spool import Spool
 from write_side.domain.text import without_strings
 
@@ -135,7 +135,7 @@ async def _receive(call: Call, limit: int, decompressor: Decompressor | None) ->
     else:
         while chunk := await spool.read(LARGE):
             # A kilobyte may become a megabyte.
-            async with call.service.loop_turns.turn(call.client, PACKED, len(chunk)):
+            async with call.service.loop_turns.turn(call.client, DECOMPRESS, len(chunk)):
                 body += decompressor.decompress(chunk, limit + 1 - len(body))
             if len(body) > limit:
                 raise BodyTooLarge(limit)

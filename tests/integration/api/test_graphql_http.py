@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from api.http.loop_turns import DOCUMENT, FEW, WAITING
+from api.http.loop_turns import FEW, PARSE_GRAPHQL, WAITING
 from tests.integration.api.graphql import asked, create, data
 from tests.integration.api.server import Answer, Client, Server, serving
 from tests.integration.live_projector import projecting, until
@@ -384,9 +384,9 @@ async def test_a_workspace_that_waits_for_too_many_turns_is_refused(
     server: Server, posts: ContentBuilder
 ) -> None:
     turns, large = server.service.loop_turns, " " * 70_000
-    async with turns.turn("acme", DOCUMENT, FEW + 1):
+    async with turns.turn("acme", PARSE_GRAPHQL, FEW + 1):
         waiting = [
-            asyncio.create_task(turns.turn("acme", DOCUMENT, FEW + 1).__aenter__())
+            asyncio.create_task(turns.turn("acme", PARSE_GRAPHQL, FEW + 1).__aenter__())
             for _ in range(WAITING)
         ]
         await asyncio.sleep(0)

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from api.errors import error_response
-from api.http.loop_turns import DOCUMENT, FEW, JSON, SHORT, WAITING, LoopTurns, Work
+from api.http.loop_turns import DECODE_JSON, FEW, PARSE_GRAPHQL, SHORT, WAITING, LoopTurns, Work
 from write_side.fair_queue import Overloaded
 
 LARGE = FEW + 1
@@ -18,7 +18,7 @@ async def test_pieces_wait_for_one_another() -> None:
     turns, order = LoopTurns(), []
 
     async def piece(name: str) -> None:
-        async with turns.turn(name, DOCUMENT, LARGE):
+        async with turns.turn(name, PARSE_GRAPHQL, LARGE):
             order.append(f"{name} begins")
             await asyncio.sleep(0)
             order.append(f"{name} ends")
@@ -31,7 +31,7 @@ async def test_other_tasks_run_between_two_pieces() -> None:
     turns, order = LoopTurns(), []
 
     async def piece() -> None:
-        async with turns.turn("acme", DOCUMENT, LARGE):
+        async with turns.turn("acme", PARSE_GRAPHQL, LARGE):
             order.append("piece")
             time.sleep(SHORT)  # noqa: ASYNC251 - the work
 
@@ -49,7 +49,7 @@ async def test_a_workspace_waits_for_one_piece_of_another_that_wants_many() -> N
     turns, order = LoopTurns(), []
 
     async def piece(workspace: str) -> None:
-        async with turns.turn(workspace, DOCUMENT, LARGE):
+        async with turns.turn(workspace, PARSE_GRAPHQL, LARGE):
             order.append(workspace)
 
     wanted = ["attacker"] * 50 + ["victim"]
@@ -61,12 +61,14 @@ async def test_a_workspace_waits_for_one_piece_of_another_that_wants_many() -> N
     assert (answer.status, answer.headers["Retry-After"]) == (503, "1")
 
 
-@pytest.mark.parametrize(("work", "size"), [(DOCUMENT, 1024), (DOCUMENT, FEW), (JSON, 64 * 1024)])
+@pytest.mark.parametrize(
+    ("work", "size"), [(PARSE_GRAPHQL, 1024), (PARSE_GRAPHQL, FEW), (DECODE_JSON, 64 * 1024)]
+)
 async def test_small_work_does_not_wait_for_large_work(work: Work, size: int) -> None:
     turns = LoopTurns()
     async with (
         asyncio.timeout(60),
-        turns.turn("acme", DOCUMENT, LARGE),
+        turns.turn("acme", PARSE_GRAPHQL, LARGE),
         turns.turn("acme", work, size),
     ):
         pass
@@ -81,15 +83,15 @@ async def test_small_documents_are_executed_during_a_large_one() -> None:
 async def test_a_piece_that_fails_or_is_cancelled_lets_the_next_begin() -> None:
     turns = LoopTurns()
     try:
-        async with turns.turn("acme", DOCUMENT, LARGE):
+        async with turns.turn("acme", PARSE_GRAPHQL, LARGE):
             raise ValueError
     except ValueError:
         pass
-    async with turns.turn("acme", DOCUMENT, LARGE):
-        waiting = asyncio.create_task(turns.turn("acme", DOCUMENT, LARGE).__aenter__())
+    async with turns.turn("acme", PARSE_GRAPHQL, LARGE):
+        waiting = asyncio.create_task(turns.turn("acme", PARSE_GRAPHQL, LARGE).__aenter__())
         await asyncio.sleep(0)
         waiting.cancel()
-    async with asyncio.timeout(60), turns.turn("acme", DOCUMENT, LARGE):
+    async with asyncio.timeout(60), turns.turn("acme", PARSE_GRAPHQL, LARGE):
         pass
 
 
