@@ -185,7 +185,7 @@ class EntrySearch:
         except _FAULTS as error:
             entry = row.state.entry
             failed.setdefault(entry.id, (entry, error))
-            await connection.execute(put, *columns([_values(row, "")]))
+            await connection.execute(put, *columns([_parameters(row, "")]))
 
     async def _values(self, rows: list[SearchRow], types: Types) -> list[tuple[Any, ...]]:
         """The parameters of ``put_search`` and ``replace_search``."""
@@ -198,9 +198,9 @@ class EntrySearch:
             for language, used in by_language.items()
         }
         return [
-            _values(row, search_document(_prefix(row), title, body, lexemes[_language(row)]))
+            _parameters(row, search_document(_prefix(row), title, body, lexemes[_language(row)]))
             for row, title, body in found
-        ] + [_values(row, None) for row in rows if row.is_later]
+        ] + [_parameters(row, None) for row in rows if row.is_later]
 
 
 def _postpone(rows: list[SearchRow]) -> None:
@@ -340,7 +340,7 @@ def _prefix(row: SearchRow) -> str:
     return lexeme_prefix(area, row.state.position // BLOCK * BLOCK)
 
 
-def _values(row: SearchRow, document: str | None) -> tuple[Any, ...]:
+def _parameters(row: SearchRow, document: str | None) -> tuple[Any, ...]:
     entry = row.state.entry
     return (
         entry.workspace,

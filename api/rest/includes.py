@@ -47,7 +47,7 @@ class Links(Struct, frozen=True):
 _NOTHING = Links("", {})
 
 
-class Includes:
+class IncludeReader:
     """Filled with the entries of a page, then read level by level.
 
     ``stamp``: of the earliest checkpoint at which something was read. ``is_file``: of a response

@@ -17,7 +17,7 @@ from api.rest.include_paths import (
     steps_of,
     unknown_field_of,
 )
-from api.rest.includes import LARGE, Includes, Links
+from api.rest.includes import LARGE, IncludeReader, Links
 from api.rest.point_in_time import ListBudget, PastEntry, entries_of_ids
 from api.rest.selection import MAX_LISTED, one_of
 from api.rest.shape import Shape
@@ -42,7 +42,7 @@ async def past_includes(
     """
     if shape is None or not shape.paths:
         return UNSET
-    includes = PastIncludes(call, shape.paths, at, budget)
+    includes = PastIncludeReader(call, shape.paths, at, budget)
     for past in page:
         await includes.add_past(past)
     entries = {
@@ -55,7 +55,7 @@ async def past_includes(
     return wire.Includes(entries, {name: wire.media_file(file) for name, file in files.items()})
 
 
-class PastIncludes(Includes):
+class PastIncludeReader(IncludeReader):
     """Reads the levels from the log."""
 
     def __init__(self, call: Call, paths: Sequence[Path], at: datetime, budget: ListBudget) -> None:

@@ -15,7 +15,7 @@ from api.errors import BadRequest
 from api.http.large_bodies import BodyFile
 from api.rest import wire
 from api.rest.include_paths import Fields, Step, steps_of
-from api.rest.includes import Includes, LargeIncludes
+from api.rest.includes import IncludeReader, LargeIncludes
 from api.rest.kept_response import Reading, cached_response
 from api.rest.list_response import EntrySource, WrittenEntries, response_from_file
 from api.rest.shape import Shape, checked_fields
@@ -112,8 +112,10 @@ class _Reader:
         parts = tuple(dict.fromkeys(found))
         return Reading(wire.encode(whole), includes.stamp, parts, page.may_grow)
 
-    async def _included(self, pool: Pool, page: Page[EntryRow]) -> tuple[Includes, wire.Includes]:
-        includes = self._new_includes(pool, page.stamp, is_file=False)
+    async def _included(
+        self, pool: Pool, page: Page[EntryRow]
+    ) -> tuple[IncludeReader, wire.Includes]:
+        includes = self._include_reader(pool, page.stamp, is_file=False)
         for row in page.rows:
             includes.add(self._type_of(row), row.fields)
         entries = {
@@ -128,7 +130,7 @@ class _Reader:
     async def write(self, file: BodyFile, large: LargePage) -> WrittenEntries:
         """Piece by piece; raises BadRequest."""
         pool = self._call.service.read_model
-        includes = self._new_includes(pool, large.stamp, is_file=True)
+        includes = self._include_reader(pool, large.stamp, is_file=True)
         refusal: BadRequest | None = None
         async with large.rows() as (total, rows):
             start, end = self._around_entries(total)
@@ -152,12 +154,12 @@ class _Reader:
         return WrittenEntries(large.size + includes.bytes, includes.stamp)
 
     def _write_entry(
-        self, file: BodyFile, before: bytes, row: EntryRow, includes: Includes
+        self, file: BodyFile, before: bytes, row: EntryRow, includes: IncludeReader
     ) -> None:
         includes.add(self._type_of(row), row.fields)
         file.write(before + wire.encode(self._shape.select(self._source.entry(row))))
 
-    async def _write_includes(self, file: BodyFile, includes: Includes) -> None:
+    async def _write_includes(self, file: BodyFile, includes: IncludeReader) -> None:
         before = b',"includes":{"entries":{'
         async for rows in includes.levels():
             if rows:
@@ -179,9 +181,9 @@ class _Reader:
         start, _, end = wire.encode(body).partition(_PLACE)
         return start, end
 
-    def _new_includes(self, pool: Pool, stamp: int | None, *, is_file: bool) -> Includes:
+    def _include_reader(self, pool: Pool, stamp: int | None, *, is_file: bool) -> IncludeReader:
         earlier = self._earlier(stamp)
-        return Includes(self._call, pool, self._steps, self._fields, earlier, is_file=is_file)
+        return IncludeReader(self._call, pool, self._steps, self._fields, earlier, is_file=is_file)
 
     def _type_of(self, row: EntryRow) -> str:
         return row.type_slug or self._source.type_slug or ""
