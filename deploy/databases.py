@@ -87,7 +87,7 @@ def open_databases(settings: Settings, *, create: bool = True) -> Iterator[Datab
 async def _check(databases: Databases) -> None:
     """Ignores an unreachable database, because the command reports that or waits."""
     from write_side.postgres.connection import connect
-    from write_side.postgres.leader_watch import FAULTS
+    from write_side.postgres.faults import FAULTS
     from write_side.store.migrations import check_released
 
     for url in dict.fromkeys((databases.event_store_url, databases.read_model_url)):
@@ -190,7 +190,7 @@ def connect_read_model(databases: Databases) -> AbstractAsyncContextManager[Conn
 @contextmanager
 def _named(setting: str, url: str) -> Iterator[None]:
     """Turns a failure to connect into DatabaseUnreachable, which names the setting."""
-    from write_side.postgres.leader_watch import FAULTS
+    from write_side.postgres.faults import FAULTS
 
     try:
         yield

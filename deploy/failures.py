@@ -43,7 +43,7 @@ def explanation(error: Exception) -> str | None:
     from read_side.refusals import ReadModelUnavailable
     from write_side.domain.refusals import ExplainedError, Refused
     from write_side.postgres.connection import MIGRATE, NOT_MIGRATED, is_transient
-    from write_side.postgres.leader_watch import FAULTS
+    from write_side.postgres.faults import FAULTS
     from write_side.store.conflicts import StoreUnavailable
 
     if isinstance(error, Refused | StoreUnavailable):

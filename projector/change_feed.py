@@ -1,5 +1,5 @@
-"""What a batch changes: a row of the change feed for each change that readers can see (ADR 48), and
-what a notice says to those who keep what they have read (ADR 38)."""
+"""The changes of a batch: as rows of the change feed, one for each change that readers can see (ADR
+48), and as a notice for the processes that keep responses in memory (ADR 38)."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def change_rows(changes: Iterable[ChangeRow]) -> Iterator[tuple[Any, ...]]:
 
 
 def fed_changes(changes: Sequence[ChangeRow]) -> tuple[FedChange, ...] | None:
-    """What a notice says of the changes; None if they are too many."""
+    """The changes in the form of a notice; None if there are too many."""
     if len(changes) > MOST_FED:
         return None
     return tuple(

@@ -1,4 +1,4 @@
-"""What the projector tells the readers of the live read model: which checkpoint follows which, and
+"""The projector's notices to readers of the live read model: which checkpoint follows which, and
 what changed between the two (ADR 38)."""
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ names."""
 
 
 class TypeChange(Struct, frozen=True, array_like=True):
-    """What changed of a content type and its entries.
+    """The changes of a content type and its entries.
 
     ``statuses``: of the entries that changed, before and after. ``entries``: the ids of those that
     were updated or deleted; None stands for any entry and for the definition itself.

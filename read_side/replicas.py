@@ -1,8 +1,8 @@
 """Replicas of the read model: standbys of its PostgreSQL, which read in place of the primary.
 
-What a replica returned is used exactly if a response read at its stamp could be kept in memory and
-used now: ``Freshness`` decides, from the notices of the primary (ADR 52). Otherwise the primary is
-asked. No read waits for a replica.
+The result of a replica is used only if a response that was read at its stamp could be kept in
+memory and used now: ``Freshness`` decides that, from the notices of the primary (ADR 52). Otherwise
+the primary is read. No read waits for a replica.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Readable(Protocol):
 
     @property
     def dependencies(self) -> Sequence[Dependency]:
-        """What it was made of."""
+        """The things that it was made of, and that may change."""
 
 
 R = TypeVar("R", bound=Readable)
@@ -143,7 +143,7 @@ class Replicas:
     async def read(
         self, known: Sequence[Dependency], read: Callable[[Pool], Awaitable[R]]
     ) -> R | None:
-        """What a replica returned, or None if the primary has to be asked. ``known``: what the
+        """The result of a replica, or None if the primary has to be read. ``known``: what the
         read depends on, as far as that is known before."""
         if not self._replicas:
             return None

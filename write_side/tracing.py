@@ -133,6 +133,6 @@ def context() -> str | None:
 
 
 def fields(context: str) -> dict[str, str]:
-    """What a log line says of a span."""
+    """The fields of a log line that name the span."""
     _, trace_id, span_id, _ = context.split("-")
     return {"trace_id": trace_id, "span_id": span_id}

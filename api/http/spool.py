@@ -1,4 +1,4 @@
-"""What a client sends or reads slowly: in memory if it is small, otherwise in a temporary file."""
+"""A body that a client sends or reads: in memory if it is small, otherwise in a temporary file."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from read_side.status import ReadModelStatus
 from write_side.domain.quantities import count
 from write_side.domain.webhook import Name
 from write_side.postgres.connection import Connection, connected
-from write_side.postgres.leader_watch import FAULTS
+from write_side.postgres.faults import FAULTS
 from write_side.postgres.pooler import UnexpectedPooler
 from write_side.postgres.statements import statement
 from write_side.store.migrations import newest_version

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from deploy.doctor.findings import Finding, ok, problem, warning
 from write_side.postgres.connection import connected
-from write_side.postgres.leader_watch import FAULTS
+from write_side.postgres.faults import FAULTS
 from write_side.postgres.pooler import PoolerUrl
 from write_side.postgres.statements import statement
 

@@ -26,7 +26,7 @@ from read_side.schema import (
 from write_side.domain.quantities import count
 from write_side.domain.refusals import ExplainedError
 from write_side.postgres.connection import Connection, connected
-from write_side.postgres.leader_watch import FAULTS
+from write_side.postgres.faults import FAULTS
 from write_side.verification.claim_check import Difference, claim_differences
 from write_side.verification.claim_repair import repair
 

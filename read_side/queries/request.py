@@ -1,4 +1,4 @@
-"""What a caller asks of a list: filters, sort keys, and the page."""
+"""A request for entries: filters, sort keys, and the page."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class Match(Struct, frozen=True):
 
 
 class Checks(Struct, frozen=True):
-    """What candidates are checked for, and the paths of the keys that are wanted of them."""
+    """The conditions that candidates are checked for, and the sort keys that are read of them."""
 
     conditions: tuple[Condition, ...] = ()
     sort: tuple[SortKey, ...] = ()

@@ -251,8 +251,8 @@ class ImportRecorded(Event, frozen=True, kw_only=True):
 
 
 class RevertedEntry(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What a revert did to an entry; ``at`` and ``by`` are those of the later change that prevented
-    it."""
+    """The outcome of a revert for an entry; ``at`` and ``by`` are those of a later change that
+    prevented it."""
 
     entry_id: str
     slug: str

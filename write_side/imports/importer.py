@@ -43,7 +43,7 @@ from write_side.imports.report import Report, earlier_report, recorded_row
 from write_side.imports.request import ImportRequest
 from write_side.imports.table import Table, fingerprint_of
 from write_side.postgres.connection import is_transient
-from write_side.postgres.leader_watch import FAULTS
+from write_side.postgres.faults import FAULTS
 from write_side.repository import Repository
 
 ATTEMPTS = 10

@@ -1,4 +1,4 @@
-"""Who leads the hosts of a URL, known to all connections of a process that use it.
+"""Watches which host of a URL leads, for all connections of a process that use the URL.
 
 A server that is frozen or cut off does not end its connections, and a statement may take as long on
 a slow one. So the other hosts decide: when the leader is silent, all hosts are asked, and as soon
@@ -16,6 +16,8 @@ from urllib.parse import parse_qs, urlsplit
 import asyncpg
 import structlog
 
+from write_side.postgres.faults import FAULTS
+
 Session: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 """A connection that is not from a pool."""
 
@@ -26,9 +28,6 @@ SILENT = 2.0
 AGAIN = 0.25
 """Seconds until the hosts are asked again if none leads."""
 _LEADS = {"read-write", "primary"}
-FAULTS = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)
-"""What a server that does not respond, or refuses, raises. The last one: for example, if no host
-leads."""
 _watches: dict[tuple[asyncio.AbstractEventLoop, str], LeaderWatch] = {}
 _log = structlog.get_logger("write_side.leader_watch")
 

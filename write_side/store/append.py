@@ -36,7 +36,7 @@ class TypeCheck(Struct, frozen=True):
 
 
 class Use(Struct, frozen=True):
-    """What a command adds to the usage that counts against the plan."""
+    """An amount that a command adds to the usage of a quota of the plan."""
 
     scope: Scope
     quota: Quota

@@ -19,7 +19,7 @@ from eventsourcing.persistence import StoredEvent
 
 from write_side import tracing
 from write_side.postgres.connection import Connection, is_transient
-from write_side.postgres.leader_watch import FAULTS
+from write_side.postgres.faults import FAULTS
 from write_side.store.append import Append, Appended, Outcome, outcomes, parameters
 from write_side.store.conflicts import (
     REFUSED,
