@@ -185,23 +185,23 @@ class Follower:
         """Projects the events in the log. The next batch is read while one is written."""
         batch = await self._read(checkpoint.position)
         while batch:
-            coming = self._read_ahead(batch)
+            ahead = self._read_ahead(batch)
             try:
                 with traced(batch):
                     checkpoint = await writer.write(batch, checkpoint)
             except Inconsistent as error:
                 raise Halted(str(error)) from error
             finally:
-                following = await _batch_read_ahead(coming)
+                following = await _batch_read_ahead(ahead)
             self._work_at = min(self._work_at, time.monotonic() + WORK_EVERY)
             if following is None or checkpoint.position != batch[-1].position:
-                following = await self._next(writer, partitions, checkpoint)
+                following = await self._next_batch(writer, partitions, checkpoint)
             await self._analyze(len(batch))
             batch = following
             await self._beat(self._heartbeat.resume)
         return checkpoint
 
-    async def _next(
+    async def _next_batch(
         self, writer: Writer, partitions: LivePartitions, checkpoint: Checkpoint
     ) -> list[RecordedEvent]:
         """The batch after the checkpoint; empty if the last read exhausted the log and nothing
@@ -265,12 +265,12 @@ class Follower:
 
 
 async def _batch_read_ahead(
-    coming: asyncio.Task[list[RecordedEvent]] | None,
+    ahead: asyncio.Task[list[RecordedEvent]] | None,
 ) -> list[RecordedEvent] | None:
     """The batch that was read ahead; None if it must be read, or read again."""
-    if coming is None:
+    if ahead is None:
         return None
     try:
-        return await coming
+        return await ahead
     except (Halted, *FAULTS):
         return None
