@@ -72,8 +72,8 @@ def role_of(url: str) -> tuple[str, str | None]:
 
 @contextmanager
 def open_databases(settings: Settings, *, create: bool = True) -> Iterator[Databases]:
-    """Both URLs, that of the selected read model. If one is not set, the embedded PostgreSQL runs
-    meanwhile.
+    """The URLs of the event store and the selected read model. If one is not set, the embedded
+    PostgreSQL runs meanwhile.
 
     Raises SettingsError if there is no such read model. With ``create=False`` raises
     EmbeddedPostgresError if there is no database yet. Raises MigrationError if the event store is

@@ -31,7 +31,7 @@ def _takes(text: str, default: str | None = None, **bounds: Any) -> Meta:
 
 
 def _default(text: str) -> Meta:
-    """The default in words."""
+    """The default as it is documented; the value itself is None."""
     return Meta(extra={"default": text})
 
 

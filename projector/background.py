@@ -51,7 +51,7 @@ async def update_chunk(
     that queries wait for. Returns whether there may be more. Raises CheckpointConflict.
     ``search``: with the words that it already knows."""
     search = search or EntrySearch(connection)
-    # Outside of a transaction, because most of the time there is nothing to do.
+    # Outside a transaction, because most of the time there is nothing to do.
     for table, outdated in (("indexing", "incomplete_type"), ("rendering", "stale_type")):
         row = await connection.fetchrow(statement("projector", outdated))
         if row is not None:
@@ -94,8 +94,8 @@ async def _update_type(
 async def _find_words(
     connection: Connection, search: EntrySearch, place: Any, transaction: WriteTransaction
 ) -> bool:
-    """Finds the words of the oldest entries that lack them in an environment, ``place``; False if
-    none do."""
+    """Finds the words of the oldest entries that lack them, in the environment ``place``; False if
+    there are none."""
     search.turn = (place["workspace"], place["environment"])
     found = await connection.fetch(
         statement("projector", "next_unread"), *place, CHUNK, WORDS_BYTES

@@ -177,8 +177,8 @@ async def mark_incomplete(connection: Connection, before: Rows, after: Rows) -> 
 
 
 class Incomplete(Struct, frozen=True):
-    """What is not yet brought up to date: the lists at some paths, the words of the entries of some
-    scopes, and the words of some other texts, by their keys in ``digest``."""
+    """What is not yet up to date: the lists at some paths, the words of all texts of some scopes,
+    and those of some other texts, by their keys in ``digest``."""
 
     lists: set[UUID]
     searches: set[Scope]

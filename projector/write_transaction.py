@@ -30,10 +30,10 @@ class WriteTransaction:
     COMMIT are sent only if there must be others.
 
     The parts of a statement see the rows as they were before it, and their order is undefined.
-    So what is added must not read or write rows that what was added before it writes.
+    So an added statement must not read or write rows that an earlier one writes.
 
-    On Citus, each is a statement of its own: Citus would send the parts one by one, and the results
-    back.
+    On Citus, each part is a statement of its own, because Citus would send the parts one by one,
+    and each result back.
     """
 
     def __init__(self, connection: Connection, stack: AsyncExitStack, distributed: bool) -> None:

@@ -29,7 +29,7 @@ _log = structlog.get_logger("read_side.high_water_mark")
 
 
 class HighWaterMark:
-    """Shared where ``path`` is given, otherwise this object's own number.
+    """Shared between processes if ``path`` is given, otherwise this object's own.
 
     Reading takes no lock: the number is eight aligned bytes, which processors read and write at
     once. Raises OSError.
@@ -116,8 +116,8 @@ class HighWaterMark:
 
 @contextmanager
 def open_high_water_mark(url: str) -> Iterator[HighWaterMark]:
-    """The number of the read model at a PostgreSQL URL. Where the file cannot be had, it is not
-    shared."""
+    """The mark of the read model at a PostgreSQL URL. It is not shared if the file cannot be opened
+    or created."""
     try:
         folder = _folder()
         _remove_unused(folder)

@@ -36,7 +36,7 @@ PATIENCE = 10.0
 CONNECTING = 5.0
 """Seconds to wait for a connection, including the time to open it."""
 MISSING_AGAIN = 60.0
-"""Seconds after which a missing table is logged in full again."""
+"""Seconds after which a missing table is logged with a traceback again."""
 _DATABASE: tracing.Attributes = {"db.system.name": "postgresql", "db.namespace": "read_model"}
 _NAMES = {text: name for name, text in statements("read_side").items()}
 # Citus finds the worker by the values of the parameters.
@@ -121,9 +121,8 @@ class Pool:
             self._release(connection)
 
     def is_unavailable(self, error: Exception) -> bool:
-        """Whether the read model is unavailable, which is no fault of the read. If a table is
-        missing, that may be a fault of the statement after all, so it is logged in full, now and
-        then."""
+        """Whether the error means that the read model is unavailable. A missing table may also be a
+        fault of the statement, so it is logged with a traceback, at most once in MISSING_AGAIN."""
         if is_transient(error):
             return True
         if isinstance(error, asyncpg.UndefinedTableError):

@@ -49,7 +49,7 @@ class Readable(Protocol):
 
     @property
     def dependencies(self) -> Sequence[Dependency]:
-        """The things that it was made of, and that may change."""
+        """The things that it was made of."""
 
 
 R = TypeVar("R", bound=Readable)

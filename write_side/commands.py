@@ -1,7 +1,7 @@
 """The commands of the write side, in the imperative.
 
-They share no fields with the events of the same content: an event never changes shape, a command
-may.
+They share no base class with the events, even where the fields are the same: a command may change
+its shape, an event may not.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ class Overloaded(Exception):
 
 def is_within_share(total: float, taken: float, own: int, number: int = 1) -> bool:
     """Whether a workspace that has ``own`` of what is ``taken`` may take this number more: it may
-    have half of what the others leave, so something is left for each further workspace."""
+    have half of what the others leave. So something is left for each further workspace."""
     return own + number <= (total - taken + own) // 2
 
 

@@ -45,8 +45,8 @@ PAIRS = 2_000
 """Fields with one name in one place. Validation compares them in pairs, including everything below
 them."""
 SELECTIONS = 5_000
-"""Fields and spreads of the operations, with all fragments expanded. Together with those of the
-fragments there may be twice as many."""
+"""Fields and spreads of the operations, with all fragments expanded. Those of operations and
+fragments together may be twice as many."""
 DEPTH = 10
 TOO_DEEP = f"The query has more than {DEPTH} levels of fields: send several requests"
 ERRORS = 10
@@ -127,7 +127,7 @@ def check_document(document: DocumentNode) -> None:
 
 
 def _check_selections(document: DocumentNode) -> None:
-    """Limits the fields, as they are written and with fragments expanded."""
+    """Limits the number of fields, as written and with fragments expanded."""
     contents = [(definition, list(_selections(definition))) for definition in document.definitions]
     fields = sum(isinstance(node, FieldNode) for _, selections in contents for node in selections)
     if fields > FIELDS:
@@ -175,7 +175,7 @@ def _pairs(parents: Iterable[Any], fragments: Fragments) -> int:
 def fields_below(
     parents: Iterable[Any], fragments: Mapping[str, FragmentDefinitionNode]
 ) -> Iterator[FieldNode]:
-    """The fields of nodes that are merged into one; each fragment is read once."""
+    """The fields directly below nodes that are merged into one; each fragment is read once."""
     waiting, seen = [parent.selection_set for parent in parents], set[str]()
     while waiting:
         selected = waiting.pop()

@@ -38,7 +38,7 @@ WORKSPACE = web.RequestKey("workspace", str)
 Release = Callable[[], Awaitable[None]]
 AFTER_HANDLING = web.RequestKey("after_handling", AsyncExitStack)
 AFTER_SENDING = web.RequestKey("after_sending", AsyncExitStack)
-"""What is to be released. All of it is, even if some of it fails."""
+"""The callbacks of the request. All are called, even if one fails."""
 
 
 class ByteBudget:

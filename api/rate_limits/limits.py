@@ -94,8 +94,9 @@ class Limits:
         self.charge_cost(caller.workspace, int(seconds * SECOND))
 
     def projection(self, caller: Caller) -> Reserve:
-        """Charges the cost of projecting a write before it is appended. Called for each attempt
-        with the bytes of rows, it charges only the additional cost. Raises CostLimitExceeded."""
+        """Charges the cost of projecting one write, before it is appended. Each attempt calls the
+        function with the size of the rows in bytes; only what earlier attempts have not charged is
+        charged. It raises CostLimitExceeded."""
         taken = 0
 
         async def reserve(size: int) -> None:

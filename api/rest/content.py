@@ -107,7 +107,7 @@ async def _list(
     filters: Mapping[str, str | None],
     read: Callable[..., Awaitable[Page[EntryRow]]],
 ) -> web.Response:
-    """``read``: reads a page of a plain list; the filters are among its parameters."""
+    """``read`` reads a page of a plain list. It takes the filters as parameters."""
     query, scope, locale = call.request.query, call.scope, call.locale
     type_slug, status = filters["type_slug"], filters["status"]
     at = parameters.as_of(query)

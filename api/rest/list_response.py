@@ -83,8 +83,8 @@ async def list_response(call: Call, source: EntrySource) -> web.Response:
 
 
 class ListPages(Struct, frozen=True):
-    """How the pages of a list are read. ``parameters``: see ``cached_response``; ``pagination`` of
-    the total of the page."""
+    """How the pages of a list are read. ``parameters``: see ``cached_response``. ``pagination``
+    takes the total of a page."""
 
     parameters: tuple[object, ...]
     read: ReadPage

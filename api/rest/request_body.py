@@ -72,7 +72,7 @@ async def arriving(call: Call) -> AsyncIterator[Callable[[int], Awaitable[None]]
     client may take longer than ``client_timeout``, but not forever. Yields a function to call with
     the size of each part that has arrived, before the part is kept.
 
-    Both raise Overloaded and SlowClient.
+    Raises SlowClient. The function raises Overloaded.
     """
     loop = asyncio.get_running_loop()
     began, received = loop.time(), 0

@@ -56,7 +56,7 @@ SwitchOff = Callable[[Webhook, str], Awaitable[None]]
 
 class DeliveryLimits:
     """Endpoints that fail have a separate limit, so that any number of them cannot delay the
-    others. Of each limit, a workspace has only its share, because endpoints may also be slow."""
+    others. A workspace has only its share of each limit, because endpoints may also be slow."""
 
     def __init__(self) -> None:
         self._healthy, self._failing = (

@@ -44,7 +44,7 @@ def sample_message() -> Message:
 
 
 def headers(message: Message, secrets: Sequence[str]) -> Mapping[str, str]:
-    """The headers of a try now: a signature for each secret."""
+    """The headers of an attempt that begins now, with a signature for each secret."""
     timestamp = str(int(time.time()))
     signed = f"{message.id}.{timestamp}.".encode() + message.body
     signatures = (_signature(secret, signed) for secret in secrets)

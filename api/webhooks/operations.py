@@ -107,7 +107,7 @@ class WebhookOperations:
         secrets = await self._cursors.secrets(self._workspace, name)
         if not secrets:
             raise InvalidDefinition(
-                f"Webhook {name!r} has no secret to sign with; make one with contentlog webhook "
+                f"Webhook {name!r} has no secret to sign with: create one with contentlog webhook "
                 f"rotate {name} --workspace {self._workspace}"
             )
         async with open_sender(networks) as sender:

@@ -67,7 +67,7 @@ async def find(connection: Connection, scope: Scope, query: EntryQuery) -> Found
 async def finder_of(
     connection: Connection, scope: Scope, lists: Lists, wanted: EntrySelection, offset: int
 ) -> Finder:
-    """Finds the selected entries in the lists, for a page after the offset."""
+    """A Finder of the selected entries in the lists, for a page after the offset."""
     statements, places, excluded = await _limits(connection, scope, lists, wanted)
     return Finder(statements, lists, Budget(wanted, offset), places, len(excluded))
 

@@ -38,7 +38,7 @@ class Match(Struct, frozen=True):
 
 
 class Checks(Struct, frozen=True):
-    """The conditions that candidates are checked for, and the sort keys that are read of them."""
+    """The conditions that candidates must meet, and the sort keys whose values are read."""
 
     conditions: tuple[Condition, ...] = ()
     sort: tuple[SortKey, ...] = ()

@@ -22,7 +22,7 @@ Refused
 A refusal appends nothing. ``StaleDecision`` is not a refusal: the log moved on while a command was
 being decided, and the command must be decided again.
 
-``ExplainedError`` is the base of expected errors of all packages that are not refusals.
+``ExplainedError`` is the base of the other expected errors, in all packages.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ _LONGEST = 200
 
 
 class ExplainedError(Exception):
-    """An error whose text tells an operator in one line what is wrong; a command ends with it."""
+    """An error whose text tells an operator in one line what is wrong. The command line prints it
+    instead of a traceback."""
 
 
 class Refused(Exception):

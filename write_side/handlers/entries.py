@@ -64,15 +64,14 @@ async def create_entry(command: CreateEntry, repository: Repository) -> Decision
 
 
 def parts(command: CreateEntry | UpdateEntry) -> int:
-    """At least the number of references and elements in its fields: commas separate them."""
+    """The commas in its fields, which are about as many as its references and elements, or more."""
     return b"".join(command.fields.values()).count(b",")
 
 
 def checked_creation(
     command: CreateEntry, content_type: ContentType
 ) -> tuple[EntryCreated, list[Target]]:
-    """The event of a create, with everything checked except the targets of its references, and
-    these."""
+    """The event of a create, and the targets of its references. Everything else is checked."""
     created = creation_event(command, content_type)
     check_locale(created.language, "language")
     check_entry(content_type, evolve(None, created))
@@ -145,8 +144,7 @@ async def update_entry(command: UpdateEntry, repository: Repository) -> Decision
 def checked_update(
     command: UpdateEntry, entry: Entry, content_type: ContentType
 ) -> tuple[EntryUpdated, list[Target]]:
-    """The event of an update, with everything checked except the targets of new references, and
-    these."""
+    """The event of an update, and the targets of its new references. Everything else is checked."""
     updated = update_event(command, entry, content_type)
     check_entry(content_type, evolve(entry, updated), entry)
     return updated, _new_targets(updated, entry, content_type)

@@ -215,7 +215,7 @@ def propose_targets(
 def _assign_targets(
     headings: Sequence[str], fields: Sequence[Field], known: Mapping[int, str]
 ) -> Proposal:
-    """The ``known`` targets, by index, then those that match the other headings."""
+    """``known``: targets by the index of their column; the other columns get the matching ones."""
     taken = set(known.values())
     free = [slot for slot in _slots(fields) if slot.target == NOTHING or slot.target not in taken]
     targets: list[str] = []

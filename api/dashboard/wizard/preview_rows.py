@@ -148,7 +148,8 @@ class LineReader:
 
 
 class _Marks:
-    """What a row says about its cells, by column and by target: a file may have 500 columns."""
+    """The notes of a row by column, and its changed targets as a set: a file may have 500
+    columns."""
 
     def __init__(self, row: PreviewRow) -> None:
         self.row = row
