@@ -100,7 +100,7 @@ class Databases:
         self._loop.close()
 
     def _has_template(self) -> bool:
-        """Without one, the other workers had already ended, and stopped the server with them."""
+        """False if the other workers have ended, and stopped the server with the template."""
         self._execute("SELECT 1")
         connection = self._connections[self._nodes[0]]
         found = connection.fetchval(_FIND, self._template)

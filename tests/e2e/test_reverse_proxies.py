@@ -183,7 +183,7 @@ async def test_a_proxy_with_our_configuration_passes_on_what_the_api_needs(
 
 def is_counted_by_address(url: str) -> bool:
     """Checks that requests from one address share a rate limit, whatever X-Forwarded-For says.
-    Returns false if a new minute begins meanwhile, which all count from the beginning."""
+    Returns False if a new minute, in which counting starts again, begins meanwhile."""
     remaining, minutes = [], set()
     for last in range(3):
         forged = f"X-Forwarded-For: 203.0.113.{last}"

@@ -68,7 +68,7 @@ def logged(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Any], Callable
 
 @pytest.fixture
 def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A pause of this process makes no cached response, key or lease of requests too old to use."""
+    """Cached responses, keys and leases of requests stay valid, even if this process pauses."""
     monkeypatch.setattr("read_side.freshness.FRESH", 60.0)
     monkeypatch.setattr("api.auth.access.VALID", 60.0)
     monkeypatch.setattr("api.rate_limits.leases.SWEEP", 60.0)

@@ -37,7 +37,7 @@ RESPONDS = (
     "write_side.store.rate_limits.CONNECT_TIMEOUT",
     "api.auth.access.PATIENCE",
 )
-"""Time limits after which a database counts as unavailable. For a busy machine, they are longer."""
+"""Time limits after which a database counts as unavailable. Tests for busy machines extend them."""
 ACME = "secret-of-acme"
 BACKGROUND = ("lag history", "imports")
 """Background tasks, whose statements belong to no request."""

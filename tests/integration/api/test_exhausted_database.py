@@ -142,7 +142,7 @@ async def test_a_read_model_that_is_missing_may_be_restored(
         answer = await client.get(target)
         assert (answer.status, answer.headers["Retry-After"]) == (503, "1")
         assert answer.body == UNAVAILABLE
-    # It could be a fault of the statement.
+    # With a traceback, because it could be a fault of the statement.
     [line] = in_full(log)
     assert (line["level"], line["event"]) == ("error", "a table is missing")
     assert 'relation "read_model.' in line["exception"]

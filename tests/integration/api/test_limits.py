@@ -211,7 +211,7 @@ class TestCounterAway:
             client = server.client(None)
             await connection.execute("ALTER TABLE write_side.rate_limit RENAME TO away")
             with monkeypatch.context() as patch:
-                # It responds to the check whether it is back, for which it needs no table.
+                # No retry: it would succeed, because it needs no table.
                 patch.setattr("api.rate_limits.leases.RETRY", 3600.0)
                 given = [await client.get(PATH) for _ in range(10)]
                 found = await metrics(server)

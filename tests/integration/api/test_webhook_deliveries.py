@@ -550,7 +550,7 @@ async def test_a_lost_database_connection_loses_no_delivery(
             )
 
     def slugs() -> list[str]:
-        """Without repetitions."""
+        """The slugs of the delivered entries, without repetitions."""
         return list(dict.fromkeys(slug for slug, _ in entries_of(hook)))
 
     async def all_have_arrived() -> bool:

@@ -232,7 +232,7 @@ def test_a_server_that_lost_its_socket_is_started_again(
 
 
 def until_initdb_runs(data: Path) -> None:
-    """On a busy machine, it may have ended before this looks."""
+    """Waits until initdb runs, or has ended: on a busy machine, this may look too late."""
     until(lambda: list(data.glob("initdb-*/PG_VERSION")) or (data / "postgres").exists())
 
 

@@ -203,8 +203,8 @@ def test_copies_do_not_make_the_same_ids(run: Run, notes: Path) -> None:
 
 
 async def test_the_end_is_waited_for_without_blocking_the_loop() -> None:
-    """The child ends when the loop goes on. Runs in its own process, because pytest may have
-    threads."""
+    """The child ends once the loop runs on. The script is a process of its own, because pytest may
+    have threads."""
     script = (
         "import asyncio, os\n"
         "from deploy.forked_process import ForkedProcess\n"

@@ -38,7 +38,7 @@ class LossyRecorder:
 
     @contextmanager
     def patience(self, seconds: float) -> Iterator[None]:
-        """Lets appends wait only this long for PostgreSQL. Otherwise a busy machine has 10 s."""
+        """Lets appends wait only this long for PostgreSQL, instead of 10 s."""
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(self.recorder._appender, "_patience", seconds)
             patch.setattr(self.recorder._large_appender, "_patience", seconds)

@@ -1,4 +1,4 @@
-"""Which deliveries of webhooks are open at a time."""
+"""The limits of concurrent webhook deliveries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a request or its response holds is released at its end."""
+"""The resources of a request and its response are released at their end."""
 
 from __future__ import annotations
 

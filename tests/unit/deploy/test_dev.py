@@ -20,7 +20,7 @@ esac
 
 
 def calls(folder: Path, python: Path) -> str:
-    """What the set-up of a checkout calls."""
+    """The calls of Python by the setup of a checkout."""
     (folder / "calls").write_text("")
     environment = {"PATH": "/usr/bin:/bin", "PYTHON": str(python)}
     subprocess.run([folder / "deploy/dev", "setup"], check=True, env=environment)

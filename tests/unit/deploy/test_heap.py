@@ -25,7 +25,7 @@ async def test_freed_memory_is_returned_while_the_work_goes_on(
     before = _resident()
 
     async def work() -> None:
-        """Goes on until the memory is returned."""
+        """Runs until the memory is returned."""
         async with asyncio.timeout(60):
             while before - _resident() <= FREED / 2:  # noqa: ASYNC110 - there is no event
                 await asyncio.sleep(0.01)

@@ -41,7 +41,7 @@ FILE = MediaAdded(
 
 class Library(Recorder):
     """Has the events of one media file and no entries. ``longest`` is the largest number of names
-    in one statement, ``files`` the names of files."""
+    in one statement; ``files`` are the names of files that were looked up."""
 
     def __init__(self) -> None:
         super().__init__(cast("Any", None), cast("Any", None))
