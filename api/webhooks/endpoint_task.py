@@ -210,7 +210,7 @@ class EndpointTask:
     async def _send(self, change: DeliverableChange, secrets: list[str]) -> Outcome:
         attempt = self._attempt + 1
         if not secrets:
-            reason = "there is no secret to sign with: rotate it"
+            reason = "no secret to sign with: run `contentlog webhook rotate`"
             return Outcome(message_id=change.id, type=change.type, attempt=attempt, error=reason)
         message = message_of(change.id, change.type, change.at, change.data)
         check = self._shared.lease.check
