@@ -177,20 +177,17 @@ async def mark_incomplete(connection: Connection, before: Rows, after: Rows) -> 
 
 
 class Incomplete(Struct, frozen=True):
-    """What is not yet up to date: the lists at some paths, the words of all texts of some scopes,
-    and those of some other texts, by their keys in ``digest``."""
+    """What is not yet up to date: the lists at some paths, and the words of all texts of some
+    scopes."""
 
     lists: set[UUID]
     searches: set[Scope]
-    texts: set[str]
 
 
 async def incomplete(connection: Connection) -> Incomplete:
     rows = await connection.fetch(statement("projector", "incomplete_lists"))
     found = [(Scope(workspace, environment), *rest) for workspace, environment, *rest in rows]
-    unread = await connection.fetch(statement("projector", "unread_texts"))
     return Incomplete(
         {list_id(scope, *rest) for scope, *rest in found},
         {scope for scope, *_, path in found if path == SEARCH},
-        {key for (key,) in unread},
     )

@@ -75,6 +75,7 @@ class CheckpointWatch:
         self.on_change: Callable[[Arrived | None], None] = lambda _: None
         self.freshness = Freshness(self._mark)
         self.position = 0
+        self.is_listening = False
         self.workspaces: Workspaces = None
         self._first_read = asyncio.Event()
 
@@ -132,6 +133,7 @@ class CheckpointWatch:
         try:
             connection.add_termination_listener(self._on_termination)
             await connection.add_listener(CHANNEL, self._on_notification)
+            self.is_listening = True
             # A restored database may be at an earlier position.
             self.position = 0
             self._announced = (-1, -1)
@@ -139,6 +141,7 @@ class CheckpointWatch:
                 await self._poll(connection)
                 await self._pause()
         finally:
+            self.is_listening = False
             self.freshness.reset()
             connection.terminate()
 

@@ -14,7 +14,7 @@ from typing import Any
 import structlog
 
 from api.webhooks.endpoint_task import DeliveryContext, EndpointTask
-from read_side.checkpoint import Arrived
+from read_side.checkpoint import Arrived, CheckpointWatch
 from read_side.pool import Pool
 from read_side.webhooks import WebhooksMark, webhooks, webhooks_mark
 from write_side.domain.webhook import Name, Webhook
@@ -25,9 +25,10 @@ _log = structlog.get_logger("api.webhooks")
 
 
 class Deliverer:
-    def __init__(self, shared: DeliveryContext, read_model: Pool) -> None:
+    def __init__(self, shared: DeliveryContext, read_model: Pool, watch: CheckpointWatch) -> None:
         self._shared = shared
         self._read_model = read_model
+        self._watch = watch
         self._changed = asyncio.Event()
         self._tasks: dict[Name, tuple[EndpointTask, asyncio.Task[None]]] = {}
         self._mark: WebhooksMark | None = None
@@ -37,6 +38,7 @@ class Deliverer:
         """The tasks of the endpoints end with the block."""
         recording = asyncio.create_task(self._shared.recorder.run(), name="webhook outcomes")
         try:
+            self._watch.on_change = self._on_change
             await self._update_endpoints()
             yield
         finally:
@@ -47,7 +49,7 @@ class Deliverer:
                 task.cancel()
             await asyncio.gather(*running, return_exceptions=True)
 
-    def on_change(self, changed: Arrived | None) -> None:
+    def _on_change(self, changed: Arrived | None) -> None:
         """Wakes the tasks of the environments that have changed; None: of all."""
         for one, _ in self._tasks.values():
             if changed is None or one.endpoint.scope in changed:
@@ -57,7 +59,9 @@ class Deliverer:
     async def step(self) -> None:
         """Waits for a change, or POLL seconds, and follows the endpoints. Raises
         ReadModelUnavailable."""
-        await wait_until_set(self._changed, POLL)
+        if not await wait_until_set(self._changed, POLL) and not self._watch.is_listening:
+            # The notices of changes are lost, but the pool may still reach the read model.
+            self._on_change(None)
         self._changed.clear()
         await self._update_endpoints()
 

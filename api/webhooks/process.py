@@ -137,8 +137,7 @@ async def open_deliverer(settings: WebhookSettings, lease: Lease) -> AsyncIterat
             lease=lease,
             cause=recorder.traceparent,
         )
-        deliverer = Deliverer(shared, read_model)
-        watch.on_change = deliverer.on_change
+        deliverer = Deliverer(shared, read_model, watch)
         async with deliverer.running():
             yield deliverer
 

@@ -18,11 +18,12 @@ from projector.process import connect_model
 from projector.rebuild.distributed import take_snapshots
 from projector.rebuild.progress import Operation
 from projector.rebuild.switch import Candidate
-from projector.rows import portions
+from projector.rows import columns, portions
 from read_side.engine import is_distributed
 from read_side.schema import SHAPE, Workspaces, described, workspaces_of
 from write_side.domain.identity import Scope
 from write_side.postgres.connection import Connection
+from write_side.postgres.statements import statement
 from write_side.verification.claim_check import Difference, Kind, differing_keys
 
 Bucket: TypeAlias = tuple[str, int]
@@ -113,10 +114,17 @@ async def differences(live: Connection, log: Connection) -> list[Difference]:
     found: list[Difference] = []
     for some in portions(buckets, sizes.__getitem__, ROWS_AT_ONCE):
         rows_of_live, rows_of_log = await asyncio.gather(_rows(live, some), _rows(log, some))
-        found += [
-            Difference(*key, kind)
+        differing = [
+            (key, kind)
             for key, kind in differing_keys(rows_of_live, rows_of_log)
             if not any(_is_coming(one, *key, kind) for one in coming)
+        ]
+        texts = [text for (relation, text), kind in differing if _has_other_words(relation, kind)]
+        unread = {*await _unread(live, texts), *await _unread(log, texts)}
+        found += [
+            Difference(relation, key, kind)
+            for (relation, key), kind in differing
+            if not (_has_other_words(relation, kind) and key in unread)
         ]
     return sorted(found)
 
@@ -125,10 +133,22 @@ def _is_coming(incomplete: Incomplete, relation: str, key: str, kind: Kind) -> b
     """Whether the row may not yet be brought up to date."""
     if relation == "entry_search":
         scope = Scope(*msgspec.json.decode(key)[:2])
-        return kind == "different" and (key in incomplete.texts or scope in incomplete.searches)
+        return kind == "different" and scope in incomplete.searches
     if relation == "entry_value":
         return UUID(msgspec.json.decode(key)[3]) in incomplete.lists
     return False
+
+
+def _has_other_words(relation: str, kind: Kind) -> bool:
+    return relation == "entry_search" and kind == "different"
+
+
+async def _unread(connection: Connection, texts: list[str]) -> set[str]:
+    """Those of the texts, by their keys in ``digest``, whose words are still to be found."""
+    if not texts:
+        return set()
+    keys = columns(map(msgspec.json.decode, texts))
+    return {key for (key,) in await connection.fetch(statement("projector", "unread_texts"), *keys)}
 
 
 async def _buckets(connection: Connection) -> dict[Bucket, tuple[int, Any]]:

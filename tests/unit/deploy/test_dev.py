@@ -11,9 +11,9 @@ PYTHON = """#!/bin/sh
 echo "$@" >>calls
 case "$*" in
 "-m venv"*)
-    mkdir -p .venv/bin
-    cp "$0" .venv/bin/python
-    echo "command = python3 -m venv $PWD/.venv" >.venv/pyvenv.cfg
+    mkdir -p "$3/bin"
+    cp "$0" "$3/bin/python"
+    echo "VIRTUAL_ENV=\"$PWD/$3\"" >"$3/bin/activate"
     ;;
 esac
 """
@@ -46,3 +46,21 @@ def test_a_copied_or_linked_environment_is_made_again(tmp_path: Path) -> None:
     (link / ".venv").symlink_to(one / ".venv")
     assert "-m venv" in calls(link, python)
     assert calls(one, python) == ""
+
+
+def test_the_tools_of_a_linked_environment_are_left_alone(tmp_path: Path) -> None:
+    target, link = tmp_path / "target", tmp_path / "link"
+    tools = target / ".venv/tools"
+    tools.mkdir(parents=True)
+    (tools / "installed").touch()
+    (link / "deploy").mkdir(parents=True)
+    shutil.copy(ROOT / "deploy/dev", link / "deploy/dev")
+    shutil.copytree(ROOT / "deploy/requirements", link / "deploy/requirements")
+    (link / ".venv").symlink_to(target / ".venv")
+    python = tmp_path / "python3"
+    python.write_text(PYTHON)
+    python.chmod(0o755)
+    environment = {"PATH": "/usr/bin:/bin", "PYTHON": str(python)}
+    subprocess.run([link / "deploy/dev", "audit"], check=False, env=environment)
+    assert [path.name for path in tools.iterdir()] == ["installed"]
+    assert (link / ".venv/tools/bin/python").exists()
