@@ -17,7 +17,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from projector.checkpoint import hold_checkpoint
+from projector.checkpoint import check_epoch, hold_checkpoint
 from projector.entry_rows import entry_rows, locale_rows, put_entries, put_locales
 from projector.entry_search import EntrySearch
 from projector.entry_values import TypeValues, add_values
@@ -60,6 +60,7 @@ async def update_chunk(
     else:
         place = await connection.fetchrow(statement("projector", "after_unread"), *search.turn)
         if place is None:
+            await check_epoch(connection, epoch)
             return False
         work = partial(_find_words, connection, search, place)
 

@@ -100,6 +100,12 @@ async def announce(connection: Connection, notice: Notice) -> None:
     await connection.execute(statement("projector", "announce"), *parameters)
 
 
+async def check_epoch(connection: Connection, epoch: int) -> None:
+    """Raises CheckpointConflict if another process has begun to write the read model."""
+    if await connection.fetchval(statement("projector", "position_of_epoch"), epoch) is None:
+        raise CheckpointConflict
+
+
 async def hold_checkpoint(connection: Connection, epoch: int, position: int | None = None) -> None:
     """Keeps others from moving the checkpoint until the transaction ends. ``position``: where it
     must be, if that matters.

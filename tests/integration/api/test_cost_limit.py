@@ -19,7 +19,7 @@ from api.rate_limits.limits import (
 from tests.integration.api.dashboard import signed_in
 from tests.integration.api.graphql import asked, data
 from tests.integration.api.import_requests import send
-from tests.integration.api.server import Answer, Client, Server, room, serving
+from tests.integration.api.server import PATIENCE, Answer, Client, Server, room, serving
 from tests.integration.api.test_limits import PATH
 from tests.integration.api.wizard import Wizard, csv
 from tests.integration.projector.sample_log import BODY, LEAD, ContentBuilder, raws
@@ -43,7 +43,14 @@ async def start(database_url: str, repository: Repository) -> AsyncIterator[Star
         async def started(limit: int = LIMIT, *, projector: bool = False) -> Server:
             await room()
             return await stack.enter_async_context(
-                serving(database_url, repository, projector=projector, cost_limit=limit)
+                serving(
+                    database_url,
+                    repository,
+                    projector=projector,
+                    cost_limit=limit,
+                    # A write need not wait where there is no projector.
+                    read_your_writes=PATIENCE if projector else 0.1,
+                )
             )
 
         yield started

@@ -165,6 +165,18 @@ async def test_looking_for_background_work_does_not_wait_for_the_checkpoint(
             assert not await update_chunk(model, epoch)
 
 
+async def test_an_idle_projector_notices_that_it_was_replaced(
+    given: ContentBuilder, database_url: str, models: tuple[Connection, Connection]
+) -> None:
+    await given.magazine()
+    await project_all(database_url, database_url)
+    older, newer = models
+    epoch, _ = await begin_epoch(older)
+    await begin_epoch(newer)
+    with pytest.raises(CheckpointConflict):
+        await update_chunk(older, epoch)
+
+
 async def test_a_second_projector_stands_by_and_takes_over(
     given: ContentBuilder, database_url: str
 ) -> None:

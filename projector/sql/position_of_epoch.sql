@@ -1,0 +1,2 @@
+-- $1 epoch
+SELECT position FROM checkpoint WHERE epoch = $1
