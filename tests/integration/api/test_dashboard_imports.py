@@ -200,17 +200,20 @@ async def test_changes_since_the_preview_are_shown_for_confirmation(
     answer = await wizard.run(other, stale)
     assert (answer.status, "the preview has been replaced" in answer.text) == (409, True)
     await acme.revise_type(BODY)
+    await server.caught_up()
     answer = await wizard.run(other)
     assert (answer.status, answer.headers["Location"].split("/")[-1]) == (303, "columns")
     assert "Field &#39;views&#39; does not exist" in (await wizard.page(other, "columns")).text
     await acme.revise_type(VIEWS, BODY)
+    await server.caught_up()
     assert (await wizard.run(other)).headers["Location"] == f"/dashboard/imports/{other}"
 
 
 async def test_columns_show_missing_and_duplicate_targets(
-    wizard: Wizard, acme: ContentBuilder
+    server: Server, wizard: Wizard, acme: ContentBuilder
 ) -> None:
     await acme.revise_type(VIEWS, NEEDED)
+    await server.caught_up()
     import_id = await wizard.uploaded(ROWS)
     answer = await wizard.mapped(import_id, "", "Slug", "Status", "views")
     assert answer.status == 422
@@ -416,9 +419,10 @@ def _states(page: str) -> list[str]:
 
 
 async def test_the_columns_page_explains_headings_and_languages(
-    wizard: Wizard, acme: ContentBuilder
+    server: Server, wizard: Wizard, acme: ContentBuilder
 ) -> None:
     await acme.content_type(Field("created", "Created", "text"), slug="plays")
+    await server.caught_up()
     file = csv("Title,Created,Language", "Hamlet,1600,de-DE")
     import_id = await wizard.uploaded(file, type="plays")
     columns = (await wizard.page(import_id, "columns", type="plays")).text
