@@ -121,19 +121,14 @@ async def differences(live: Connection, log: Connection) -> list[Difference]:
         ]
         texts = [text for (relation, text), kind in differing if _has_other_words(relation, kind)]
         unread = {*await _unread(live, texts), *await _unread(log, texts)}
-        found += [
-            Difference(relation, key, kind)
-            for (relation, key), kind in differing
-            if not (_has_other_words(relation, kind) and key in unread)
-        ]
+        found += [Difference(*key, kind) for key, kind in differing if key not in unread]
     return sorted(found)
 
 
 def _is_coming(incomplete: Incomplete, relation: str, key: str, kind: Kind) -> bool:
     """Whether the row may not yet be brought up to date."""
-    if relation == "entry_search":
-        scope = Scope(*msgspec.json.decode(key)[:2])
-        return kind == "different" and scope in incomplete.searches
+    if _has_other_words(relation, kind):
+        return Scope(*msgspec.json.decode(key)[:2]) in incomplete.searches
     if relation == "entry_value":
         return UUID(msgspec.json.decode(key)[3]) in incomplete.lists
     return False
@@ -143,12 +138,13 @@ def _has_other_words(relation: str, kind: Kind) -> bool:
     return relation == "entry_search" and kind == "different"
 
 
-async def _unread(connection: Connection, texts: list[str]) -> set[str]:
-    """Those of the texts, by their keys in ``digest``, whose words are still to be found."""
+async def _unread(connection: Connection, texts: list[str]) -> set[tuple[str, str]]:
+    """Relation and key of the texts whose words are still to be found. ``texts``: their keys."""
     if not texts:
         return set()
     keys = columns(map(msgspec.json.decode, texts))
-    return {key for (key,) in await connection.fetch(statement("projector", "unread_texts"), *keys)}
+    rows = await connection.fetch(statement("projector", "unread_texts"), *keys)
+    return {("entry_search", key) for (key,) in rows}
 
 
 async def _buckets(connection: Connection) -> dict[Bucket, tuple[int, Any]]:

@@ -1,4 +1,4 @@
-"""The delivery tasks of webhook endpoints while the deliverer ends its session."""
+"""The deliverer of webhooks, with delivery tasks that send nothing."""
 
 from __future__ import annotations
 
@@ -15,6 +15,25 @@ from api.webhooks.deliverer import Deliverer
 class Recorder:
     async def run(self) -> None:
         await asyncio.Event().wait()
+
+
+def deliverer(
+    monkeypatch: pytest.MonkeyPatch, endpoint: Any, task: type, *, is_listening: bool = True
+) -> Deliverer:
+    """A deliverer of one endpoint, with this class of delivery tasks."""
+
+    async def mark(_: Any) -> int:
+        return 1
+
+    async def webhooks(_: Any) -> list[Any]:
+        return [endpoint]
+
+    monkeypatch.setattr(module, "EndpointTask", task)
+    monkeypatch.setattr(module, "webhooks_mark", mark)
+    monkeypatch.setattr(module, "webhooks", webhooks)
+    shared: Any = SimpleNamespace(recorder=Recorder())
+    watch: Any = SimpleNamespace(is_listening=is_listening)
+    return Deliverer(shared, shared, watch)
 
 
 async def test_a_cursor_that_is_moved_at_the_end_starts_no_task(
@@ -34,17 +53,7 @@ async def test_a_cursor_that_is_moved_at_the_end_starts_no_task(
             finally:
                 delivering.restart("acme/search")
 
-    async def mark(_: Any) -> int:
-        return 1
-
-    async def webhooks(_: Any) -> list[Any]:
-        return [endpoint]
-
-    monkeypatch.setattr(module, "EndpointTask", Task)
-    monkeypatch.setattr(module, "webhooks_mark", mark)
-    monkeypatch.setattr(module, "webhooks", webhooks)
-    shared: Any = SimpleNamespace(recorder=Recorder())
-    delivering = Deliverer(shared, shared, SimpleNamespace(on_change=None))  # type: ignore[arg-type]
+    delivering = deliverer(monkeypatch, endpoint, Task)
     async with delivering.running():
         await asyncio.sleep(0)
     await asyncio.sleep(0)
@@ -68,19 +77,8 @@ async def test_endpoints_look_for_changes_themselves_while_notices_are_lost(
         def wake(self) -> None:
             woken.append(self.endpoint.key)
 
-    async def mark(_: Any) -> int:
-        return 1
-
-    async def webhooks(_: Any) -> list[Any]:
-        return [endpoint]
-
-    monkeypatch.setattr(module, "EndpointTask", Task)
-    monkeypatch.setattr(module, "webhooks_mark", mark)
-    monkeypatch.setattr(module, "webhooks", webhooks)
     monkeypatch.setattr(module, "POLL", 0.01)
-    shared: Any = SimpleNamespace(recorder=Recorder())
-    watch: Any = SimpleNamespace(is_listening=is_listening)
-    delivering = Deliverer(shared, shared, watch)
+    delivering = deliverer(monkeypatch, endpoint, Task, is_listening=is_listening)
     async with delivering.running():
         await delivering.step()
     assert woken == ([] if is_listening else [("acme", "search")])
