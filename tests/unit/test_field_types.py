@@ -135,11 +135,18 @@ def test_the_documentation_of_manifests_has_the_types_of_every_setting() -> None
         re.findall(r"^\| `(\w+)` \| (.+?) \|", section_of("manifest.md", "Fields"), re.M)
     )
     for setting in get_args(Setting):
+        assert setting in documented, "add a row to manifest.md"
         types = {name for name, spec in FIELD_TYPES.items() if setting in spec.settings}
         named = set(re.findall(r"`(\w+)`", documented[setting]))
         if documented[setting].startswith("all but "):
             named = set(FIELD_TYPES) - named
         assert named == types, setting
+
+
+def test_the_error_message_in_the_documentation_of_manifests_has_every_type() -> None:
+    *others, last = sorted(FIELD_TYPES)
+    expected = f"expected {', '.join(others)} or {last}; did you mean"
+    assert expected in section_of("manifest.md", "Errors")
 
 
 def section_of(document: str, heading: str) -> str:
@@ -185,7 +192,7 @@ def test_a_type_with_its_own_ordering_has_the_operators_of_one_like_it(
 ) -> None:
     ordering = Ordering("a duration", INSTANT.of_json, INSTANT.of_text, has_order=True)
     monkeypatch.setitem(FIELD_TYPES, "text", replace(FIELD_TYPES["text"], ordering=ordering))
-    operators = ["eq", "ne", "lt", "lte", "gt", "gte", "in", "nin", "exists"]
+    operators = list(operators_of(INSTANT))
     assert list(operators_of(ordering)) == operators
     assert documented_operators(Field("f", "F", "text")) == operators
 

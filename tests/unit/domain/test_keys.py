@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 from msgspec import Raw
 
 from tests.unit.samples import raw
+from write_side.domain.field_types import FIELD_TYPES
 from write_side.domain.identity import Scope
 from write_side.domain.keys import (
     BOOLEAN,
+    ENTRY_ID,
     ID,
     INCOMPARABLE,
     INSTANT,
@@ -32,7 +34,7 @@ from write_side.domain.keys import (
     time_key,
 )
 
-ORDERINGS = (TEXT, ID, OPTION, NUMBER, BOOLEAN, INSTANT)
+ORDERINGS = (TEXT, ID, ENTRY_ID, OPTION, NUMBER, BOOLEAN, INSTANT)
 WHOLES = ["0", "1", "9", "10", "12", "120", "1200"]
 
 
@@ -166,12 +168,30 @@ def test_keys_hold_values_up_to_their_limits(ordering: Ordering, value: str) -> 
     assert len(key) <= LONGEST + 4
 
 
-WRONG = {TEXT: "1", ID: "1", OPTION: "true", NUMBER: '"1"', BOOLEAN: "0", INSTANT: '"soon"'}
+WRONG = {
+    TEXT: "1",
+    ID: "1",
+    ENTRY_ID: "1",
+    OPTION: "true",
+    NUMBER: '"1"',
+    BOOLEAN: "0",
+    INSTANT: '"soon"',
+}
 TEXTS = {
+    ENTRY_ID: ["", "a1", "018F0000-0000-7000-8000-000000000001"],
     NUMBER: ["", "x", "1.", ".5", "+1", "01", "1e", "NaN", "1_0", "٣", " 1"],
     BOOLEAN: ["", "True", "1", "yes"],
     INSTANT: ["", "soon", "2026-02-30", "2026"],
 }
+
+
+def test_the_ordering_of_every_field_type_is_tested() -> None:
+    untested = {
+        name: spec.ordering.takes
+        for name, spec in FIELD_TYPES.items()
+        if spec.ordering and spec.ordering not in ORDERINGS
+    }
+    assert untested == {}, "add the orderings to ORDERINGS and to WRONG"
 
 
 @pytest.mark.parametrize("ordering", ORDERINGS, ids=lambda ordering: ordering.takes)
