@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import cast
 
 from aiohttp import web
@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from api.dashboard.dashboard_request import DashboardRequest
 from api.dashboard.page_handlers import show
-from api.dashboard.table_pages import ROWS, Paging, one_of, page_number
+from api.dashboard.table_pages import ROWS, Paging, page_number
 from api.export.response import Kind, export_response
 from api.operations.health import STATUS
 from api.rest import parameters
@@ -21,10 +21,12 @@ from read_side.lookups import languages, locales
 from read_side.paging import EntrySummary, Filters, list_summaries
 from read_side.queries.pages import list_summaries_found
 from read_side.queries.request import EntryQuery
+from read_side.refusals import TypeNotFound
 from read_side.search import LONGEST as MAX_SEARCH
 from write_side.domain import rendering
 from write_side.domain.definition import Stage
 from write_side.domain.events import STATUSES
+from write_side.domain.locales import check_locale
 from write_side.domain.workspace import EDIT, OPERATE
 
 COLUMNS = ("Title", "Type", "Slug", "Status", "Stage", "Language", "Updated", "Published")
@@ -134,17 +136,30 @@ def stage_of(stages: tuple[Stage, ...], entry: EntrySummary) -> Stage | None:
 
 
 async def _filter_form(request: DashboardRequest) -> FilterForm:
-    """An invalid filter is not an error: the page shows it as not chosen."""
+    """An invalid filter is an error: without it, other entries would be listed and exported. Raises
+    TypeNotFound, BadRequest and InvalidEntry."""
     query = request.query
+    status = parameters.any_status(query)
     types = await content_types(*request.read_model)
-    used_languages = list(await languages(*request.read_model))
-    used_locales = list(await locales(*request.read_model))
-    of_type = next((one for one in types if one.slug == query.get("type", "")), None)
+    language, language_options = _code(query, "language", await languages(*request.read_model))
+    locale, locale_options = _code(query, "locale", await locales(*request.read_model))
+    of_type = next((one for one in types if one.slug == query.get("type")), None)
+    if query.get("type") and of_type is None:
+        raise TypeNotFound
     filters = Filters(
         type_slug=of_type.slug if of_type else None,
-        status=one_of(STATUSES, query.get("status", "")) or None,
-        language=one_of(used_languages, query.get("language", "")) or None,
-        locale=one_of(used_locales, query.get("locale", "")),
+        status=status,
+        language=language or None,
+        locale=locale,
         search=parameters.searchable(query.get("search", "").strip())[:MAX_SEARCH],
     )
-    return FilterForm(types, used_languages, used_locales, of_type, filters)
+    return FilterForm(types, language_options, locale_options, of_type, filters)
+
+
+def _code(query: Mapping[str, str], name: str, used: Collection[str]) -> tuple[str, list[str]]:
+    """The chosen code, "" for none, and the codes to choose from: those in use and the chosen one,
+    which is no longer in use after its last entry was deleted. Raises InvalidEntry."""
+    given = query.get(name, "")
+    if not given or given in used:
+        return given, list(used)
+    return check_locale(given, name), [*used, given]

@@ -53,8 +53,13 @@ def _number(text: str) -> int | None:
 
 
 def status(query: Query) -> str:
-    given = query.get("status") or "published"
-    if given not in STATUSES:
+    return any_status(query) or "published"
+
+
+def any_status(query: Query) -> str | None:
+    """None for any."""
+    given = query.get("status") or None
+    if given is not None and given not in STATUSES:
         raise BadRequest(f"Unknown status '{shortened(given)}': use published, draft or archived")
     return given
 

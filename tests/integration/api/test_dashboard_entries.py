@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from html import unescape
+from urllib.parse import urlencode
 
 import pytest
 
@@ -67,8 +68,9 @@ async def test_filters_select_entries(server: Server, acme: ContentBuilder) -> N
             ("search=deux&locale=fr-FR", ["Deux"]),
             ("search=%25", []),
             ("search=%00", ["Three", "Two", "One"]),
-            ("type=nothing&status=odd&language=xx&locale=xx-XX", ["Three", "Two", "One"]),
-            ("page=0&environment=", ["Three", "Two", "One"]),
+            ("language=fr-FR", []),
+            ("type=posts&locale=it-IT", ["Two", "One"]),
+            ("page=0&environment=&type=&status=&language=&locale=", ["Three", "Two", "One"]),
         ):
             total, shown = await found(visitor, query)
             assert shown == titles, query
@@ -82,6 +84,29 @@ async def test_filters_select_entries(server: Server, acme: ContentBuilder) -> N
         file = await visitor.get(exported)
         assert (file.status, file.text.count("\r\n")) == (200, 2)
         assert file.headers["Content-Disposition"].startswith("attachment")
+
+
+async def test_an_invalid_filter_is_refused_by_the_list_and_its_export(
+    server: Server, acme: ContentBuilder
+) -> None:
+    await acme.content_type()
+    await acme.entry("one")
+    await server.caught_up()
+    async with signed_in(server) as visitor:
+        for name, value, status, reason in (
+            ("type", "nothing", 404, "Content type not found"),
+            ("status", "Draft", 400, "Unknown status 'Draft': use published, draft or archived"),
+            ("language", "english", 400, "Unsupported language 'english': use a code like"),
+            ("locale", "xx-XX", 400, "Unsupported locale 'xx-XX': use a code like"),
+        ):
+            query = urlencode({"type": "posts", name: value})
+            for path in ("entries", "entries/export.csv", "entries/export.xlsx"):
+                answer = await visitor.get(f"/dashboard/{path}?{query}")
+                assert (answer.status, reason in unescape(answer.text)) == (status, True), value
+        page = (await visitor.get("/dashboard/entries?language=fr-FR")).text
+        assert '<option value="fr-FR" selected>French (France), fr-FR</option>' in page
+        exported = await visitor.get("/dashboard/entries/export.csv?type=posts&language=fr-FR")
+        assert (exported.status, exported.headers["X-Content-Exported"]) == (200, "0")
 
 
 async def test_pages_partition_the_table(server: Server, acme: ContentBuilder) -> None:
