@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import secrets
 from collections.abc import Sequence
 from datetime import datetime
@@ -39,6 +40,8 @@ OPERATE = "service.view"
 PERMISSIONS = (VIEW, VIEW_PUBLISHED, EDIT, OPERATE)
 """``content.published`` reads only published entries; it is for keys that visitors of a web page
 can see. ``service.view`` is for operators: it shows the state of the whole service."""
+_MEDIA_URL = re.compile(r"(https?|data):|[^:]*([/?#]|\Z)", re.IGNORECASE)
+"""A URL without a scheme has no colon before its path, query or fragment."""
 
 
 def new_secret() -> str:
@@ -165,6 +168,16 @@ def check_key_environment(environment: str | None) -> None:
     """None means all. Raises InvalidDefinition."""
     if environment is not None:
         check_environment_name(environment)
+
+
+def check_media_url(url: str) -> None:
+    """Other schemes, such as ``javascript:``, could run scripts in pages that link to the file.
+    Events from before this check may have them. Raises InvalidDefinition."""
+    if not _MEDIA_URL.match(url):
+        raise InvalidDefinition(
+            f"The URL {shortened(url)!r} has an unsupported scheme; use http, https or data, "
+            "or a path such as /files/a.png"
+        )
 
 
 def check_permissions(permissions: Sequence[str]) -> None:

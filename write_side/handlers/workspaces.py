@@ -52,6 +52,7 @@ from write_side.domain.workspace import (
     Key,
     check_environment_name,
     check_key_environment,
+    check_media_url,
     check_permissions,
 )
 from write_side.repository import Repository
@@ -243,6 +244,7 @@ async def put_media(command: PutMedia, repository: Repository) -> Decision:
             raise InvalidDefinition(
                 f"The {what} of media file {command.media_id!r} is empty; enter one"
             )
+    check_media_url(command.url)
     await repository.workspace(command.workspace)
     media = await repository.find_media(command.workspace, command.media_id)
     exists = media is not None and not media.removed

@@ -9,7 +9,7 @@ from write_side.domain.identity import ENVIRONMENTS, STAGING
 from write_side.domain.refusals import InvalidDefinition
 from write_side.domain.text import check_text
 from write_side.domain.webhook import check_selection, check_url, secret_bytes
-from write_side.domain.workspace import check_permissions
+from write_side.domain.workspace import check_media_url, check_permissions
 from write_side.manifest.document import Manifest
 from write_side.manifest.source import Path, Source
 
@@ -67,6 +67,8 @@ def _check_media(manifest: Manifest, source: Source) -> None:
         ):
             with source.at("media", index, key):
                 check_text(text, "The text")
+        with source.at("media", index, "url"):
+            check_media_url(file.url)
 
 
 def _check_webhooks(manifest: Manifest, source: Source) -> None:

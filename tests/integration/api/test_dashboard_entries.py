@@ -209,6 +209,13 @@ def _bare(page: str) -> str:
     return re.sub(r'name="csrf" value="[^"]+"', "", page)
 
 
+@pytest.fixture
+def unchecked_urls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Old events have media files with URLs that are refused now."""
+    monkeypatch.setattr("write_side.handlers.workspaces.check_media_url", lambda _url: None)
+
+
+@pytest.mark.usefixtures("unchecked_urls")
 async def test_an_entry_shows_all_its_fields_and_nothing_as_markup(
     server: Server, acme: ContentBuilder
 ) -> None:
@@ -438,6 +445,7 @@ async def _shown_with_covers(server: Server) -> tuple[str, str]:
     return page.text, str(page.headers["Content-Security-Policy"])
 
 
+@pytest.mark.usefixtures("unchecked_urls")
 async def test_thumbnails_may_be_loaded_only_from_the_hosts_of_images(server: Server) -> None:
     page, policy = await _shown_with_covers(server)
     thumbnails = re.findall(r'<img class="thumbnail" src="([^"]+)"', page)
@@ -447,6 +455,7 @@ async def test_thumbnails_may_be_loaded_only_from_the_hosts_of_images(server: Se
     assert policy == CONTENT_SECURITY_POLICY.replace("img-src 'self';", allowed)
 
 
+@pytest.mark.usefixtures("unchecked_urls")
 async def test_an_operator_may_switch_thumbnails_off(
     database_url: str, repository: Repository
 ) -> None:

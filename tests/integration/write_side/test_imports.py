@@ -161,15 +161,15 @@ async def test_only_the_files_that_a_cell_names_are_loaded(magazine: Repository)
         await execute(PutMedia(actor=OPERATOR, **place, **about), magazine)
 
     await set_up(magazine, "workspace: rival\nname: Rival\n")
-    for media_id, url in [("two", "u:2"), ("three", "u:3"), ("three", "u:2"), ("four", "u:4")]:
+    for media_id, url in [("two", "/2"), ("three", "/3"), ("three", "/2"), ("four", "/4")]:
         await put(media_id, url)
-    await put("theirs", "u:2", "rival")
-    await put("gone", "u:2")
+    await put("theirs", "/2", "rival")
+    await put("gone", "/2")
     await execute(RemoveMedia(actor=OPERATOR, workspace="acme", media_id="gone"), magazine)
     for names, ids in [
         (["two"], ["two"]),
-        (["u:2", "a\x00"], ["three", "two"]),
-        (["hero", "gone", "theirs", "u:4", "other"], ["four", "hero"]),
+        (["/2", "a\x00"], ["three", "two"]),
+        (["hero", "gone", "theirs", "/4", "other"], ["four", "hero"]),
         ([], []),
     ]:
         assert [file.id for file in await magazine.media_named("acme", names)] == ids

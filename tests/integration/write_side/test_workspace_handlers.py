@@ -350,6 +350,10 @@ async def test_an_invalid_media_file_is_refused(context: HandlerContext) -> None
         await put(context, name="")
     async with context.assert_refused(InvalidText, "The url of media file 'hero' contains a NUL"):
         await put(context, url="\x00")
+    async with context.assert_refused(
+        InvalidDefinition, "The URL 'javascript:alert(1)' has an unsupported scheme; use http"
+    ):
+        await put(context, url="javascript:alert(1)")
 
 
 async def test_removing_an_unknown_file_appends_nothing(context: HandlerContext) -> None:

@@ -158,6 +158,11 @@ def test_absent_fields_and_workflow_are_unchanged(
             "3:12: webhooks[0]: the key 'url' is missing",
         ),
         (
+            "workspace: acme\nname: Acme\n"
+            "media: [{id: a, url: 'javascript:x', name: a, contentType: image/png}]\n",
+            "3:22: media[0].url: the URL 'javascript:x' has an unsupported scheme; use ",
+        ),
+        (
             f"{{workspace: acme, name: {'A' * 201}}}",
             "1:25: name: the name has 201 characters; at most 200",
         ),

@@ -26,6 +26,7 @@ from write_side.domain.refusals import EnvironmentNotSetUp, InvalidDefinition, S
 from write_side.domain.workspace import (
     check_environment,
     check_key_environment,
+    check_media_url,
     check_permissions,
     evolve_key,
     evolve_media,
@@ -162,3 +163,35 @@ def test_a_key_is_of_a_known_environment_or_of_all() -> None:
 def test_a_secret_of_a_header_with_invalid_bytes_has_a_hash() -> None:
     assert secret_hash("s") == hashlib.sha256(b"s").hexdigest()
     assert secret_hash("\udcff") == hashlib.sha256(b"\xff").hexdigest()
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://cdn.example.com/a.png",
+        "HTTP://cdn.example.com/a:b",
+        "data:image/svg+xml,%3Csvg/%3E",
+        "//cdn.example.com:8443/a.png",
+        "/files/a:b.png",
+        "a.png?at=12:30",
+    ],
+)
+def test_a_media_file_has_a_web_address_or_a_path(url: str) -> None:
+    check_media_url(url)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "javascript:alert(1)",
+        "JavaScript:alert(1)//https://cdn.example.com",
+        " javascript:alert(1)",
+        "java\nscript:alert(1)",
+        "\x01javascript:alert(1)",
+        "vbscript:x",
+        "file:///etc/passwd",
+    ],
+)
+def test_a_media_file_has_no_other_scheme(url: str) -> None:
+    with pytest.raises(InvalidDefinition, match="has an unsupported scheme; use http, https or da"):
+        check_media_url(url)
