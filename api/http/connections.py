@@ -35,6 +35,7 @@ from api.http.large_bodies import response_sent
 from api.http.open_connections import OpenConnections, most_connections
 from api.http.request_log import ROUTE, log_fault, log_request, request_id, route_of, traced
 from api.rest.repeated_read import REPEATED_READS
+from api.rest.request_body import HELD_BACK
 from write_side import tracing
 
 # Longer than proxies usually keep a connection, so that the proxy closes it first.
@@ -297,8 +298,9 @@ class Server(web.Server):
         except web.HTTPException as refusal:
             request[ROUTE] = route_of(request)
             response = error_response(refusal)
-        # If the framing is damaged, the start of the next request is unknown.
-        if request.content.exception() is not None:
+        # If the framing is damaged, or the client may or may not send the body that it held back,
+        # the start of the next request is unknown.
+        if request.content.exception() is not None or HELD_BACK in request:
             response.force_close()
         return response
 

@@ -15,7 +15,7 @@ from codecs import BOM_UTF8
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from aiohttp import web
+from aiohttp import HttpVersion11, web
 
 from api.context import Call
 from api.errors import BadRequest, BodyTooLarge, SlowClient
@@ -38,9 +38,21 @@ MAX_MEMBERS = 1024
 MOST_INFLATED = 1032
 MAX_VALUES = 100_000
 """Values in a JSON body, without keys: one per 20 bytes of a body of 2 MB."""
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+HELD_BACK = web.RequestKey("body_held_back", bool)
+"""The client sends the body only after CONTINUE."""
 _STRUCTURE = b",[{"
 _QUOTES = 4 * MAX_VALUES
 """Separators of this many values and as many keys."""
+
+
+async def hold_back(request: web.Request) -> None:
+    """The expect handler of a route: the client sends the body when it is about to be read, not
+    before the request has passed its checks. aiohttp's own handler sends CONTINUE at once."""
+    if request.version == HttpVersion11:
+        if request.headers["Expect"].lower() != "100-continue":
+            raise web.HTTPExpectationFailed
+        request[HELD_BACK] = True
 
 
 async def receive_body(call: Call, most: int | None = None) -> bytes:
@@ -74,6 +86,9 @@ async def arriving(call: Call) -> AsyncIterator[Callable[[int], Awaitable[None]]
 
     Raises SlowClient. The function raises Overloaded.
     """
+    request = call.request
+    if request.pop(HELD_BACK, False) and request.transport is not None:
+        request.transport.write(CONTINUE)
     loop = asyncio.get_running_loop()
     began, received = loop.time(), 0
     patience = call.service.settings.client_timeout or None
@@ -87,7 +102,7 @@ async def arriving(call: Call) -> AsyncIterator[Callable[[int], Awaitable[None]]
                     # The client does not have to send while it waits.
                     deadline.reschedule(None)
                     waiting = loop.time()
-                    await turns.enter_async_context(call.request.app[RECEIVING].turn(call.client))
+                    await turns.enter_async_context(request.app[RECEIVING].turn(call.client))
                     began += loop.time() - waiting
                 if patience:
                     deadline.reschedule(began + patience + received / SLOWEST)

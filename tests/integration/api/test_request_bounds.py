@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 
 import pytest
@@ -11,7 +12,7 @@ from api.dashboard.sign_in import MAX_FORM as MAX_SIGN_IN
 from api.rest import wire
 from tests.integration.api.dashboard import signed_in
 from tests.integration.api.server import Client, Server, serving
-from tests.integration.api.test_connections import answered, connected
+from tests.integration.api.test_connections import answered, connected, is_closed
 from tests.integration.projector.sample_log import ContentBuilder
 from write_side.dispatch import CommandResult
 from write_side.domain.definition import Field, Option
@@ -108,6 +109,38 @@ async def test_a_mutation_with_large_variables_needs_the_permission_first(
             assert error["extensions"] == {"status": 403}
         else:
             assert body["data"]["createContentEntry"]["success"] is False
+
+
+FORM = b"--x\r\nContent-Disposition: form-data; name=contentType\r\n\r\nposts\r\n--x--\r\n"
+BODIES = {
+    b"/v1/content": (b'{"contentTypeSlug": "posts", "title": "A"}', b"200 OK"),
+    b"/graphql": (b'{"query": "{ contentTypes { slug } }"}', b"200 OK"),
+    b"/v1/imports": (FORM, b"400 Bad Request"),
+}
+
+
+@pytest.mark.parametrize("path", BODIES)
+async def test_a_body_is_asked_for_after_the_checks(
+    server: Server, acme: ContentBuilder, path: bytes
+) -> None:
+    await acme.content_type()
+    body, status = BODIES[path]
+    head = (
+        b"POST %b HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=x\r\n" % path
+    )
+    expects = b"Content-Length: %d\r\nExpect: 100-Continue\r\n" % len(body)
+    async with asyncio.timeout(60), connected(server) as (reader, writer):
+        writer.write(head + expects + b"Authorization: Bearer secret-of-acme\r\n\r\n")
+        assert await reader.readuntil(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
+        writer.write(body)
+        answer = await reader.readuntil(b"\r\n\r\n")
+        assert answer.startswith(b"HTTP/1.1 " + status)
+        assert b"Connection: close" not in answer
+    async with connected(server) as streams:
+        wrong = head + expects + b"Authorization: Bearer wrong\r\n\r\n"
+        refused, headers, _ = await answered(streams, wrong)
+        assert (refused, headers["connection"]) == (401, "close")
+        assert await is_closed(streams)
 
 
 async def test_the_server_header_names_no_version(server: Server) -> None:
