@@ -160,7 +160,12 @@ class TooManyStreams(RateLimitExceeded):
 
 
 class NotVisibleYet(ApiError):
-    """The read model has not reached the position that the request names."""
+    """The read model has not reached the position or time that the request names."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The position or time that the request names cannot be read yet, please retry"
+        )
 
 
 class KeysUnavailable(ApiError):
@@ -253,7 +258,7 @@ def message_of(error: Exception) -> str:
         return ROUTER.get(error.status, error.reason)
     if isinstance(error, NotJSON):
         return "Request body must be valid JSON"
-    if isinstance(error, KeysUnavailable | IncompleteIndex):
+    if isinstance(error, KeysUnavailable | IncompleteIndex | NotVisibleYet):
         return str(error)
     match status_of(error):
         case 500:

@@ -39,6 +39,20 @@ environment_option = click.option(
 )
 
 
+class WholeNumber(click.IntRange):
+    """An option's number; the error for other text states the range."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        try:
+            return int(super().convert(value, param, ctx))
+        except click.BadParameter:
+            self.fail(
+                f"{str(value)!r} is not allowed; use a whole number from {self.min} to {self.max}",
+                param,
+                ctx,
+            )
+
+
 def _select(context: click.Context, _option: click.Parameter, name: str | None) -> None:
     if name is not None:
         context.with_resource(_environment(f"{PREFIX}READ_MODEL", name))

@@ -137,6 +137,7 @@ REFUSALS: dict[str, Exception] = {
     "fault": RuntimeError(),
     "unavailable": ReadModelUnavailable(),
     "keysUnchecked": errors.KeysUnavailable(),
+    "notVisibleYet": errors.NotVisibleYet(),
     "incompleteIndex": IncompleteIndex("fields.price"),
 }
 

@@ -12,7 +12,7 @@ import msgspec
 
 from deploy.databases import Databases, connect_event_store
 from deploy.failures import Failed
-from deploy.runner import run
+from deploy.runner import WholeNumber, run
 from deploy.settings import Settings
 from write_side.waiting import wait_until_set
 
@@ -26,7 +26,7 @@ POLL = 1.0  # seconds
 @click.command(
     "events", epilog="\b\nExample:\n  contentlog events --after 100 --follow | jq .topic"
 )
-@click.option("--after", type=click.IntRange(0, LAST), default=0, help="Start after this position.")
+@click.option("--after", type=WholeNumber(0, LAST), default=0, help="Start after this position.")
 @click.option("--stream", metavar="ID", help="Only one stream, such as workspace/acme.")
 @click.option("--follow", is_flag=True, help="Continue with new events until Ctrl-C.")
 def events_command(after: int, stream: str | None, follow: bool) -> None:

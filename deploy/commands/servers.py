@@ -29,7 +29,7 @@ from deploy.failures import Failed
 from deploy.heap import trimmed
 from deploy.logs import configure_logs
 from deploy.metrics_folder import metrics_folder
-from deploy.runner import read_model_option, warn_of_unknown_settings
+from deploy.runner import WholeNumber, read_model_option, warn_of_unknown_settings
 from deploy.settings import PREFIX, Settings
 from deploy.supervisor import Child, supervise
 from deploy.tracing import TraceSettings, exported_traces, trace_settings
@@ -44,16 +44,14 @@ log = logging.getLogger(__name__)
 METRICS = "PROMETHEUS_MULTIPROC_DIR"
 
 host_option = click.option("--host", help="The address to listen on (CONTENTLOG_HOST).")
-port_option = click.option(
-    "--port", type=click.IntRange(1, 65535), help="The port (CONTENTLOG_PORT)."
-)
+port_option = click.option("--port", type=WholeNumber(1, 65535), help="The port (CONTENTLOG_PORT).")
 
 
 @click.command("api", epilog="\b\nExample:\n  contentlog api --host 0.0.0.0 --port 80 --workers 4")
 @host_option
 @port_option
 @read_model_option
-@click.option("--workers", type=click.IntRange(1, 256), help="Processes (CONTENTLOG_WORKERS).")
+@click.option("--workers", type=WholeNumber(1, 256), help="Processes (CONTENTLOG_WORKERS).")
 def api_command(host: str | None, port: int | None, workers: int | None) -> None:
     """Serve the API until SIGTERM or Ctrl-C.
 

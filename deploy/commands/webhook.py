@@ -11,7 +11,14 @@ import msgspec
 
 from deploy.databases import Databases, open_read_model, open_repository
 from deploy.failures import Failed
-from deploy.runner import json_option, operator, run, until_visible, workspace_option
+from deploy.runner import (
+    WholeNumber,
+    json_option,
+    operator,
+    run,
+    until_visible,
+    workspace_option,
+)
 from deploy.settings import Settings
 from write_side.domain.quantities import count
 
@@ -57,7 +64,7 @@ def list_webhooks(workspace: str, as_json: bool) -> None:
 @click.option("--since", metavar="TIME", help="Only those since a time in UTC.")
 @click.option(
     "--limit",
-    type=click.IntRange(1, 200),
+    type=WholeNumber(1, 200),
     default=20,
     show_default=True,
     help="The most deliveries to list.",

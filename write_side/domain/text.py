@@ -85,7 +85,14 @@ def minified(document: bytes) -> bytes:
     try:
         return bytes(msgspec.json.format(msgspec.json.decode(document, type=Raw), indent=-1))
     except (msgspec.DecodeError, RecursionError) as error:
-        raise NotJSON(str(error)) from None
+        raise NotJSON(reason_not_json(error)) from None
+
+
+def reason_not_json(error: Exception) -> str:
+    """Why msgspec cannot read a document; if it just ends, what to do."""
+    if str(error) == "Input data was truncated":
+        return "it ends too early; close its strings, arrays and objects"
+    return str(error)
 
 
 def without_strings(document: bytes) -> bytes:

@@ -23,6 +23,7 @@ from yaml import (
     SequenceNode,
 )
 
+from write_side.domain.text import reason_not_json
 from write_side.manifest.source import ManifestError, Path, Place, Problem, Source
 
 MAX_VALUES = 300_000
@@ -65,7 +66,9 @@ def read_values(document: bytes, source: Source, *, is_json: bool) -> Any:
         reason = f"cannot be read: {error.reason} (byte {error.position})"
         raise _unreadable(source, reason) from None
     except msgspec.DecodeError as error:
-        raise _unreadable(source, f"not JSON: {error}", _mark_of(error, document)) from None
+        raise _unreadable(
+            source, f"not JSON: {reason_not_json(error)}", _mark_of(error, document)
+        ) from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise _unreadable(source, f"cannot be read: {error}") from None
     except RecursionError:
@@ -192,8 +195,10 @@ class _Marks:
         return Mark("", position, line, position - self._starts[line], None, 0)
 
 
-def _json_node(document: bytes) -> Node:
+def _json_node(document: bytes) -> Node | None:
     """msgspec refuses invalid JSON, so tokens are enough to read the rest."""
+    if not document.strip():
+        return None
     msgspec.json.decode(document)
     text = document.decode()
     marks, tokens = _Marks(text), _TOKEN.finditer(text)

@@ -55,7 +55,7 @@ async def test_after_the_time_limit_a_read_is_503_with_retry_after(behind: Serve
     position = await written(behind.client())
     for path in GETS:
         answer = await behind.client().get(path, headers=position)
-        refused(answer, 503, "please retry")
+        refused(answer, 503, "The position or time that the request names cannot be read yet")
         assert answer.headers["Retry-After"] == "1"
     assert behind.service.checkpoint._waiting == {}
 

@@ -35,7 +35,9 @@ from write_side.imports.worker import TOO_MUCH, Answer, Task, answer_to
 
 MIB = 1024**2
 DAMAGED = "is damaged: open it in a spreadsheet program"
-ENTITIES = "declares entities or a document type"
+REPAIR = "open it in a spreadsheet program and save it again as .xlsx"
+ENTITIES = f"declares entities or a document type, which no spreadsheet does: {REPAIR}"
+OUTSIDE = f"contains a path outside the archive: {REPAIR}"
 LONG = "shorten it"
 
 _MEASURED = """
@@ -153,8 +155,8 @@ OF_EACH_KIND = ("a bomb of 600 MB", "an external entity in a sheet", "a sparse s
 
 
 BROKEN: dict[str, tuple[Callable[[], bytes], str]] = {
-    "parts outside of itself": (lambda: named("xl/../../../etc/x"), "contains a path outside"),
-    "parts at the root": (lambda: named("/etc/x"), "contains a path outside the archive"),
+    "parts outside of itself": (lambda: named("xl/../../../etc/x"), OUTSIDE),
+    "parts at the root": (lambda: named("/etc/x"), OUTSIDE),
     "parts twice": (lambda: named("xl/workbook.xml"), DAMAGED),
     "parts by the thousand": (lambda: named(*map(str, range(2_500))), "has more than 2,000 parts"),
     "a large directory": (lambda: named(*(f"{n}{X_15_MB[:60_000]}" for n in range(20))), "2,000 p"),

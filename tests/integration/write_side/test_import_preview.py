@@ -338,6 +338,7 @@ BAD = [
     ("Related", "ada, x", "names no entry: no entry has the id or slug 'x'"),
     ("Cover", "x.png", "names no file: no media file has the id or URL 'x.png'"),
     ("Meta", "{oops", "takes JSON text: "),
+    ("Meta", '{"a": "b"', "takes JSON text: it ends too early; close its strings, arrays and obj"),
     ("FAQ", '{"q": "x"}', "takes an array of objects keyed by its field slugs"),
     ("FAQ", '[{"q": "x", "n": "many"}]', "faq[0].n takes a finite number"),
     ("Title", "", "is blank"),

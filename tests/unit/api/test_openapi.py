@@ -59,7 +59,6 @@ SAME_WORDS = {
     "InsufficientResourcesError",
     "NoTemporarySpace",
     "Overloaded",
-    "NotVisibleYet",
     "StaleDecision",
     "StoreUnavailable",
     "UnknownContentType",

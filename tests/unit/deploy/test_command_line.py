@@ -62,6 +62,19 @@ def test_wrong_usage_is_status_2(arguments: list[str]) -> None:
     assert CliRunner().invoke(cli, arguments).exit_code == 2
 
 
+@pytest.mark.parametrize(
+    ("arguments", "advice"),
+    [
+        (["events", "--after", "abc"], "'abc' is not allowed; use a whole number from 0 to 92233"),
+        (["api", "--port", "0"], "'0' is not allowed; use a whole number from 1 to 65535"),
+        (["api", "--workers", "1.5"], "'1.5' is not allowed; use a whole number from 1 to 256"),
+    ],
+)
+def test_a_number_is_refused_with_its_range(arguments: list[str], advice: str) -> None:
+    said = CliRunner().invoke(cli, arguments)
+    assert (said.exit_code, advice in said.stderr) == (2, True), said.stderr
+
+
 def test_a_bad_setting_is_one_line_and_status_1() -> None:
     said = CliRunner().invoke(cli, ["settings"], env={"CONTENTLOG_PORT": "http"})
     assert said.exit_code == 1

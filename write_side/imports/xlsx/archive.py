@@ -64,7 +64,7 @@ class Archive(ZipFile):
             raise FileRefused(DAMAGED)
         for part in parts:
             if part.filename.startswith("/") or ".." in part.filename.split("/"):
-                raise FileRefused("contains a path outside the archive: it is not imported")
+                raise FileRefused(f"contains a path outside the archive: {REPAIR}")
             if part.flag_bits & 0x1:
                 raise FileRefused("is encrypted: save it without a password")
             if part.file_size > max(limits.ratio_from_bytes, limits.ratio * part.compress_size):

@@ -28,14 +28,14 @@ from write_side.imports.table import (
     Table,
     headings_and_rows,
 )
-from write_side.imports.xlsx.archive import DAMAGED, Archive
+from write_side.imports.xlsx.archive import DAMAGED, REPAIR, Archive
 from write_side.imports.xlsx.continuations import SHEET, is_continuation, joined
 from write_side.imports.xlsx.number_formats import number_kinds
 from write_side.imports.xlsx.serials import reads_like_a_serial
 from write_side.imports.xlsx.sheet import Rows, SheetHandler, StringsHandler
 
 MOST_MERGED = 10_000
-_ENTITIES = "declares entities or a document type, which no spreadsheet does"
+_ENTITIES = f"declares entities or a document type, which no spreadsheet does: {REPAIR}"
 _STRICT = "http://purl.oclc.org/ooxml/"
 _SAVE = "save it as 'Excel Workbook (.xlsx)'"
 _OTHERS = {
