@@ -56,6 +56,7 @@ from write_side.domain.workspace import (
     evolve_workspace,
 )
 from write_side.entry_snapshots import latest_entries
+from write_side.fair_queue import FairQueue
 from write_side.postgres.statements import statement
 from write_side.store.append import Appended
 from write_side.store.mapper import EventMapper, EventRow
@@ -64,6 +65,9 @@ from write_side.store.streams import StreamSlice, slice_pages
 from write_side.waiting import chunks, in_slices
 
 CACHED_TYPES = 10_000
+LARGE_COMMANDS = 2
+"""Large commands that are decided at a time, each of a different workspace: in threads, of which
+other requests need some, too."""
 LOOKED_UP = 5_000
 """Ids or slugs that one statement looks up. Encoding more would delay other tasks."""
 _TYPES_OF_ENTRIES = statement("write_side", "types_of_entries")
@@ -96,6 +100,7 @@ class Repository:
         self.mapper = mapper
         self._types: OrderedDict[tuple[Scope, str], ContentType] = OrderedDict()
         self.import_priority = asyncio.Semaphore(1)
+        self.large_commands = FairQueue(LARGE_COMMANDS)
         self.entry_locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def content_type(self, scope: Scope, slug: str) -> ContentType:

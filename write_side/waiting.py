@@ -9,6 +9,8 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from itertools import islice
 from typing import ParamSpec, TypeVar
 
+from write_side.fair_queue import FairQueue
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -54,6 +56,22 @@ async def in_thread_if_large(
     if parts <= PARTS:
         return work(*args, **kwargs)
     return await asyncio.to_thread(work, *args, **kwargs)
+
+
+async def in_turn_if_large(
+    turns: FairQueue,
+    client: str,
+    parts: int,
+    work: Callable[P, T],
+    *args: P.args,
+    **kwargs: P.kwargs,
+) -> T:
+    """Like ``in_thread_if_large``, but waits for a turn first, so that the large work of one client
+    does not occupy all threads. Raises Overloaded."""
+    if parts <= PARTS:
+        return work(*args, **kwargs)
+    async with turns.turn(client):
+        return await in_thread_if_large(parts, work, *args, **kwargs)
 
 
 def chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:

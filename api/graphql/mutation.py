@@ -26,13 +26,16 @@ from api.graphql.types import described
 from api.http.loop_turns import DECODE_JSON
 from api.http.request_log import log_fault
 from api.rest.ignored_members import ignored_names
-from write_side.commands import Command, DeleteEntry
+from write_side.commands import Command, CreateEntry, DeleteEntry, UpdateEntry
 from write_side.dispatch import CommandResult, execute
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry, evolve
 from write_side.domain.events import EntryCreated
 from write_side.domain.identity import BASE_LANGUAGE, Scope
+from write_side.domain.values import parts
+from write_side.handlers.entries import command_parts
 from write_side.repository import Repository
+from write_side.waiting import in_thread_if_large
 
 
 class Write(Struct, frozen=True):
@@ -59,7 +62,9 @@ class ContentEntryPayload:
         if self.write.entry_id is not None:
             info.context.check_view()
         entry, content_type = await _entry_after(self.write, info.context.repository)
-        return entry_of_log(entry, content_type, BASE_LANGUAGE)
+        return await in_thread_if_large(
+            parts(entry.fields), entry_of_log, entry, content_type, BASE_LANGUAGE
+        )
 
 
 @strawberry.type(description="The result of a delete. If it was refused, `message` says why.")
@@ -134,7 +139,10 @@ async def _write(context: GraphQLContext, command: Callable[..., Command]) -> Wr
         made = command(**given)
     reserve = context.service.limits.projection(context.call.known_caller)
     executed = await execute(made, context.repository, reserve)
-    context.ignored.extend(ignored_names(made, executed))
+    if isinstance(made, CreateEntry | UpdateEntry):
+        context.ignored += await in_thread_if_large(
+            command_parts(made), list, ignored_names(made, executed)
+        )
     # A command without events was decided on the current state of the log.
     context.record_write(executed.position or await context.repository.recorder.head())
     return Write(scope, getattr(made, "entry_id", None), executed)

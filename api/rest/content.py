@@ -42,7 +42,7 @@ from write_side.commands import CreateEntry
 from write_side.dispatch import CommandResult, execute
 from write_side.domain.events import STATUSES
 from write_side.domain.text import minified
-from write_side.handlers.entries import parts
+from write_side.handlers.entries import command_parts
 from write_side.waiting import in_thread_if_large
 
 FIELDS = "fields must be an object; leave it out for an entry without values"
@@ -210,7 +210,9 @@ async def _created(call: Call, command: CreateEntry) -> web.Response:
     reserve = call.service.limits.projection(call.known_caller)
     executed = await execute(command, call.service.repository, reserve)
     # Made while the projector works.
-    entry, ignored = await in_thread_if_large(parts(command), _description, command, executed)
+    entry, ignored = await in_thread_if_large(
+        command_parts(command), _description, command, executed
+    )
     response = json_response(
         call, wire.CreatedBody(entry, f"Content entry '{entry.slug}' was created")
     )

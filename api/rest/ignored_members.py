@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from msgspec import Raw
 
-from write_side.commands import Command, CreateEntry, UpdateEntry
+from write_side.commands import CreateEntry, UpdateEntry
 from write_side.dispatch import CommandResult
 from write_side.domain.definition import Field, translatable
 from write_side.domain.values import elements, is_null
@@ -25,10 +25,8 @@ MAX_REPEATER = 64 * 1024
 """Bytes; members of larger repeaters are not named, because that would block the event loop."""
 
 
-def ignored_names(command: Command, executed: CommandResult) -> Iterator[str]:
-    """The members that an executed create or update ignored; none for other commands."""
-    if not isinstance(command, CreateEntry | UpdateEntry):
-        return
+def ignored_names(command: CreateEntry | UpdateEntry, executed: CommandResult) -> Iterator[str]:
+    """The members that an executed command ignored."""
     assert executed.content_type is not None
     fields = executed.content_type.value_fields
     yield from _ignored(fields, command.fields)

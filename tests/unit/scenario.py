@@ -20,6 +20,7 @@ from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry, evolve
 from write_side.domain.identity import Scope
 from write_side.domain.refusals import Refused, UnknownContentType
+from write_side.fair_queue import FairQueue
 from write_side.repository import Repository
 
 
@@ -27,6 +28,7 @@ class Memory(Repository):
     """A repository that loads from a list of events."""
 
     def __init__(self, events: Iterable[e.Event], media: Iterable[str]) -> None:
+        self.large_commands = FairQueue(2)
         self._events = list(events)
         self._media = frozenset(media)
 

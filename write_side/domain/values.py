@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
@@ -100,6 +101,12 @@ def has_long_number(value: Raw) -> bool:
 
 def is_null(value: Raw) -> bool:
     return bytes(value) == b"null"
+
+
+def parts(*given: Mapping[str, Raw]) -> int:
+    """The commas in and between the values, which are about as many as the values, their references
+    and elements, or more."""
+    return b",".join(chain.from_iterable(values.values() for values in given)).count(b",")
 
 
 def json_of(value: object) -> Raw:

@@ -46,13 +46,15 @@ async def check_targets(
     Uses one query for all references and one for all files. ``new_entries``: entry id → type slug
     of the entries that the same append creates.
     """
-    references = [target for target in found if target.is_entry]
+    references: list[Target] = []
+    files: list[Target] = []
+    async for target in in_slices(found):
+        (references if target.is_entry else files).append(target)
     if references:
         known = await repository.types_of_entries(scope, {target.id for target in references})
         known |= new_entries or {}
         async for target in in_slices(references):
             check_reference(target, known)
-    files = [target for target in found if not target.is_entry]
     if files:
         library = await repository.known_media(scope.workspace, {target.id for target in files})
         async for target in in_slices(files):

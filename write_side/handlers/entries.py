@@ -26,7 +26,7 @@ from write_side.domain.refusals import (
     Refused,
     SlugTaken,
 )
-from write_side.domain.values import NULL, Target, checked, targets
+from write_side.domain.values import NULL, Target, checked, parts, targets
 from write_side.handlers.checks import (
     check_entry,
     check_stage,
@@ -38,7 +38,7 @@ from write_side.repository import Repository
 from write_side.store.append import ENTRIES, EntryClaim, Use
 from write_side.store.conflicts import Conflict, IdConflict, LimitConflict, SlugConflict
 from write_side.store.mapper import StreamEvent
-from write_side.waiting import in_thread_if_large
+from write_side.waiting import in_turn_if_large
 
 T = TypeVar("T")
 
@@ -47,8 +47,13 @@ async def create_entry(command: CreateEntry, repository: Repository) -> Decision
     """Refuses in the order of behaviour.md: unknown type, fields and references; then, inside the
     append, slug and plan."""
     content_type = await repository.content_type(command.scope, command.content_type_slug)
-    created, found = await in_thread_if_large(
-        parts(command), checked_creation, command, content_type
+    created, found = await in_turn_if_large(
+        repository.large_commands,
+        command.scope.workspace,
+        command_parts(command),
+        checked_creation,
+        command,
+        content_type,
     )
     await check_targets(command.scope, found, repository)
     claims = [claim_of(command.scope, created)]
@@ -63,9 +68,10 @@ async def create_entry(command: CreateEntry, repository: Repository) -> Decision
     )
 
 
-def parts(command: CreateEntry | UpdateEntry) -> int:
-    """The commas in its fields, which are about as many as its references and elements, or more."""
-    return b"".join(command.fields.values()).count(b",")
+def command_parts(command: CreateEntry | UpdateEntry) -> int:
+    """See ``parts``: of its values, including those of translations."""
+    translated = [translation.fields for translation in command.translations.values()]
+    return parts(command.fields, *translated)
 
 
 def checked_creation(
@@ -121,8 +127,14 @@ async def update_entry(command: UpdateEntry, repository: Repository) -> Decision
     entry = await repository.entry(command.scope, command.entry_id)
     check_version(command.expected_version, entry)
     content_type = await repository.content_type_by_id(entry.content_type_id)
-    updated, found = await in_thread_if_large(
-        parts(command), checked_update, command, entry, content_type
+    updated, found = await in_turn_if_large(
+        repository.large_commands,
+        command.scope.workspace,
+        command_parts(command) + parts(entry.fields),
+        checked_update,
+        command,
+        entry,
+        content_type,
     )
     await check_targets(command.scope, found, repository)
     if not changes(entry, updated):
@@ -179,8 +191,9 @@ def update_event(command: UpdateEntry, entry: Entry, content_type: ContentType) 
 def _new_targets(updated: EntryUpdated, entry: Entry, content_type: ContentType) -> list[Target]:
     """The references that the update adds. A target that the field already refers to is accepted,
     even if it has been deleted since."""
-    held = {target.reference_key for target in targets(content_type.value_fields, entry.fields)}
-    found = targets(content_type.value_fields, updated.fields)
+    changed = [field for field in content_type.value_fields if field.slug in updated.fields]
+    held = {target.reference_key for target in targets(changed, entry.fields)}
+    found = targets(changed, updated.fields)
     return [target for target in found if target.reference_key not in held]
 
 

@@ -20,8 +20,8 @@ from write_side.handlers.entries import (
     checked_creation,
     checked_update,
     claim_of,
+    command_parts,
     creation_refusal,
-    parts,
 )
 from write_side.repository import Repository
 from write_side.store.append import ENTRIES, Appended, Use
@@ -130,7 +130,7 @@ async def _decide(
         assert row.scope == command.scope, "an import has one scope"
         if isinstance(row, CreateEntry):
             assert row.content_type_slug == command.content_type_slug, "an import has one type"
-        await in_thread_if_large(parts(row), decisions.decide, row, content_type)
+        await in_thread_if_large(command_parts(row), decisions.decide, row, content_type)
     return decisions
 
 

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from api.dashboard.page_handlers import MAX_FORM
 from api.dashboard.sign_in import MAX_FORM as MAX_SIGN_IN
+from api.graphql import mutation
+from api.graphql.content_entry import ContentEntry, entry_of_log
 from api.rest import wire
+from api.rest.ignored_members import ignored_names
 from tests.integration.api.dashboard import signed_in
+from tests.integration.api.graphql import create, update
 from tests.integration.api.server import Client, Server, serving
 from tests.integration.api.test_connections import answered, connected, is_closed
 from tests.integration.projector.sample_log import ContentBuilder
@@ -92,6 +98,39 @@ async def test_the_response_of_a_create_with_many_values_is_made_in_a_thread(
     few, many = threads
     assert few is threading.main_thread()
     assert many is not few
+
+
+async def test_the_entry_of_a_mutation_with_many_values_is_made_in_a_thread(
+    client: Client, acme: ContentBuilder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await acme.content_type(ROWS)
+    threads: list[tuple[str, bool]] = []
+
+    def note(what: str) -> None:
+        threads.append((what, threading.current_thread() is threading.main_thread()))
+
+    def shown(*given: Any) -> ContentEntry:
+        note("entry")
+        return entry_of_log(*given)
+
+    def named(*given: Any) -> Iterator[str]:
+        note("ignored")
+        yield from ignored_names(*given)
+
+    monkeypatch.setattr(mutation, "entry_of_log", shown)
+    monkeypatch.setattr(mutation, "ignored_names", named)
+    for title, rows in (("Few", 1), ("Many", 2_000)):
+        fields = {"rows": [{"q": "x"}] * rows}
+        payload = await create(client, contentTypeSlug="posts", title=title, fields=fields)
+    await update(client, payload["entry"]["id"], title="More")
+    assert threads == [
+        ("ignored", True),
+        ("entry", True),
+        ("ignored", False),
+        ("entry", False),
+        ("ignored", True),
+        ("entry", False),
+    ]
 
 
 async def test_a_mutation_with_large_variables_needs_the_permission_first(

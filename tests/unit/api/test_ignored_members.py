@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from api.rest.ignored_members import HEADER, MAX_LENGTH, ignored_header, ignored_names
 from tests.unit.samples import ENTRY, OPERATOR, SCOPE, raws, type_created
-from write_side.commands import Command, DeleteEntry, UpdateEntry
+from write_side.commands import UpdateEntry
 from write_side.dispatch import CommandResult
 from write_side.domain.content_type import evolve
 from write_side.domain.definition import Field
@@ -28,7 +28,7 @@ FIELDS = (
 EXECUTED = CommandResult(content_type=evolve(None, type_created(*FIELDS)))
 
 
-def header_of(command: Command) -> str | None:
+def header_of(command: UpdateEntry) -> str | None:
     return ignored_header(ignored_names(command, EXECUTED)).get(HEADER)
 
 
@@ -66,10 +66,6 @@ def test_members_of_a_translation_are_named_with_their_locale() -> None:
         "bdoy, translations.fr-FR.bdoy, translations.fr-FR.meta, translations.fr-FR.faq.a, "
         "translations.de-DE.bdoy"
     )
-
-
-def test_a_delete_ignores_nothing() -> None:
-    assert header_of(DeleteEntry(actor=OPERATOR, scope=SCOPE, entry_id=ENTRY)) is None
 
 
 def test_names_beyond_the_limit_are_counted() -> None:
