@@ -223,8 +223,9 @@ class Leases:
     async def _renew(self, batch: list[Bucket]) -> None:
         for bucket in batch:
             self._leased.pop(bucket.name, None)
-        grants = await self._lease([bucket.demand() for bucket in batch])
+        # Before the call: if its response is read late, the leases must not outlive their window.
         now = self._clock()
+        grants = await self._lease([bucket.demand() for bucket in batch])
         for bucket, grant in zip(batch, grants, strict=True):
             bucket.receive(grant, now)
             if bucket.spare or bucket.left:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Sequence
 
 import pytest
 import structlog
@@ -15,7 +16,7 @@ from api.rate_limits import leases as module
 from api.rate_limits.bucket import LimitStatus
 from api.rate_limits.leases import Leases
 from tests.unit.api.counter_doubles import NOON, Clock, FakeCounter, settled
-from write_side.store.rate_limits import WINDOW
+from write_side.store.rate_limits import WINDOW, Demand, Grant
 
 
 @pytest.fixture
@@ -71,6 +72,24 @@ class TestWindows:
         ours.now = 20.0
         assert (await leases.count("a", 1)).passed
         assert leases.peek("unheard of", 9) == LimitStatus(True, 9, 9, NOON + 2 * WINDOW)
+
+    async def test_a_lease_whose_response_is_read_late_ends_with_its_window(
+        self, leases: Leases, counter: FakeCounter, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The process was paused between the counter's answer and the moment it read it."""
+        answer = counter.lease
+
+        async def paused(demands: Sequence[Demand]) -> list[Grant]:
+            grants = await answer(demands)
+            clock.now = WINDOW
+            return grants
+
+        monkeypatch.setattr(counter, "lease", paused)
+        await counted(leases, 1, 1_000)
+        monkeypatch.setattr(counter, "lease", answer)
+        others = await counted(Leases(counter, clock), 1_000, 1_000)
+        assert all(status.passed for status in others)
+        assert not (await leases.count("a", 1_000)).passed
 
     async def test_a_peek_counts_nothing(self, leases: Leases) -> None:
         await counted(leases, 3, 10)
