@@ -8,7 +8,7 @@ from api.changes.bodies import ChangesBody
 from api.changes.pages import ChangesRequest, first_page, with_current
 from api.changes.stream import stream_changes, wants_stream
 from api.context import Call
-from api.rest.kept_response import add_position, json_response
+from api.rest.cached_response import add_position, json_response
 from api.rest.request_checks import check_read, with_checks
 
 

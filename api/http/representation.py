@@ -25,7 +25,7 @@ VARY = "Authorization, X-API-Key, X-Environment, Accept-Encoding"
 LONGEST_ACCEPT = 1_000
 """Characters of an Accept header that are read; browsers send up to 200. Reading as many as a
 request may have, 1 MB, would block the event loop for a second."""
-_KEPT = ("ETag", "Cache-Control", "Vary", POSITION)
+_NOT_MODIFIED = ("ETag", "Cache-Control", "Vary", POSITION)
 _WEIGHT = re.compile(r"\s*;\s*q\s*=", re.ASCII)
 _QUALITY = re.compile(r"\s*([01](?:\.[0-9]{0,3})?)\s*", re.ASCII)
 
@@ -44,17 +44,17 @@ async def add_representation(request: web.Request, handler: Handler) -> web.Stre
         if isinstance(response, LargeResponse):
             return _conditional(request, response, response.tag)
         return response
-    kept = response.kept if isinstance(response, ReadResponse) else None
+    cached = response.cached if isinstance(response, ReadResponse) else None
     is_read = request.method in ("GET", "HEAD")
     if response.status == 200 and is_read and request.rel_url.raw_path.startswith("/v1/"):
-        response = _conditional(request, response, kept.tag if kept else etag(body))
+        response = _conditional(request, response, cached.tag if cached else etag(body))
         if response.status == 304:
             return response
     if len(body) > GZIP_ABOVE and "Content-Encoding" not in response.headers:
         _vary(response)
         if takes_gzip(request):
             responses = request.app[SERVICE].responses
-            response.body = body = await (responses.compressed(kept) if kept else gzipped(body))
+            response.body = body = await (responses.compressed(cached) if cached else gzipped(body))
             response.headers["Content-Encoding"] = "gzip"
     if len(body) > LARGE and request.method != "HEAD":
         is_write = not is_read and POSITION in response.headers
@@ -71,14 +71,14 @@ def _conditional(request: web.Request, response: web.Response, tag: str) -> web.
     response.headers.setdefault("Cache-Control", READ)
     if not _is_current(request, tag):
         return response
-    kept = {name: response.headers[name] for name in _KEPT if name in response.headers}
-    return web.Response(status=304, headers=kept)
+    headers = {name: response.headers[name] for name in _NOT_MODIFIED if name in response.headers}
+    return web.Response(status=304, headers=headers)
 
 
 def _vary(response: web.Response) -> None:
     """In addition to what its handler has named."""
-    given = response.headers.pop("Vary", "").removeprefix(VARY).lstrip(", ")
-    response.headers["Vary"] = f"{VARY}, {given}" if given else VARY
+    vary = response.headers.pop("Vary", "").removeprefix(VARY).lstrip(", ")
+    response.headers["Vary"] = f"{VARY}, {vary}" if vary else VARY
 
 
 def takes_gzip(request: web.Request) -> bool:

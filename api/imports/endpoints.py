@@ -17,9 +17,9 @@ from api.http.file_turns import STORING
 from api.imports.form import import_options
 from api.imports.multipart_form import FileForm, FormReader
 from api.imports.result import ImportResult, StoredResult, result_of_report, without_positions
+from api.rest.cached_response import json_response
 from api.rest.content import wait_until_readable
 from api.rest.idempotency import HEADER, command_key, digest
-from api.rest.kept_response import json_response
 from api.rest.request_body import hold_back
 from api.rest.request_checks import check_edit, with_checks
 from write_side.domain.identity import PRODUCTION, new_id

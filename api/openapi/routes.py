@@ -19,7 +19,7 @@ from api.openapi.document import document
 from api.openapi.type_schemas import entry_schema
 from api.openapi.workspace import workspace_document
 from api.rest import parameters, wire
-from api.rest.kept_response import encoded_response
+from api.rest.cached_response import encoded_response
 from api.rest.request_checks import check_read, with_checks
 from read_side import content_types
 from read_side.content_types import ContentTypeRow

@@ -15,9 +15,9 @@ from api.context import Call
 from api.errors import BadRequest
 from api.http.loop_turns import DECODE_JSON
 from api.rest import parameters, point_in_time, wire
+from api.rest.cached_response import Reading, add_position, cached_response, json_response
 from api.rest.idempotency import HEADER, command_key, digest
 from api.rest.ignored_members import ignored_header, ignored_names
-from api.rest.kept_response import Reading, add_position, cached_response, json_response
 from api.rest.list_query import ListQuery, list_query
 from api.rest.list_response import (
     EntrySource,

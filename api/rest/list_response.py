@@ -15,7 +15,7 @@ from api.http.compression import GZIP_FORMAT, GZIP_LEVEL, tag_of
 from api.http.large_bodies import JSON, BodyFile, LargeResponse
 from api.http.representation import takes_gzip
 from api.rest import wire
-from api.rest.kept_response import Reading, add_position, cached_response, json_response
+from api.rest.cached_response import Reading, add_position, cached_response, json_response
 from api.rest.list_query import ListQuery
 from api.rest.past_includes import past_includes
 from api.rest.point_in_time import ListBudget, PastList, list_at

@@ -7,7 +7,7 @@ from aiohttp import web
 
 from api.context import Call
 from api.rest import parameters, wire
-from api.rest.kept_response import Reading, cached_response, json_response
+from api.rest.cached_response import Reading, cached_response, json_response
 from api.rest.request_checks import check_read, with_checks
 from read_side import content_types, lookups, notices
 from read_side.pool import Pool

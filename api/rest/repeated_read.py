@@ -1,8 +1,8 @@
-"""The shortest path for a read that was answered before and is kept in memory (ADR 39).
+"""The shortest path for a read that was answered before and is cached (ADR 39).
 
 A response that goes the ordinary way, through the router, the checks and the middlewares, leaves
-its head with the kept response, without the headers that differ from request to request. While
-that is kept, the same request of the same caller needs only what can have changed since: whether
+its head with the cached response, without the headers that differ from request to request. While
+it is cached, the same request of the same caller needs only what can have changed since: whether
 the key is still good, the limits, and whether the response is current.
 
 All other requests, and those that would have to wait or be refused, go the ordinary way.
@@ -23,7 +23,7 @@ from api.http.client_address import is_https
 from api.http.large_bodies import LARGE
 from api.http.representation import takes_gzip
 from api.http.request_log import ROUTE, SECONDS, request_id
-from api.rest.kept_response import CACHE
+from api.rest.cached_response import CACHE
 from api.rest.response_cache import ReadResponse, Ready, Target, Variant
 from api.rest.tokens import POSITION
 from write_side import tracing
@@ -50,9 +50,9 @@ class RepeatedReads:
         caller = service.access.caller_now(secret_of(request.headers))
         if caller is None:
             return None
-        kept = service.responses.find_repeated((caller, target))
-        ready = kept.ready.get(self._variant(request)) if kept else None
-        if kept is None or ready is None:
+        cached = service.responses.find_repeated((caller, target))
+        ready = cached.ready.get(self._variant(request)) if cached else None
+        if cached is None or ready is None:
             return None
         size, bodies = len(ready.body), service.large_bodies
         if size > LARGE and not bodies.has_room(caller.workspace, size):
@@ -64,7 +64,7 @@ class RepeatedReads:
             bodies.hold(request, caller.workspace, size)
         service.responses.counts.add(is_hit=True)
         tracing.current().set(CACHE, "hit")
-        service.limits.charge_bytes(caller, len(kept.body))
+        service.limits.charge_bytes(caller, len(cached.body))
         request[LIMIT_STATUS] = status
         lines = (
             f"Date: {_date(int(time.time()))}\r\n"
@@ -94,12 +94,12 @@ class RepeatedReads:
         target = _target(request)
         if sum(len(text or "") for text in target) > LONGEST:
             return
-        kept = response.kept
-        body = kept.compressed if "Content-Encoding" in response.headers else kept.body
+        cached = response.cached
+        body = cached.compressed if "Content-Encoding" in response.headers else cached.body
         assert body is not None
         ready = Ready(request[ROUTE], _head(response), body)
         key = (response.caller, target)
-        self._service.responses.remember(kept, key, self._variant(request), ready)
+        self._service.responses.remember(cached, key, self._variant(request), ready)
 
 
 REPEATED_READS = web.AppKey("repeated_reads", RepeatedReads)

@@ -1,6 +1,6 @@
-"""Responses to reads, kept in memory while the database would return the same.
+"""Responses to reads, cached in memory while the database would return the same.
 
-A kept response is used after all checks of its request, and only while nothing it depends on has
+A cached response is used after all checks of its request, and only while nothing it depends on has
 changed, by ``Freshness`` (ADR 38).
 """
 
@@ -20,9 +20,9 @@ from read_side.freshness import Freshness
 from read_side.notices import Dependency
 
 LARGEST = 256 * 1024
-"""Bytes of a body that is kept."""
+"""Bytes of a body that is cached."""
 OVERHEAD = 1_000
-"""Bytes of a kept response in addition to its body, its gzip form, its dependencies and the
+"""Bytes of a cached response in addition to its body, its gzip form, its dependencies and the
 texts of its key."""
 DEPENDENCY = 100
 """Bytes of one; a response with ``include`` may have 500."""
@@ -41,8 +41,8 @@ DELAY = 0.1
 
 HITS = Metric("contentlog_cache_hits", "Reads answered from memory")
 MISSES = Metric("contentlog_cache_misses", "Reads that memory could not answer")
-EVICTIONS = Metric("contentlog_cache_evictions", "Kept responses removed to make room")
-BYTES = Gauge("contentlog_cache_bytes", "Memory of kept responses", multiprocess_mode="livesum")
+EVICTIONS = Metric("contentlog_cache_evictions", "Cached responses removed to make room")
+BYTES = Gauge("contentlog_cache_bytes", "Memory of cached responses", multiprocess_mode="livesum")
 
 
 class Ready(Struct, frozen=True, gc=False):
@@ -56,7 +56,7 @@ class Ready(Struct, frozen=True, gc=False):
 
 # Not for the garbage collector, which would stop the loop for 40 ms to visit those of a full cache.
 # There are no cycles. It also visits lists, but not tuples of what it does not visit.
-class KeptResponse(Struct, gc=False):
+class CachedResponse(Struct, gc=False):
     """``body`` is JSON, ``token`` that of the position of ``stamp``, ``size`` bytes of memory.
     ``ready``: as it was sent; ``requests``: those that it was sent to, the latest last."""
 
@@ -73,11 +73,11 @@ class KeptResponse(Struct, gc=False):
 
 
 class ReadResponse(web.Response):
-    """Made of a response that is kept, or may be. ``is_repeated``: it was kept before."""
+    """Made of a response that is cached, or may be. ``is_repeated``: it was cached before."""
 
-    def __init__(self, kept: KeptResponse, caller: Caller, *, is_repeated: bool) -> None:
-        super().__init__(body=kept.body, content_type="application/json")
-        self.kept = kept
+    def __init__(self, cached: CachedResponse, caller: Caller, *, is_repeated: bool) -> None:
+        super().__init__(body=cached.body, content_type="application/json")
+        self.cached = cached
         self.caller = caller
         self.is_repeated = is_repeated
 
@@ -88,7 +88,7 @@ class CacheCounts:
     def __init__(self) -> None:
         self.hits = self.misses = self.evictions = 0
         self.bytes = 0
-        """The size of all kept responses; the other counts are those since the last batch."""
+        """The size of all cached responses; the other counts are those since the last batch."""
         self._shown = 0
         self._timer: asyncio.TimerHandle | None = None
 
@@ -116,14 +116,14 @@ class CacheCounts:
 
 class ResponseCache:
     """At most ``capacity`` bytes; those of one workspace take half at most. The least recently
-    used response goes first. A capacity of 0 keeps nothing."""
+    used response goes first. A capacity of 0 caches nothing."""
 
     def __init__(self, freshness: Freshness, capacity: int) -> None:
         self._freshness = freshness
         self._capacity = capacity
-        self._kept: OrderedDict[Key, KeptResponse] = OrderedDict()
+        self._cached: OrderedDict[Key, CachedResponse] = OrderedDict()
         self._of_workspace: dict[object, OrderedDict[Key, None]] = {}
-        self._repeated: dict[Target, dict[Caller, KeptResponse]] = {}
+        self._repeated: dict[Target, dict[Caller, CachedResponse]] = {}
         self._bytes: Counter[object] = Counter()
         self._resets = freshness.resets
         self.counts = CacheCounts()
@@ -133,28 +133,28 @@ class ResponseCache:
         """Read this before reading what is put."""
         return self._freshness.resets
 
-    def find(self, key: Key) -> KeptResponse | None:
-        """The kept response, if it may be used now."""
+    def find(self, key: Key) -> CachedResponse | None:
+        """The cached response, if it may be used now."""
         self._follow_resets()
-        kept = self._if_current(self._kept.get(key))
-        self.counts.add(is_hit=kept is not None)
-        return kept
+        response = self._if_current(self._cached.get(key))
+        self.counts.add(is_hit=response is not None)
+        return response
 
     def is_repeated(self, target: Target) -> bool:
         """Whether a request for it is remembered, of any caller."""
         return target in self._repeated
 
-    def find_repeated(self, request: Request) -> KeptResponse | None:
+    def find_repeated(self, request: Request) -> CachedResponse | None:
         """Like ``find``, for a remembered request. Does not count the read."""
         self._follow_resets()
         caller, target = request
         return self._if_current(self._repeated.get(target, {}).get(caller))
 
     def remember(
-        self, response: KeptResponse, request: Request, variant: Variant, ready: Ready
+        self, response: CachedResponse, request: Request, variant: Variant, ready: Ready
     ) -> None:
-        """Remembers that the request got this response, if the response is kept."""
-        if self._kept.get(response.key) is not response:
+        """Remembers that the request got this response, if it is cached."""
+        if self._cached.get(response.key) is not response:
             return
         number = 0
         if variant not in response.ready:
@@ -172,20 +172,20 @@ class ResponseCache:
             number -= OVERHEAD
         self._grow(response, number)
 
-    def put(self, response: KeptResponse, resets: int) -> None:
-        """Keeps the response, if it may be kept. ``resets``: their number before it was read."""
+    def put(self, response: CachedResponse, resets: int) -> None:
+        """Caches the response, if it may be. ``resets``: their number before it was read."""
         self._follow_resets()
         key, size = response.key, len(response.body)
-        is_kept = self._capacity > 0 and size <= LARGEST
-        if not is_kept or not self._freshness.may_keep(response.stamp, resets):
+        fits = self._capacity > 0 and size <= LARGEST
+        if not fits or not self._freshness.may_keep(response.stamp, resets):
             return
         self._remove(key)
-        self._kept[key] = response
+        self._cached[key] = response
         self._of_workspace.setdefault(key[0], OrderedDict())[key] = None
         texts = sum(len(part) for part in key if type(part) is str)
         self._grow(response, OVERHEAD + size + texts + DEPENDENCY * len(response.dependencies))
 
-    async def compressed(self, response: KeptResponse) -> bytes:
+    async def compressed(self, response: CachedResponse) -> bytes:
         """The body with gzip, made once."""
         if response.compressed is None:
             compressed = await gzipped(response.body)
@@ -194,31 +194,33 @@ class ResponseCache:
                 self._grow(response, len(compressed))
         return response.compressed
 
-    def _if_current(self, kept: KeptResponse | None) -> KeptResponse | None:
-        if kept is None or not self._freshness.is_current(kept.stamp, kept.dependencies):
+    def _if_current(self, response: CachedResponse | None) -> CachedResponse | None:
+        if response is None or not self._freshness.is_current(
+            response.stamp, response.dependencies
+        ):
             return None
-        self._kept.move_to_end(kept.key)
-        self._of_workspace[kept.key[0]].move_to_end(kept.key)
-        return kept
+        self._cached.move_to_end(response.key)
+        self._of_workspace[response.key[0]].move_to_end(response.key)
+        return response
 
-    def _grow(self, response: KeptResponse, number: int) -> None:
-        """Adds to the size of a kept response, and removes others if the cache is too large."""
+    def _grow(self, response: CachedResponse, number: int) -> None:
+        """Adds to the size of a cached response, and removes others if the cache is too large."""
         key = response.key
-        if self._kept.get(key) is not response:
+        if self._cached.get(key) is not response:
             return
         response.size += number
         self._count(key, number)
         while self._bytes[key[0]] > self._capacity // 2:
             self._evict(next(iter(self._of_workspace[key[0]])))
         while self.counts.bytes > self._capacity:
-            self._evict(next(iter(self._kept)))
+            self._evict(next(iter(self._cached)))
 
     def _evict(self, key: Key) -> None:
         self._remove(key)
         self.counts.evictions += 1
 
     def _remove(self, key: Key) -> None:
-        response = self._kept.pop(key, None)
+        response = self._cached.pop(key, None)
         if response is None:
             return
         self._count(key, -response.size)
@@ -245,5 +247,5 @@ class ResponseCache:
             self._resets = self._freshness.resets
             self.counts.bytes = 0
             self.counts.changed()
-            for kept in (self._kept, self._of_workspace, self._repeated, self._bytes):
-                kept.clear()
+            for state in (self._cached, self._of_workspace, self._repeated, self._bytes):
+                state.clear()

@@ -14,9 +14,9 @@ from api.context import Call
 from api.errors import BadRequest
 from api.http.large_bodies import BodyFile
 from api.rest import wire
+from api.rest.cached_response import Reading, cached_response
 from api.rest.include_paths import Fields, Step, steps_of
 from api.rest.includes import IncludeReader, LargeIncludes
-from api.rest.kept_response import Reading, cached_response
 from api.rest.list_response import EntrySource, WrittenEntries, response_from_file
 from api.rest.shape import Shape, checked_fields
 from read_side.entries import EntryRow

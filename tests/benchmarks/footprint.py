@@ -100,7 +100,7 @@ async def send(load: Load, number: int) -> None:
 
 async def fill(processes: Processes) -> None:
     """Reads lists of both workspaces until the caches are full."""
-    while kept_bytes(processes) < FULL:
+    while cached_bytes(processes) < FULL:
         for secret in (SECRET, VIEW):
             headers = f"Authorization: Bearer {secret}\r\n"
             path = "/v1/content/posts?offset=KEY"
@@ -113,10 +113,10 @@ async def moment(when: str, processes: Processes) -> Moment:
     pids = {"projector": processes.running["projector"].pid, "API, parent process": parent}
     pids.update((f"API process {n}", pid) for n, pid in enumerate(workers, 1))
     memory = {name: proportional(pid) for name, pid in pids.items()}
-    return Moment(when, memory, kept_bytes(processes))
+    return Moment(when, memory, cached_bytes(processes))
 
 
-def kept_bytes(processes: Processes) -> int:
+def cached_bytes(processes: Processes) -> int:
     with urllib.request.urlopen(f"{processes.operators_url}/metrics") as response:
         found = re.search(rb"^contentlog_cache_bytes (\S+)", response.read(), re.M)
     assert found is not None
@@ -127,8 +127,8 @@ def table(moments: list[Moment]) -> str:
     totals = [sum(one.processes.values()) for one in moments]
     rows = {name: [one.processes[name] for one in moments] for name in moments[0].processes}
     rows["total"] = totals
-    rows["kept responses"] = [one.cache for one in moments]
-    rows["**total without kept responses**"] = [
+    rows["cached responses"] = [one.cache for one in moments]
+    rows["**total without cached responses**"] = [
         total - one.cache for total, one in zip(totals, moments, strict=True)
     ]
     lines = [

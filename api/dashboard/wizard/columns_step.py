@@ -78,12 +78,12 @@ class ColumnView(Struct, frozen=True):
 
 async def show_columns(request: DashboardRequest, upload: Upload) -> web.StreamResponse:
     type_slug, language = request.query.get("type", ""), request.query.get("language", "")
-    kept = await uploads.find_preview(request.repository, request.scope, upload.id)
-    if kept:
+    stored = await uploads.find_preview(request.repository, request.scope, upload.id)
+    if stored:
         # The user comes back from the preview, unless the URL names something else.
-        shown = kept.request
-        if type_slug in ("", shown.content_type_slug) and language in ("", shown.language):
-            return await _show(request, upload, ColumnMapping(shown))
+        choices = stored.request
+        if type_slug in ("", choices.content_type_slug) and language in ("", choices.language):
+            return await _show(request, upload, ColumnMapping(choices))
     if not type_slug:
         # The URL was shortened; starting again is better than guessing a content type.
         return redirect(request.link("imports", "new"))

@@ -57,21 +57,21 @@ class LineReader:
     def __init__(
         self,
         upload: Upload,
-        kept: StoredPreview,
+        stored: StoredPreview,
         content_type: ContentType,
         entries: Mapping[str, Entry],
         names: Mapping[str, str],
     ) -> None:
         """``names``: of referenced entries and files, by id."""
         self._table = upload.table
-        self._preview = kept.preview
+        self._preview = stored.preview
         self._entries = entries
         self._names = names
         self._references = {f.slug for f in content_type.value_fields if f.spec.refers_to}
         self._prose = {"Title", *(f.slug for f in content_type.value_fields if f.spec.translatable)}
         self._own: dict[str, int] = {}
         self._fields: dict[str, int] = {}
-        for column, target in enumerate(kept.request.targets):
+        for column, target in enumerate(stored.request.targets):
             if target != NOTHING:
                 (self._own if target in ATTRIBUTES else self._fields)[target] = column
         field_names = {field.slug: field.name for field in content_type.value_fields}

@@ -84,16 +84,16 @@ class Problem(Struct, frozen=True):
 
 
 async def preview(request: DashboardRequest, upload: Upload) -> web.StreamResponse:
-    kept = await uploads.find_preview(request.repository, request.scope, upload.id)
-    return _to_columns(request) if kept is None else await _show(request, upload, kept)
+    stored = await uploads.find_preview(request.repository, request.scope, upload.id)
+    return _to_columns(request) if stored is None else await _show(request, upload, stored)
 
 
 async def problems_as_csv(request: DashboardRequest, upload: Upload) -> web.StreamResponse:
-    kept = await uploads.find_preview(request.repository, request.scope, upload.id)
-    if kept is None:
+    stored = await uploads.find_preview(request.repository, request.scope, upload.id)
+    if stored is None:
         return _to_columns(request)
     # A file may have thousands of problems.
-    response = web.Response(body=await asyncio.to_thread(_problems_csv, kept.preview))
+    response = web.Response(body=await asyncio.to_thread(_problems_csv, stored.preview))
     response.content_type, response.charset = "text/csv", "utf-8"
     response.headers["Content-Disposition"] = 'attachment; filename="problems.csv"'
     return response
@@ -103,21 +103,21 @@ async def run(request: DashboardRequest, upload: Upload, form: Form) -> web.Stre
     """Imports at most once, even if the form is sent again, because the upload's id is the import
     id."""
     repository, scope = request.repository, request.scope
-    kept = await uploads.find_preview(repository, scope, upload.id)
-    if kept is None:
+    stored = await uploads.find_preview(repository, scope, upload.id)
+    if stored is None:
         return _to_columns(request)
-    if form.get("digest") != kept.preview.digest:
-        return await _show(request, upload, kept, 409, problem=_OTHER_PREVIEW)
-    if not kept.preview.counts.ready or kept.preview.is_undecided(kept.request):
-        return await _show(request, upload, kept, 422)
+    if form.get("digest") != stored.preview.digest:
+        return await _show(request, upload, stored, 409, problem=_OTHER_PREVIEW)
+    if not stored.preview.counts.ready or stored.preview.is_undecided(stored.request):
+        return await _show(request, upload, stored, 422)
     await check_cost(request, upload.table)
     try:
         done = await run_import(
             repository,
             upload.table,
-            kept.request,
+            stored.request,
             request.actor,
-            kept.preview,
+            stored.preview,
             request.request_id,
             request.service.limits.projection(request.known_caller),
         )
@@ -125,7 +125,7 @@ async def run(request: DashboardRequest, upload: Upload, form: Form) -> web.Stre
         # The content type's fields have changed; the columns page shows which.
         return _to_columns(request)
     if isinstance(done, PreviewOutdated):
-        now = StoredPreview(kept.request, done.preview)
+        now = StoredPreview(stored.request, done.preview)
         await uploads.keep_preview(repository, scope, upload.id, now.request, now.preview)
         return await _show(
             request, upload, now, 409, problem=_CHANGED, differences=done.differences
@@ -141,11 +141,11 @@ async def choose_repeats(
     request: DashboardRequest, upload: Upload, form: Form
 ) -> web.StreamResponse:
     """Checks again with the user's choice for rows that repeat a slug."""
-    kept = await uploads.find_preview(request.repository, request.scope, upload.id)
-    if kept is None:
+    stored = await uploads.find_preview(request.repository, request.scope, upload.id)
+    if stored is None:
         return _to_columns(request)
     repeats, key = repeats_choice(form, len(upload.table.headings))
-    chosen = replace(kept.request, repeats=repeats, key=key)
+    chosen = replace(stored.request, repeats=repeats, key=key)
     await check_cost(request, upload.table)
     try:
         preview = (await check(request.repository, upload.table, chosen)).preview
@@ -162,15 +162,15 @@ def _to_columns(request: DashboardRequest) -> web.Response:
 async def _show(
     request: DashboardRequest,
     upload: Upload,
-    kept: StoredPreview,
+    stored: StoredPreview,
     status: int = 200,
     *,
     problem: str = "",
     differences: Sequence[Difference] = (),
 ) -> web.StreamResponse:
     """``problem``: why nothing was imported; ``differences`` from the preview shown before."""
-    query, import_request, rows = request.query, kept.request, kept.preview.rows
-    counts, entries, omitted = kept.preview.counts, _entry_counts(rows), omitted_notes(rows)
+    query, import_request, rows = request.query, stored.request, stored.preview.rows
+    counts, entries, omitted = stored.preview.counts, _entry_counts(rows), omitted_notes(rows)
     content_type = await request.repository.fresh_content_type(
         request.scope, import_request.content_type_slug
     )
@@ -183,18 +183,18 @@ async def _show(
     page_size = max(5, min(ROWS, CELLS // len(upload.table.headings)))
     paging = Paging(page_number(query.get("page", "")), len(matching), page_size)
     page = paging.of(matching)
-    problems = await asyncio.to_thread(_problems_of, kept.preview)
-    reader = await _line_reader(request, upload, kept, content_type, page)
+    problems = await asyncio.to_thread(_problems_of, stored.preview)
+    reader = await _line_reader(request, upload, stored, content_type, page)
     return await show_step(
         request,
         "wizard/preview.html",
         request.link("imports", upload.id, "preview"),
         status,
         upload=upload,
-        kept=kept,
+        stored=stored,
         counts=counts,
         content_type=content_type,
-        tabs=_tabs(kept.preview),
+        tabs=_tabs(stored.preview),
         state=state,
         paging=paging,
         headings=reader.headings,
@@ -204,10 +204,10 @@ async def _show(
         omitted=_omitted_text(omitted) if omitted else "",
         entries=entries,
         button=_button_text(counts, entries),
-        obstacle=_obstacle(kept),
-        undecided=kept.preview.is_undecided(import_request),
+        obstacle=_obstacle(stored),
+        undecided=stored.preview.is_undecided(import_request),
         repeats=REPEATS,
-        repeats_text=repeats_text(kept.preview.repeated),
+        repeats_text=repeats_text(stored.preview.repeated),
         key_columns=key_columns(upload.table.headings),
         problem=problem,
         differences=differences,
@@ -217,12 +217,12 @@ async def _show(
 async def _line_reader(
     request: DashboardRequest,
     upload: Upload,
-    kept: StoredPreview,
+    stored: StoredPreview,
     content_type: ContentType,
     page: Sequence[int],
 ) -> LineReader:
     """With the entries that rows on this page would update."""
-    rows = [kept.preview.rows[index] for index in page]
+    rows = [stored.preview.rows[index] for index in page]
     ids = {row.entry_id for row in rows if row.state == "update" and row.entry_id}
     entries = await request.repository.entries(request.scope, ids)
     values = [
@@ -231,7 +231,7 @@ async def _line_reader(
         for field in content_type.value_fields
         if field.spec.refers_to and field.slug in entry.fields
     ]
-    return LineReader(upload, kept, content_type, entries, await reference_names(request, values))
+    return LineReader(upload, stored, content_type, entries, await reference_names(request, values))
 
 
 def _first(field: Field, value: Raw) -> Raw:
@@ -266,10 +266,10 @@ def _tabs(preview: Preview) -> list[tuple[str, str, int]]:
     return [*by_state, (*REPEATED, preview.repeated)] if preview.repeated else by_state
 
 
-def _obstacle(kept: StoredPreview) -> str:
+def _obstacle(stored: StoredPreview) -> str:
     """Why nothing can be imported; "" if something can."""
-    counts, update = kept.preview.counts, kept.request.update
-    if kept.preview.is_undecided(kept.request):
+    counts, update = stored.preview.counts, stored.request.update
+    if stored.preview.is_undecided(stored.request):
         return "Rows repeat the slug of an earlier row: choose what to do with them."
     if counts.ready:
         return ""

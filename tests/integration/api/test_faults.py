@@ -41,7 +41,7 @@ BEFORE_THEM = [
 ]
 AFTER_THEM = [
     ("api.rest.wire.encode", "GET", LIST),
-    ("api.rest.kept_response.etag", "GET", ACROSS),
+    ("api.rest.cached_response.etag", "GET", ACROSS),
     ("api.http.representation.accepts_gzip", "GET", "/v1/openapi.json"),
 ]
 

@@ -12,7 +12,7 @@ import pytest
 from prometheus_client import REGISTRY
 
 from api.auth.keys import Caller
-from api.rest.response_cache import LARGEST, OVERHEAD, KeptResponse, Ready, ResponseCache
+from api.rest.response_cache import LARGEST, OVERHEAD, CachedResponse, Ready, ResponseCache
 from read_side.freshness import Freshness
 from read_side.high_water_mark import HighWaterMark
 from read_side.notices import Notice
@@ -104,11 +104,11 @@ async def raw(server: Server, method: str, path: str, **more: str) -> tuple[int,
         session.request(method, path, headers=sent) as response,
     ):
         headers = {name.lower(): value for name, value in response.headers.items()}
-        kept = {name: headers[name] for name in headers.keys() - OF_THE_REQUEST}
-        return response.status, kept, await response.read()
+        comparable = {name: headers[name] for name in headers.keys() - OF_THE_REQUEST}
+        return response.status, comparable, await response.read()
 
 
-async def test_a_kept_response_has_the_bytes_and_headers_of_one_from_the_database(
+async def test_a_cached_response_has_the_bytes_and_headers_of_one_from_the_database(
     server: Server, uncached: Server
 ) -> None:
     encodings = ({"Accept-Encoding": "identity"}, {"Accept-Encoding": "gzip"})
@@ -126,7 +126,7 @@ async def test_a_kept_response_has_the_bytes_and_headers_of_one_from_the_databas
             assert "x-content-position" in found[1], case
 
 
-async def test_what_two_keys_may_read_is_kept_apart(server: Server) -> None:
+async def test_what_two_keys_may_read_is_cached_separately(server: Server) -> None:
     for _ in range(2):
         assert len((await server.client().get("/v1/content")).data) == 3
         assert len((await server.client(PUBLISHED_ONLY).get("/v1/content")).data) == 1
@@ -221,10 +221,10 @@ async def test_a_read_returns_a_position_that_only_grows(acme: Client) -> None:
     created = await acme.post({"contentTypeSlug": "posts", "title": "Later"})
     later = {"X-Content-Position": created.headers["X-Content-Position"]}
     assert later["X-Content-Position"] != first
-    kept = await acme.get("/v1/content/posts")
-    assert kept.headers["X-Content-Position"] == first, "nothing published has changed"
-    kept = await acme.get("/v1/content/posts", headers=later)
-    assert kept.headers["X-Content-Position"] == later["X-Content-Position"]
+    cached = await acme.get("/v1/content/posts")
+    assert cached.headers["X-Content-Position"] == first, "nothing published has changed"
+    cached = await acme.get("/v1/content/posts", headers=later)
+    assert cached.headers["X-Content-Position"] == later["X-Content-Position"]
     listed = await acme.get("/v1/content", headers={"X-Content-Position": first})
     assert listed.headers["X-Content-Position"] == later["X-Content-Position"]
 
@@ -236,11 +236,11 @@ def freshness(tmp_path: Any) -> Freshness:
     return freshness
 
 
-def response(key: tuple[str, ...], size: int) -> KeptResponse:
-    return KeptResponse(key, b"x" * size, "tag", "token", stamp_of(1, 1), ())
+def response(key: tuple[str, ...], size: int) -> CachedResponse:
+    return CachedResponse(key, b"x" * size, "tag", "token", stamp_of(1, 1), ())
 
 
-def put(cache: ResponseCache, key: tuple[str, ...], size: int) -> KeptResponse:
+def put(cache: ResponseCache, key: tuple[str, ...], size: int) -> CachedResponse:
     made = response(key, size)
     cache.put(made, cache.resets)
     return made
@@ -265,7 +265,7 @@ async def test_the_least_recently_used_response_makes_room(freshness: Freshness)
     assert count("bytes", cache) == before[1]
 
 
-async def test_the_garbage_collector_does_not_visit_what_is_kept(freshness: Freshness) -> None:
+async def test_the_garbage_collector_does_not_visit_what_is_cached(freshness: Freshness) -> None:
     """A full collection would block the loop for 40 ms if it visited a full cache."""
     cache, number = ResponseCache(freshness, 10**8), 1_000
     caller = Caller("k", "K", "acme", frozenset(("content.view",)), Plan(), ("production",))
@@ -278,9 +278,9 @@ async def test_the_garbage_collector_does_not_visit_what_is_kept(freshness: Fres
 
     before = visited()
     for n in range(number):
-        kept = put(cache, ("acme", f"entry-{n}"), 100)
+        cached = put(cache, ("acme", f"entry-{n}"), 100)
         request = (caller, (f"/v1/content/posts/entry-{n}", None))
-        cache.remember(kept, request, (True, False), Ready("/v1/content", b"head", kept.body))
+        cache.remember(cached, request, (True, False), Ready("/v1/content", b"head", cached.body))
     assert cache.counts.bytes > number * 3 * OVERHEAD, "each with its head and its request"
     assert visited() - before < number / 2
 
@@ -297,7 +297,7 @@ async def test_compressed_bodies_count_too(freshness: Freshness) -> None:
     assert await cache.compressed(made) is compressed, "it may be on its way"
 
 
-async def test_large_bodies_are_not_kept(freshness: Freshness) -> None:
+async def test_large_bodies_are_not_cached(freshness: Freshness) -> None:
     cache = ResponseCache(freshness, 100 * LARGEST)
     put(cache, ("acme", "a"), LARGEST + 1)
     put(cache, ("acme", "b"), LARGEST)
@@ -305,7 +305,7 @@ async def test_large_bodies_are_not_kept(freshness: Freshness) -> None:
     assert cache.find(("acme", "b")) is not None
 
 
-async def test_what_was_read_before_a_reset_is_not_kept(freshness: Freshness) -> None:
+async def test_what_was_read_before_a_reset_is_not_cached(freshness: Freshness) -> None:
     cache = ResponseCache(freshness, 10**6)
     resets = cache.resets
     freshness.on_notice(Notice(epoch=1, after=1, position=2))
@@ -314,7 +314,7 @@ async def test_what_was_read_before_a_reset_is_not_kept(freshness: Freshness) ->
     assert cache.find(("acme", "a")) is None
 
 
-async def test_a_search_is_not_kept_while_words_are_missing(
+async def test_a_search_is_not_cached_while_words_are_missing(
     server: Server, database_url: str
 ) -> None:
     """The projector adds them without moving the checkpoint."""

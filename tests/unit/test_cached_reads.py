@@ -90,8 +90,8 @@ class Reader:
         self.notices: list[Notice] = []
         self.poll: tuple[Poll, int] | None = None
         self.requests: list[Request] = []
-        self.kept: dict[str, tuple[int, int]] = {}
-        self.kept_since = -1
+        self.cached: dict[str, tuple[int, int]] = {}
+        self.cached_since = -1
         self.hits = self.of_replica = 0
 
     def step(self, rng: random.Random, answered: dict[str, int]) -> None:
@@ -126,10 +126,10 @@ class Reader:
 
     def begin_request(self, rng: random.Random, answered: dict[str, int]) -> None:
         entry = rng.choice(ENTRIES)
-        if self.kept_since != self.freshness.resets:
-            self.kept, self.kept_since = {}, self.freshness.resets
-        stamp, version = self.kept.get(entry, (0, 0))
-        if entry in self.kept and self.freshness.is_current(stamp, (entry,)):
+        if self.cached_since != self.freshness.resets:
+            self.cached, self.cached_since = {}, self.freshness.resets
+        stamp, version = self.cached.get(entry, (0, 0))
+        if entry in self.cached and self.freshness.is_current(stamp, (entry,)):
             assert version >= answered[entry]
             self.hits += 1
             return
@@ -160,10 +160,10 @@ class Reader:
         else:
             self._mark.raise_to(stamp)
         self.requests.remove(request)
-        if self.kept_since != self.freshness.resets:
-            self.kept, self.kept_since = {}, self.freshness.resets
+        if self.cached_since != self.freshness.resets:
+            self.cached, self.cached_since = {}, self.freshness.resets
         if self.freshness.may_keep(stamp, request.resets):
-            self.kept[request.entry] = (stamp, version)
+            self.cached[request.entry] = (stamp, version)
         assert version >= request.least
         answered[request.entry] = max(answered[request.entry], version)
 
@@ -200,7 +200,7 @@ def simulate_all(folder: Path) -> tuple[int, ...]:
 
 def test_no_request_is_answered_with_less_than_was_answered_before(tmp_path: Path) -> None:
     hits, of_replica = simulate_all(tmp_path)
-    assert hits > 1_000, "kept reads are used"
+    assert hits > 1_000, "cached reads are used"
     assert of_replica > 1_000, "reads of the replica are used"
 
 

@@ -1,4 +1,4 @@
-"""A response to a read: from memory where it is kept, otherwise made and kept (ADR 38)."""
+"""A response to a read: from the cache, or made and then cached (ADR 38)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from api.errors import NotVisibleYet
 from api.http.compression import etag
 from api.http.large_bodies import JSON
 from api.rest import wire
-from api.rest.response_cache import KeptResponse, ReadResponse
+from api.rest.response_cache import CachedResponse, ReadResponse
 from api.rest.tokens import POSITION
 from read_side.notices import Dependency
 from read_side.pool import Pool, learn_stamp
@@ -25,8 +25,9 @@ CACHE = "contentlog.response_cache"
 
 
 class Reading(Struct, frozen=True):
-    """A body in JSON, and what it depends on. ``stamp``: of the checkpoint at which it was read;
-    None if no row with a stamp was read. ``may_grow``: see Page; then the response is not kept."""
+    """A body in JSON, and what it depends on. ``stamp``: of the checkpoint at which it was read,
+    None if no row with a stamp was read. ``may_grow``: see Page; such a response is not cached.
+    """
 
     body: bytes
     stamp: int | None
@@ -58,7 +59,7 @@ async def cached_response(
         return await _without_stamp(call, read)
     body = reading.body
     token = call.service.positions.token(scope.workspace, position_of(reading.stamp))
-    response = KeptResponse(key, body, etag(body), token, reading.stamp, reading.dependencies)
+    response = CachedResponse(key, body, etag(body), token, reading.stamp, reading.dependencies)
     if not reading.may_grow:
         cache.put(response, resets)
     return _response(call, response, is_repeated=False)
@@ -103,7 +104,7 @@ def _check_position(call: Call, stamp: int) -> None:
 
 
 def json_response(call: Call, body: Struct, status: int = 200) -> web.Response:
-    """A response that is not kept."""
+    """A response that is not cached."""
     return encoded_response(call, wire.encode(body), status)
 
 
@@ -113,10 +114,10 @@ def encoded_response(call: Call, body: bytes, status: int = 200) -> web.Response
     return web.Response(status=status, body=body, content_type=JSON)
 
 
-def _response(call: Call, kept: KeptResponse, *, is_repeated: bool) -> web.Response:
-    response = ReadResponse(kept, call.known_caller, is_repeated=is_repeated)
-    call.service.limits.charge_bytes(call.known_caller, len(kept.body))
-    response.headers[POSITION] = _newer_token(call, position_of(kept.stamp), kept.token)
+def _response(call: Call, cached: CachedResponse, *, is_repeated: bool) -> web.Response:
+    response = ReadResponse(cached, call.known_caller, is_repeated=is_repeated)
+    call.service.limits.charge_bytes(call.known_caller, len(cached.body))
+    response.headers[POSITION] = _newer_token(call, position_of(cached.stamp), cached.token)
     return response
 
 
@@ -127,6 +128,6 @@ def add_position(call: Call, response: web.Response, position: int) -> None:
 
 
 def _newer_token(call: Call, position: int, token: str) -> str:
-    """The client's own if it is newer: a kept response may have been read at an earlier position,
+    """The client's own if it is newer: a cached response may have been read at an earlier position,
     and not have changed since."""
     return call.request.headers[POSITION] if call.position > position else token
