@@ -106,12 +106,12 @@ def _located(settings: Settings, *, create: bool) -> Iterator[Databases]:
     if settings.event_store_url and model.url:
         yield _databases(settings, settings.event_store_url, model.url, settings.owner_url, model)
         return
-    from deploy.embedded.place import check_made
+    from deploy.embedded.place import check_exists
     from deploy.embedded.server import use
     from deploy.embedded.sockets import owner_url
 
     if not create:
-        check_made(Path(settings.data))
+        check_exists(Path(settings.data))
     handlers = {number: signal.getsignal(number) for number in STOPPING}
     with ExitStack() as stack:
         stack.callback(_set_handlers, handlers)
@@ -148,7 +148,7 @@ async def open_repository(databases: Databases) -> AsyncIterator[Repository]:
     from write_side.store.recorder import open_recorder
 
     async with AsyncExitStack() as stack:
-        with _named("CONTENTLOG_EVENT_STORE_URL", databases.event_store_url):
+        with _explaining_failures("CONTENTLOG_EVENT_STORE_URL", databases.event_store_url):
             recorder = await stack.enter_async_context(
                 open_recorder(databases.event_store_url, connections=4)
             )
@@ -161,7 +161,7 @@ async def open_read_model(databases: Databases) -> AsyncIterator[Pool]:
     from read_side.pool import open_pool
 
     async with AsyncExitStack() as stack:
-        with _named(databases.model.setting, databases.read_model_url):
+        with _explaining_failures(databases.model.setting, databases.read_model_url):
             pool = await stack.enter_async_context(open_pool(databases.read_model_url))
         yield pool
 
@@ -171,7 +171,7 @@ async def open_connection(setting: str, url: str, timeout: float = 20) -> AsyncI
     """One connection to the database that a setting names. Raises DatabaseUnreachable."""
     from write_side.postgres.connection import connect
 
-    with _named(setting, url):
+    with _explaining_failures(setting, url):
         connection = await connect(url, timeout=timeout)
     try:
         yield connection
@@ -188,7 +188,7 @@ def connect_read_model(databases: Databases) -> AbstractAsyncContextManager[Conn
 
 
 @contextmanager
-def _named(setting: str, url: str) -> Iterator[None]:
+def _explaining_failures(setting: str, url: str) -> Iterator[None]:
     """Turns a failure to connect into DatabaseUnreachable, which names the setting."""
     from write_side.postgres.faults import FAULTS
 

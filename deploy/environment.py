@@ -82,7 +82,7 @@ def load_settings(environment: Mapping[str, str]) -> Settings:
                 "PostgreSQL behind the pooler"
             )
     for variable, value in environment.items():
-        if variable in given or _named(variable):
+        if variable in given or _named_setting(variable):
             _check_options(variable, value)
     _check_databases(named)
     return named
@@ -92,17 +92,17 @@ def _named_models(environment: Mapping[str, str]) -> Iterator[tuple[str, NamedRe
     """Raises SettingsError."""
     found: dict[str, dict[str, str]] = {}
     for variable, value in environment.items():
-        if value and (named := _named(variable)):
+        if value and (named := _named_setting(variable)):
             found.setdefault(named[1], {})[named[2]] = value
-    for name, given in sorted(found.items()):
+    for name, settings in sorted(found.items()):
         check_model_name(name.lower())
         prefix = _prefix(name)
-        if "URL" not in given:
-            raise SettingsError(f"{prefix}{min(given)} is set, but {prefix}URL is not")
+        if "URL" not in settings:
+            raise SettingsError(f"{prefix}{min(settings)} is set, but {prefix}URL is not")
         try:
-            model = msgspec.convert(given, NamedReadModel)
+            model = msgspec.convert(settings, NamedReadModel)
         except msgspec.ValidationError as error:
-            values = {prefix + kind: value for kind, value in given.items()}
+            values = {prefix + kind: value for kind, value in settings.items()}
             text = str(error).replace("$.", f"$.{prefix}")
             raise _refusal(text, values, list(_described_model(name, None))) from None
         wrong = next((slug for slug in model.slugs or () if not is_slug(slug)), None)
@@ -111,7 +111,7 @@ def _named_models(environment: Mapping[str, str]) -> Iterator[tuple[str, NamedRe
         yield name.lower(), model
 
 
-def _named(variable: str) -> re.Match[str] | None:
+def _named_setting(variable: str) -> re.Match[str] | None:
     """The name and the kind of a named read model's setting; None for another variable."""
     found = re.fullmatch(rf"{_prefix('([A-Z][A-Z0-9]{0,30})')}({_KINDS})", variable)
     is_reserved = variable in _variables() or (found and found[1] == DEFAULT_MODEL.upper())
@@ -143,9 +143,9 @@ def _check_options(variable: str, value: str) -> None:
     if not variable.endswith(("_URL", "_URLS")):
         return
     for url in urls_of(value):
-        for option, given in parse_qsl(url.partition("?")[2]):
+        for option, argument in parse_qsl(url.partition("?")[2]):
             takes = _OPTIONS.get(option)
-            if takes and given not in takes:  # It is not shown: it may be a part of a password.
+            if takes and argument not in takes:  # It is not shown: it may be a part of a password.
                 raise SettingsError(f"{variable}: {option} takes {' | '.join(takes)}")
 
 
@@ -203,7 +203,7 @@ def unknown_names(environment: Mapping[str, str]) -> dict[str, str]:
     return {
         PREFIX + name: _unknown(name, known)
         for name in given
-        if not name.startswith("TEST_") and name not in known and not _named(PREFIX + name)
+        if not name.startswith("TEST_") and name not in known and not _named_setting(PREFIX + name)
     }
 
 

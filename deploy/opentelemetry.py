@@ -39,12 +39,12 @@ def provider(exporter: str, ratio: float, process: str) -> TracerProvider:
     """Exports in a thread of its own. OpenTelemetry's environment variables configure the
     exporter, the batches, the limits and the resource."""
     spans = ConsoleSpanExporter() if exporter == "console" else OTLPSpanExporter()
-    given = Resource.create()
-    if str(given.attributes["service.name"]).startswith("unknown_service"):
-        given = given.merge(Resource({"service.name": process}))
+    resource = Resource.create()
+    if str(resource.attributes["service.name"]).startswith("unknown_service"):
+        resource = resource.merge(Resource({"service.name": process}))
     made = TracerProvider(
         sampler=RatioSampler(ratio),
-        resource=Resource({"service.version": version("contentlog")}).merge(given),
+        resource=Resource({"service.version": version("contentlog")}).merge(resource),
         shutdown_on_exit=False,
     )
     made.add_span_processor(BatchSpanProcessor(spans))
@@ -138,8 +138,8 @@ class _Span:
 
     @property
     def context(self) -> str:
-        own = self._span.get_span_context()
-        return f"00-{own.trace_id:032x}-{own.span_id:016x}-{own.trace_flags:02x}"
+        span = self._span.get_span_context()
+        return f"00-{span.trace_id:032x}-{span.span_id:016x}-{span.trace_flags:02x}"
 
     def rename(self, name: str) -> None:
         self._span.update_name(name)

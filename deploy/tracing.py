@@ -61,21 +61,21 @@ def trace_settings(environment: Mapping[str, str]) -> TraceSettings | None:
     return TraceSettings("console" if exporter == "console" else "otlp", ratio)
 
 
-def _ratio(given: Mapping[str, str]) -> float:
+def _ratio(environment: Mapping[str, str]) -> float:
     """The part of the requests that the sampler selects. Our own spans always follow their parent,
     with or without ``parentbased_``."""
-    sampler = given.get(SAMPLER, "always_on").removeprefix(PARENT_BASED)
+    sampler = environment.get(SAMPLER, "always_on").removeprefix(PARENT_BASED)
     if sampler not in SAMPLERS:
         names = ", ".join((*SAMPLERS, *(PARENT_BASED + name for name in SAMPLERS)))
-        raise Failed(f"{SAMPLER} takes one of {names}, not {given[SAMPLER]!r}")
+        raise Failed(f"{SAMPLER} takes one of {names}, not {environment[SAMPLER]!r}")
     if sampler != "traceidratio":
         return float(sampler == "always_on")
     try:
-        ratio = float(given.get(RATIO, "1"))
+        ratio = float(environment.get(RATIO, "1"))
     except ValueError:
         ratio = -1.0
     if not 0 <= ratio <= 1:
-        raise Failed(f"{RATIO} takes a number from 0 to 1, not {given[RATIO]!r}")
+        raise Failed(f"{RATIO} takes a number from 0 to 1, not {environment[RATIO]!r}")
     return ratio
 
 

@@ -233,13 +233,13 @@ def search_changes(before: Rows, after: Rows, types: Types) -> SearchChanges:
         if state is None:
             changes.gone += [(*place, locale) for locale in ("", *known.entry.translations)]
             continue
-        then, now = dict(_texts(known.entry, types)), dict(_texts(state.entry, types))
-        changes.gone += [(*place, locale) for locale in then if locale not in now]
+        old, new = dict(_texts(known.entry, types)), dict(_texts(state.entry, types))
+        changes.gone += [(*place, locale) for locale in old if locale not in new]
         status = state.entry.status
-        for locale, text in now.items():
-            if locale not in then:
+        for locale, text in new.items():
+            if locale not in old:
                 changes.new.append(SearchRow(state, locale, text))
-            elif then[locale] != text:
+            elif old[locale] != text:
                 changes.replaced.append(SearchRow(state, locale, text))
             elif status != known.entry.status:
                 changes.moved.append((*place, locale, status))
@@ -297,11 +297,11 @@ def _rows(states: Iterable[EntryState], types: Types) -> Iterator[SearchRow]:
 def _texts(entry: Entry, types: Types) -> Iterator[tuple[str, SearchText]]:
     """The texts of the entry, by locale."""
     slugs = [field.slug for field in types[entry.content_type_id].searchable]
-    own = entry.fields
-    yield "", _limited(entry.title, tuple(own.get(slug) for slug in slugs), LONGEST_TEXT)
+    fields = entry.fields
+    yield "", _limited(entry.title, tuple(fields.get(slug) for slug in slugs), LONGEST_TEXT)
     for locale, translation in entry.translations.items():
         share = min(LONGEST_TEXT, ALL_TRANSLATIONS // len(entry.translations))
-        values = tuple(translation.fields.get(slug, own.get(slug)) for slug in slugs)
+        values = tuple(translation.fields.get(slug, fields.get(slug)) for slug in slugs)
         yield locale, _limited(translation.title or entry.title, values, share)
 
 

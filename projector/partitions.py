@@ -129,20 +129,20 @@ class RebuildPartitions:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._written: Counter[tuple[str, str]] = Counter()
-        self._own: dict[tuple[str, str], bool] = {}
+        self._has_own: dict[tuple[str, str], bool] = {}
 
     async def count(self, entries: Iterable[Entry]) -> None:
         """Counts the translations that are written next, and adds the partitions for them."""
         self._written.update((e.environment, locale) for e in entries for locale in e.translations)
         for place, n in self._written.items():
-            if n >= GROWN and place not in self._own:
+            if n >= GROWN and place not in self._has_own:
                 # Another worker may be adding one; try again with the next page.
                 with contextlib.suppress(asyncpg.LockNotAvailableError):
-                    self._own[place] = await add_partition(self._connection, *place, "moving")
+                    self._has_own[place] = await add_partition(self._connection, *place, "moving")
 
     def rows(self, rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
         """The rows of ``locale_rows``, with the columns LOCALE_COLUMNS."""
         for workspace, environment, locale, *rest in rows:
-            has_own = self._own.get((environment, locale), False)
+            has_own = self._has_own.get((environment, locale), False)
             key = f"{environment}/{locale if has_own else 'other'}"
             yield (workspace, key, locale, *rest)

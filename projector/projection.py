@@ -95,11 +95,11 @@ def project(batch: Iterable[RecordedEvent], before: Rows) -> Rows:
     return after
 
 
-def next_state(known: EntryState | None, recorded: RecordedEvent) -> EntryState:
+def next_state(before: EntryState | None, recorded: RecordedEvent) -> EntryState:
     """The entry after its next event. Raises Inconsistent if the event is not the next one."""
     event: Any = recorded.event
     is_created = isinstance(event, e.EntryCreated)
-    if known is None or known.entry.deleted:
+    if before is None or before.entry.deleted:
         if not is_created:
             raise Inconsistent(
                 f"{recorded.stream} at position {recorded.position} was never created"
@@ -110,9 +110,9 @@ def next_state(known: EntryState | None, recorded: RecordedEvent) -> EntryState:
             raise Inconsistent(
                 f"{recorded.stream} is created again at position {recorded.position}"
             )
-        entry = evolve(known.entry, event)
-        since = known.slug_since if entry.slug == known.entry.slug else event.at
-        state = EntryState(entry, known.position, since)
+        entry = evolve(before.entry, event)
+        since = before.slug_since if entry.slug == before.entry.slug else event.at
+        state = EntryState(entry, before.position, since)
     if state.entry.version != recorded.version:
         raise Inconsistent(
             f"{recorded.stream} has version {recorded.version} at position {recorded.position}, "

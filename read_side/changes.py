@@ -64,13 +64,13 @@ class ChangeRecord(Struct, frozen=True, array_like=True):
 class ChangePage(Struct, frozen=True):
     """Changes after a position.
 
-    ``given``: the one at that position, of any selection. ``previous``: the last selected one up to
-    it. ``through``: the checkpoint at which the page was read. ``is_last``: the selection has no
+    ``anchor``: the one at that position, of any selection. ``previous``: the last selected one up
+    to it. ``through``: the checkpoint at which the page was read. ``is_last``: the selection has no
     more changes up to there.
     """
 
     changes: list[ChangeRecord]
-    given: ChangeRecord | None
+    anchor: ChangeRecord | None
     previous: ChangeRecord | None
     through: int
     is_last: bool
@@ -83,14 +83,14 @@ async def changes_after(
     name, parameters = _statement(selection)
     where = (scope.workspace, scope.environment, after, limit + 1, *parameters)
     records = await fetch(pool, _STATEMENTS[name], *where)
-    found: dict[str, list[ChangeRecord]] = {"given": [], "previous": [], "page": []}
+    found: dict[str, list[ChangeRecord]] = {"anchor": [], "previous": [], "page": []}
     for record in records:
         if record["kind"] is not None:
             found[record["role"]].append(_change(record))
     changes = found["page"]
     return ChangePage(
         changes[:limit],
-        next(iter(found["given"]), None),
+        next(iter(found["anchor"]), None),
         next(iter(found["previous"]), None),
         position_of(records[0]["stamp"]),
         len(changes) <= limit,

@@ -99,16 +99,16 @@ async def entry_of_slug(
         name, where = "entry_of_slug_in_locale", (*where, locale)
     try:
         records = await pool.shared.fetch(name, *where, SHARED)
-        return typed_entry_row(_found(records), locale)
+        return typed_entry_row(_required_record(records), locale)
     except NotInline:
         records = await fetch(pool, statement("read_side", name), *where, WHOLE)
-        return typed_entry_row(_found(records), locale)
+        return typed_entry_row(_required_record(records), locale)
 
 
 async def id_of_slug(pool: Pool, scope: Scope, *, type_slug: str, slug: str, language: str) -> str:
     """Raises TypeNotFound, EntryNotFound."""
     where = (scope.workspace, scope.environment, type_slug, language, slug_hash(slug))
-    found: str = _found(await fetch(pool, _ID_OF_SLUG, *where))["id"]
+    found: str = _required_record(await fetch(pool, _ID_OF_SLUG, *where))["id"]
     return found
 
 
@@ -127,7 +127,7 @@ async def slug_owner(
     Raises TypeNotFound, EntryNotFound.
     """
     where = (scope.workspace, scope.environment, type_slug, language, slug_hash(slug), at)
-    record = _found(await fetch(pool, _SLUG_OWNER, *where))
+    record = _required_record(await fetch(pool, _SLUG_OWNER, *where))
     return SlugOwner(record["type_id"], record["id"])
 
 
@@ -188,7 +188,7 @@ def _pieces(sizes: Mapping[str, int]) -> Iterator[list[str]]:
         yield piece
 
 
-def _found(records: Sequence[Any]) -> Any:
+def _required_record(records: Sequence[Any]) -> Any:
     """If the type exists but not the entry, there is one row of nulls."""
     if not records:
         raise TypeNotFound

@@ -109,8 +109,8 @@ class Export:
         self.total = len(found)
         self._set_languages({one.kind[2] for one in found})
 
-    def _set_languages(self, found: Collection[str]) -> None:
-        self.languages = tuple(sorted(found)) if self._language is None else (self._language,)
+    def _set_languages(self, languages: Collection[str]) -> None:
+        self.languages = tuple(sorted(languages)) if self._language is None else (self._language,)
 
     async def pages(self, limit: int = LIMIT) -> AsyncIterator[list[ExportRow]]:
         """The entries, newest first, up to ``limit`` of them; no page is empty."""

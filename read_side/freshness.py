@@ -53,8 +53,8 @@ class Freshness:
         if self._applied < self._mark.stamp or self._clock() - self._agreed_at >= FRESH:
             return False
         changed = self._changed
-        for one in dependencies:  # noqa: SIM110 - all() takes twice as long
-            if changed.get(one, NONE) > stamp:
+        for dependency in dependencies:  # noqa: SIM110 - all() takes twice as long
+            if changed.get(dependency, NONE) > stamp:
                 return False
         return True
 

@@ -67,11 +67,11 @@ async def past_page(pool: Pool, scope: Scope, query: EntryQuery, moment: Moment)
 
     Raises TypeNotFound, InvalidQuery, TooBroad, IncompleteIndex, ReadModelUnavailable.
     """
-    asked = replace(query, custom=False)
-    wanted = selection(asked, ())
+    built_in = replace(query, custom=False)
+    selected = selection(built_in, ())
 
     async def read(connection: Connection) -> PastPage:
-        return await _PastList(connection, scope, asked, wanted, moment).page()
+        return await _PastList(connection, scope, built_in, selected, moment).page()
 
     return await at_one_moment(pool, scope.workspace, read)
 
@@ -82,13 +82,13 @@ class _PastList:
         connection: Connection,
         scope: Scope,
         query: EntryQuery,
-        wanted: EntrySelection,
+        selected: EntrySelection,
         moment: Moment,
     ) -> None:
         self._connection = connection
         self._scope = scope
         self._query = query
-        self._wanted = wanted
+        self._selection = selected
         self._moment = moment
         self._most = min(query.offset + query.limit, CHECKED) + 1
 
@@ -111,11 +111,11 @@ class _PastList:
 
     def _check_known(self, found: Sequence[Found], horizon: int) -> None:
         """Raises TooBroad if the page and the entry after it are not among these."""
-        asked = self._query.offset + self._query.limit + 1
+        needed = self._query.offset + self._query.limit + 1
         if len(found) < self._most:
             is_known = not horizon
         else:
-            is_known = asked <= self._most and found[asked - 1].position >= horizon
+            is_known = needed <= self._most and found[needed - 1].position >= horizon
         if not is_known:
             raise TooBroad(TOO_FAR)
 
@@ -128,11 +128,13 @@ class _PastList:
             raise TypeNotFound
         self._check_stages(records)
         kinds = [Kind.of(record) for record in records if record["status"] is not None]
-        return [one for one in kinds if is_selected(one, self._wanted, self._query)]
+        return [one for one in kinds if is_selected(one, self._selection, self._query)]
 
     def _check_stages(self, types: Iterable[Any]) -> None:
         """Raises InvalidQuery."""
-        paths = {one.path for one in self._wanted.conditions} | {k.field for k in self._query.sort}
+        paths = {one.path for one in self._selection.conditions} | {
+            k.field for k in self._query.sort
+        }
         if "stage" in paths:
             for one in types:
                 if one["has_changed"]:
@@ -147,43 +149,43 @@ class _PastList:
         until = Filter("updatedAt", "lte", (self._moment.at.isoformat(),))
         query = replace(self._query, filters=(*self._query.filters, until))
         where = (self._scope.workspace, self._scope.environment, query.type_slug)
-        known = catalogue(await self._connection.fetch(_LISTS, *where), None)
-        wanted = selection(query, ())
-        lists = Lists(self._scope, known.selected(wanted, query))
-        if not lists.combinations or wanted.ids == frozenset():
+        found_lists = catalogue(await self._connection.fetch(_LISTS, *where), None)
+        selected = selection(query, ())
+        lists = Lists(self._scope, found_lists.selected(selected, query))
+        if not lists.combinations or selected.ids == frozenset():
             return 0, []
-        finder = await finder_of(self._connection, self._scope, lists, wanted, query.offset)
+        finder = await finder_of(self._connection, self._scope, lists, selected, query.offset)
         after = query.after
         if after is None and not query.sort:
             after = Boundary((), self._moment.position + 1)
-        asked = PageQuery(wanted.conditions, wanted.sort, after, self._most)
+        page_query = PageQuery(selected.conditions, selected.sort, after, self._most)
         try:
-            total, matches = await finder.page(asked, 0, counted=query.counted)
+            total, matches = await finder.page(page_query, 0, counted=query.counted)
         except TooBroad as error:
             if query.offset:
                 raise TooBroad(TOO_FAR) from error
             raise TooBroad(
                 f"asOf would check more than {ROWS:,} entries for this page: narrow a filter"
-                f"{alternative('one', self._wanted.others)}"
+                f"{alternative('one', self._selection.others)}"
             ) from error
         return total, [Found(one.keys, one.position) for one in matches]
 
     async def _ended(self, versions: EndedVersions) -> tuple[int | None, list[Found]]:
         """The total, and the first entries whose version has ended since. Raises TooBroad."""
         after = self._query.after
-        is_plain = not (self._wanted.conditions or self._query.sort or self._has_ids)
+        is_plain = not (self._selection.conditions or self._query.sort or self._has_ids)
         if is_plain:
             through = self._moment.position if after is None else after.position - 1
             found = await versions.newest(through, self._most)
             return await versions.total() if self._query.counted else None, found
-        matches = await versions.matches(self._wanted)
+        matches = await versions.matches(self._selection)
         if matches is None:
             raise self._too_many_ended()
         later = matches if after is None else self._after(matches, after)
         return len(matches), later
 
     def _too_many_ended(self) -> TooBroad:
-        open_ = [one for one in self._wanted.others if one in ATTRIBUTES]
+        open_ = [one for one in self._selection.others if one in ATTRIBUTES]
         return TooBroad(
             f"asOf with filters or sort keys checks the versions that were replaced since, here "
             f"more than {CHECKED:,}: "
@@ -196,7 +198,7 @@ class _PastList:
 
     @property
     def _has_ids(self) -> bool:
-        return self._wanted.ids is not None or bool(self._wanted.excluded_ids)
+        return self._selection.ids is not None or bool(self._selection.excluded_ids)
 
     def _after(self, matches: Iterable[Found], boundary: Boundary) -> list[Found]:
         begins = self._place(Found(boundary.keys, boundary.position))

@@ -141,32 +141,34 @@ class Replicas:
         self._count = count
 
     async def read(
-        self, known: Sequence[Dependency], read: Callable[[Pool], Awaitable[R]]
+        self, dependencies: Sequence[Dependency], read: Callable[[Pool], Awaitable[R]]
     ) -> R | None:
-        """The result of a replica, or None if the primary has to be read. ``known``: what the
-        read depends on, as far as that is known before."""
+        """The result of a replica, or None if the primary has to be read. ``dependencies``:
+        of the read, as far as they are known before."""
         if not self._replicas:
             return None
-        reading, outcome = await self._read(known, read)
+        reading, outcome = await self._read(dependencies, read)
         self._count(outcome)
         return reading
 
     def status(self) -> list[ReplicaStatus]:
         """The state of each replica, by name."""
         at = position_of(self._freshness.applied)
-        found = [
-            ReplicaStatus(one.name, max(at - position_of(one.latest), 0) if one.is_up else None)
-            for one in self._replicas
+        statuses = [
+            ReplicaStatus(
+                replica.name, max(at - position_of(replica.latest), 0) if replica.is_up else None
+            )
+            for replica in self._replicas
         ]
-        return sorted(found, key=lambda one: one.name)
+        return sorted(statuses, key=lambda replica: replica.name)
 
     async def _read(
-        self, known: Sequence[Dependency], read: Callable[[Pool], Awaitable[R]]
+        self, dependencies: Sequence[Dependency], read: Callable[[Pool], Awaitable[R]]
     ) -> tuple[R | None, Outcome]:
-        up = [one for one in self._replicas if one.is_up]
+        up = [candidate for candidate in self._replicas if candidate.is_up]
         if not up:
             return None, "away"
-        replica = self._choose(up, known)
+        replica = self._choose(up, dependencies)
         if replica is None:
             return None, "behind"
         replica.reads += 1
@@ -190,15 +192,17 @@ class Replicas:
         replica.used()
         return reading, "used"
 
-    def _choose(self, up: Sequence[Replica], known: Sequence[Dependency]) -> Replica | None:
+    def _choose(self, up: Sequence[Replica], dependencies: Sequence[Dependency]) -> Replica | None:
         """The least busy replica of those that may have what the read needs."""
         may_use = self._freshness.may_use
-        usable = [one for one in up if may_use(one.latest, one.latest, known)]
+        usable = [
+            replica for replica in up if may_use(replica.latest, replica.latest, dependencies)
+        ]
         if not usable:
-            for one in up:
-                one.poll_soon()
+            for replica in up:
+                replica.poll_soon()
             return None
-        chosen = min(usable, key=lambda one: one.reads)
+        chosen = min(usable, key=lambda replica: replica.reads)
         self._replicas.remove(chosen)
         self._replicas.append(chosen)
         return chosen

@@ -54,11 +54,12 @@ class ShapeMismatch(ExplainedError):
 class WorkspacesMismatch(ExplainedError):
     """The read model holds other workspaces than the settings say; the message says what to do."""
 
-    def __init__(self, held: Workspaces, wanted: Workspaces) -> None:
-        self.held = held
+    def __init__(self, actual: Workspaces, expected: Workspaces) -> None:
+        self.actual = actual
         super().__init__(
-            f"the read model holds {described(held)}, but its settings say {described(wanted)}: "
-            "rebuild it with `contentlog rebuild --accept-differences`, or change the settings back"
+            f"the read model holds {described(actual)}, but its settings say "
+            f"{described(expected)}: rebuild it with `contentlog rebuild --accept-differences`, or "
+            "change the settings back"
         )
 
 

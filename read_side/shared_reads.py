@@ -137,8 +137,8 @@ class SharedReads:
         found: list[list[asyncpg.Record]] = [[] for _ in reads]
         for record in records:
             found[record["read"] - 1].append(record)
-        for read, own in zip(reads, found, strict=True):
-            _answer(read, own)
+        for read, rows in zip(reads, found, strict=True):
+            _answer(read, rows)
         return True
 
     async def _run_alone(self, key: _Key, read: _Read) -> None:
@@ -179,8 +179,8 @@ def _answer(read: _Read, records: list[asyncpg.Record]) -> None:
 
 
 def _most_bytes(name: str, parameters: Sequence[Any]) -> int:
-    given = dict(zip(_PARAMETERS[name], parameters, strict=True))
-    size: int = given.get("limit", 1) * given.get("inline", SMALL)
+    values = dict(zip(_PARAMETERS[name], parameters, strict=True))
+    size: int = values.get("limit", 1) * values.get("inline", SMALL)
     return size
 
 

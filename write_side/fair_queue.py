@@ -23,10 +23,10 @@ class Overloaded(Exception):
         super().__init__("Too many requests are waiting for the same work, please retry")
 
 
-def is_within_share(total: float, taken: float, own: int, number: int = 1) -> bool:
-    """Whether a workspace that has ``own`` of what is ``taken`` may take this number more: it may
+def is_within_share(total: float, used: float, of_client: int, number: int = 1) -> bool:
+    """Whether a client that has ``of_client`` of what is ``used`` may take this number more: it may
     have half of what the others leave. So something is left for each further workspace."""
-    return own + number <= (total - taken + own) // 2
+    return of_client + number <= (total - used + of_client) // 2
 
 
 class FairQueue:

@@ -96,7 +96,7 @@ class Access:
         digest = secret_hash(secret)
 
         def known(now: datetime) -> Caller | None:
-            caller = self._held(self._loader.keys.caller(digest, now))
+            caller = self._if_held(self._loader.keys.caller(digest, now))
             return caller if secret else None
 
         return await self._up_to_date(known, may_be_new=secret != "")
@@ -106,7 +106,7 @@ class Access:
         if not secret or self._last_refresh < self._valid_since():
             return None
         now = self.store_time()
-        caller = self._held(self._loader.keys.caller(secret_hash(secret), now))
+        caller = self._if_held(self._loader.keys.caller(secret_hash(secret), now))
         if caller is not None:
             self._uses.record(caller.key_id, now.date())
         return caller
@@ -114,7 +114,7 @@ class Access:
     async def caller_of_key(self, key_id: str) -> Caller | None:
         """Like ``caller``, for the key of a dashboard session."""
         return await self._up_to_date(
-            lambda now: self._held(self._loader.keys.caller_of_key(key_id, now)), may_be_new=True
+            lambda now: self._if_held(self._loader.keys.caller_of_key(key_id, now)), may_be_new=True
         )
 
     async def _up_to_date(
@@ -142,9 +142,9 @@ class Access:
         because of it."""
         if not secret or not self._is_trusted():
             return None
-        return self._held(self._loader.keys.caller(secret_hash(secret), self.store_time()))
+        return self._if_held(self._loader.keys.caller(secret_hash(secret), self.store_time()))
 
-    def _held(self, caller: Caller | None) -> Caller | None:
+    def _if_held(self, caller: Caller | None) -> Caller | None:
         return caller if caller is not None and self._holds(caller.workspace) else None
 
     def _valid_since(self) -> float:

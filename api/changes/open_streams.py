@@ -60,10 +60,10 @@ class OpenStreams:
     def _check(self, caller: Caller) -> None:
         if self._of_key[caller.key_id] >= self._most_of_key:
             raise TooManyStreams("key", self._most_of_key)
-        own = self._of_workspace[caller.workspace]
-        if own >= self._most_of_workspace:
+        of_workspace = self._of_workspace[caller.workspace]
+        if of_workspace >= self._most_of_workspace:
             raise TooManyStreams("workspace", self._most_of_workspace)
-        if self._is_closed or not is_within_share(self._most, len(self._streams), own):
+        if self._is_closed or not is_within_share(self._most, len(self._streams), of_workspace):
             raise Busy("Too many streams are open at the moment")
 
     def _count(self, caller: Caller, number: int) -> None:

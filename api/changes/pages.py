@@ -75,7 +75,7 @@ async def first_page(call: Call, request: ChangesRequest) -> ChangePage:
     page = await changes.changes_after(
         call.service.read_model, view.scope, view.selection, after, request.limit
     )
-    if proof is not None and proof != ChangePosition.of(page.given):
+    if proof is not None and proof != ChangePosition.of(page.anchor):
         # The read model may have gone back: after a crash of PostgreSQL, or with a rollback.
         if page.through < after:
             raise NotVisibleYet

@@ -48,11 +48,10 @@ that does not read is disconnected, and resumes."""
 
 def wants_stream(request: web.Request) -> bool:
     """Whether Accept names event streams and does not prefer JSON. ``*/*`` does not name them."""
-    given = qualities(accepted(request, "Accept"))
-    weight = max(
-        (one for name, one in given.items() if name.partition(";")[0] == EVENT_STREAM), default=0
-    )
-    return request.method == "GET" and weight > 0 and weight >= given.get("application/json", 0.0)
+    weights = qualities(accepted(request, "Accept"))
+    of_stream = (n for name, n in weights.items() if name.partition(";")[0] == EVENT_STREAM)
+    weight = max(of_stream, default=0)
+    return request.method == "GET" and weight > 0 and weight >= weights.get("application/json", 0.0)
 
 
 async def stream_changes(call: Call, request: ChangesRequest) -> web.StreamResponse:

@@ -46,10 +46,10 @@ async def show_activity(request: DashboardRequest) -> web.StreamResponse:
 
 def _position(request: DashboardRequest) -> int:
     """Raises BadRequest."""
-    given = request.query.get("before", "")
-    if not given:
+    token = request.query.get("before", "")
+    if not token:
         return END
-    found = request.service.change_tokens.position(request.scope, given)
-    if found is None:
+    position = request.service.change_tokens.position(request.scope, token)
+    if position is None:
         raise BadRequest("This page of changes does not exist; begin with the newest")
-    return found.position
+    return position.position

@@ -78,8 +78,8 @@ async def entry_changes(
     if request.query.get("asOf"):
         latest = details.version + 1
         before = latest if before is None else min(before, latest)
-    asked = HistoryRequest(details.entry.id, limit=CHANGES, before=before)
-    [changes] = await histories(request.repository, request.scope, [asked])
+    history_request = HistoryRequest(details.entry.id, limit=CHANGES, before=before)
+    [changes] = await histories(request.repository, request.scope, [history_request])
     shown = [change.fields[:MAX_DIFFERENCES] for change in changes]
     reader = await _difference_reader(request, details, stages, locale, shown)
     return [
@@ -193,9 +193,9 @@ class _DifferenceReader:
         return FieldDifference(name, locale, language, before, after, spans, note)
 
 
-async def _in_turn(work: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:
+async def _in_turn(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     await asyncio.sleep(0)
-    return work(*given, **named)
+    return work(*args, **kwargs)
 
 
 def _without_markup(text: str) -> str:

@@ -89,10 +89,10 @@ async def show_value(request: DashboardRequest) -> web.StreamResponse:
     )
 
 
-def _whole(shown: DisplayValue) -> DisplayValue:
+def _whole(value: DisplayValue) -> DisplayValue:
     """Without a link to the current page."""
-    shown.cut = None
-    return shown
+    value.cut = None
+    return value
 
 
 def _value_address(request: DashboardRequest, details: EntryDetails, locale: str) -> str:
@@ -172,10 +172,10 @@ async def _lines(request: DashboardRequest, details: EntryDetails, locale: str) 
 
 
 async def _targets(
-    request: DashboardRequest, shown: Sequence[Excerpt], locale: str
+    request: DashboardRequest, excerpts: Sequence[Excerpt], locale: str
 ) -> ReferenceTargets:
-    entries = {target for one in shown for target in one.targets("entry")}
-    media = {target for one in shown for target in one.targets("media")}
+    entries = {target for one in excerpts for target in one.targets("entry")}
+    media = {target for one in excerpts for target in one.targets("media")}
     found = await reference_targets(request, entries, media, locale)
     if request.service.settings.thumbnails:
         sources = {file.image_source for file in found.media.values()}

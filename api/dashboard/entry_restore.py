@@ -26,9 +26,9 @@ async def restore_version(request: DashboardRequest, form: Form) -> web.StreamRe
     version = number(form.get("version", ""))
     if not version:
         raise BadRequest("The form names no version to restore")
-    then = (await entry_versions(request.repository, request.scope, entry_id, {version}))[version]
-    now = await request.repository.entry(request.scope, entry_id)
-    content_type = await request.repository.content_type_by_id(now.content_type_id)
+    past = (await entry_versions(request.repository, request.scope, entry_id, {version}))[version]
+    current = await request.repository.entry(request.scope, entry_id)
+    content_type = await request.repository.content_type_by_id(current.content_type_id)
     slugs = {field.slug for field in content_type.value_fields}
     done = await execute(
         UpdateEntry(
@@ -36,10 +36,10 @@ async def restore_version(request: DashboardRequest, form: Form) -> web.StreamRe
             request_id=request.request_id,
             scope=request.scope,
             entry_id=entry_id,
-            title=then.title,
-            slug=then.slug,
-            fields=_known(restored_fields(then.fields, now.fields), slugs),
-            translations=_restored_translations(then, now, slugs),
+            title=past.title,
+            slug=past.slug,
+            fields=_existing_fields(restored_fields(past.fields, current.fields), slugs),
+            translations=_restored_translations(past, current, slugs),
             expected_version=number(form.get("expected", "")),
         ),
         request.repository,
@@ -50,19 +50,19 @@ async def restore_version(request: DashboardRequest, form: Form) -> web.StreamRe
 
 
 def _restored_translations(
-    then: Entry, now: Entry, slugs: Collection[str]
+    past: Entry, current: Entry, slugs: Collection[str]
 ) -> dict[str, Translation]:
     """The changes of all translations that differ. In a change, "" removes a title."""
-    found = {}
-    for locale in {**now.translations, **then.translations}:
-        old = then.translations.get(locale, Translation())
-        new = now.translations.get(locale, Translation())
+    changes = {}
+    for locale in {**current.translations, **past.translations}:
+        old = past.translations.get(locale, Translation())
+        new = current.translations.get(locale, Translation())
         if old != new:
-            fields = _known(restored_fields(old.fields, new.fields), slugs)
-            found[locale] = Translation(old.title or "", fields)
-    return found
+            fields = _existing_fields(restored_fields(old.fields, new.fields), slugs)
+            changes[locale] = Translation(old.title or "", fields)
+    return changes
 
 
-def _known(fields: Mapping[str, Raw], slugs: Collection[str]) -> dict[str, Raw]:
+def _existing_fields(fields: Mapping[str, Raw], slugs: Collection[str]) -> dict[str, Raw]:
     """Values of fields that the content type still has."""
     return {slug: value for slug, value in fields.items() if slug in slugs}

@@ -50,9 +50,9 @@ def page_number(text: str) -> int:
     return min(max(number(text) or 1, 1), LAST_PAGE)
 
 
-def one_of(known: Sequence[str], given: str) -> str:
+def valid_choice(values: Sequence[str], value: str) -> str:
     """The filter in a URL; "" (no filter) for an unknown one."""
-    return given if given in known else ""
+    return value if value in values else ""
 
 
 def tabs(names: Sequence[tuple[str, str]], values: Sequence[str]) -> list[tuple[str, str, int]]:

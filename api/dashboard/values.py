@@ -64,12 +64,12 @@ async def reference_names(
     for field, value in values:
         if field.spec.refers_to:
             ids[field.spec.refers_to].update(_ids(value))
-    found = await reference_targets(request, ids["entry"], ids["media"], locale)
+    targets = await reference_targets(request, ids["entry"], ids["media"], locale)
     return {
         **{one: f"deleted entry {one}" for one in ids["entry"]},
         **{one: f"deleted file {one}" for one in ids["media"]},
-        **{one.id: one.name for one in found.media.values()},
-        **{one.id: one.title for one in found.entries.values()},
+        **{one.id: one.name for one in targets.media.values()},
+        **{one.id: one.title for one in targets.entries.values()},
     }
 
 
@@ -79,16 +79,16 @@ def with_names(value: Raw, names: Mapping[str, str]) -> str:
 
 
 def _ids(value: Raw) -> list[str]:
-    given = _IDS.decode(value)
-    return given if isinstance(given, list) else [given] if given else []
+    ids = _IDS.decode(value)
+    return ids if isinstance(ids, list) else [ids] if ids else []
 
 
-def display_value(shown: Excerpt, targets: ReferenceTargets) -> DisplayValue:
-    if shown.is_empty:
+def display_value(excerpt: Excerpt, targets: ReferenceTargets) -> DisplayValue:
+    if excerpt.is_empty:
         value = DisplayValue("none")
     else:
-        value = _DISPLAYS[shown.field.spec.display](shown, targets)
-    value.cut = None if shown.is_whole else shown
+        value = _DISPLAYS[excerpt.field.spec.display](excerpt, targets)
+    value.cut = None if excerpt.is_whole else excerpt
     return value
 
 
@@ -96,39 +96,39 @@ def _text(text: str) -> DisplayValue:
     return DisplayValue("text", text)
 
 
-def _markup(shown: Excerpt, _targets: ReferenceTargets) -> DisplayValue:
+def _markup(excerpt: Excerpt, _targets: ReferenceTargets) -> DisplayValue:
     """Readable text; with some of its markup if it has any."""
-    text = text_of(shown.value)
+    text = text_of(excerpt.value)
     if not has_markup(text):
         return _text(text)
     return DisplayValue("markup", plain(text), parts=[_text(text)])
 
 
-def _flag(shown: Excerpt, _targets: ReferenceTargets) -> DisplayValue:
-    return DisplayValue("flag", "Yes" if bytes(shown.value) == b"true" else "No")
+def _flag(excerpt: Excerpt, _targets: ReferenceTargets) -> DisplayValue:
+    return DisplayValue("flag", "Yes" if bytes(excerpt.value) == b"true" else "No")
 
 
-def _date(shown: Excerpt, _targets: ReferenceTargets) -> DisplayValue:
+def _date(excerpt: Excerpt, _targets: ReferenceTargets) -> DisplayValue:
     """With the precision and the offset with which it was written."""
-    if not shown.field.range:
-        return DisplayValue("date", parts=[_text(text_of(shown.value))])
-    ends = ends_of(shown.value)
+    if not excerpt.field.range:
+        return DisplayValue("date", parts=[_text(text_of(excerpt.value))])
+    ends = ends_of(excerpt.value)
     return DisplayValue("date", parts=[_text(ends["from"]), _text(ends["to"])])
 
 
-def _choice(shown: Excerpt, _targets: ReferenceTargets) -> DisplayValue:
-    labels = {option.value: option.label for option in shown.field.options}
-    chosen = texts_of(shown.field, shown.value)
-    return DisplayValue("choice", parts=[_text(labels.get(one, one)) for one in chosen])
+def _choice(excerpt: Excerpt, _targets: ReferenceTargets) -> DisplayValue:
+    labels = {option.value: option.label for option in excerpt.field.options}
+    chosen = texts_of(excerpt.field, excerpt.value)
+    return DisplayValue("choice", parts=[_text(labels.get(value, value)) for value in chosen])
 
 
-def _entries(shown: Excerpt, targets: ReferenceTargets) -> DisplayValue:
-    found = [(one, targets.entries.get(one)) for one in shown.targets("entry")]
+def _entries(excerpt: Excerpt, targets: ReferenceTargets) -> DisplayValue:
+    found = [(one, targets.entries.get(one)) for one in excerpt.targets("entry")]
     return DisplayValue("entries", entries=found)
 
 
-def _media(shown: Excerpt, targets: ReferenceTargets) -> DisplayValue:
-    found = [(one, targets.media.get(one)) for one in shown.targets("media")]
+def _media(excerpt: Excerpt, targets: ReferenceTargets) -> DisplayValue:
+    found = [(one, targets.media.get(one)) for one in excerpt.targets("media")]
     return DisplayValue("media", media=found)
 
 
@@ -146,22 +146,23 @@ def _unescaped(escape: re.Match[str]) -> str:
     return escape[0] if is_kept else character
 
 
-def _code(shown: Excerpt, _targets: ReferenceTargets) -> DisplayValue:
+def _code(excerpt: Excerpt, _targets: ReferenceTargets) -> DisplayValue:
     """Indented, unless deep nesting would multiply its size; a part is shown as stored."""
-    raw = bytes(shown.value)
-    text = msgspec.json.format(raw, indent=2) if shown.is_whole else raw
+    raw = bytes(excerpt.value)
+    text = msgspec.json.format(raw, indent=2) if excerpt.is_whole else raw
     return DisplayValue("code", readable((text if len(text) <= MAX_INDENTED else raw).decode()))
 
 
-def _table(shown: Excerpt, targets: ReferenceTargets) -> DisplayValue:
+def _table(excerpt: Excerpt, targets: ReferenceTargets) -> DisplayValue:
     rows = [
-        [(one.field, display_value(one, targets)) for one in element] for element in shown.elements
+        [(part.field, display_value(part, targets)) for part in element]
+        for element in excerpt.elements
     ]
     return DisplayValue("table", elements=rows)
 
 
 _DISPLAYS: dict[Display, Callable[[Excerpt, ReferenceTargets], DisplayValue]] = {
-    "text": lambda shown, _targets: _text(text_of(shown.value)),
+    "text": lambda excerpt, _targets: _text(text_of(excerpt.value)),
     "markup": _markup,
     # As it was written, so that no number is too large.
     "number": lambda shown, _targets: DisplayValue("number", bytes(shown.value).decode()),

@@ -54,8 +54,8 @@ async def _show(
     """The endpoint and its last deliveries. As for entries, an invalid filter is ignored.
     ``problem``: why the endpoint is not replayed from ``after``. ``unsent``: why no test message
     was sent."""
-    given = request.query.get("status", "")
-    outcome: DeliveryOutcome = next((value for value, _ in OUTCOMES if value == given), "")
+    status = request.query.get("status", "")
+    outcome: DeliveryOutcome = next((value for value, _ in OUTCOMES if value == status), "")
     since = _time(request.query.get("since", ""))
     deliveries = await _operations(request).deliveries(webhook.name, outcome=outcome, since=since)
     tests = (one for one in deliveries if one.type == TEST)

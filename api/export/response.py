@@ -43,15 +43,15 @@ async def export_response(call: Call, filters: Filters, kind: Kind) -> web.Strea
     app, workspace = call.request.app, call.scope.workspace
     async with app[SENDING].turn(workspace):
         async with app[EXPORTING].turn(workspace):
-            wanted = await export(call.service.read_model, call.scope, filters)
-        response = web.StreamResponse(headers=_headers(wanted, call.scope, kind))
+            source = await export(call.service.read_model, call.scope, filters)
+        response = web.StreamResponse(headers=_headers(source, call.scope, kind))
         if call.request.method == "HEAD":
             return response
         if kind == "csv":
-            await _send(call, response, _pages(call, csv_chunks(wanted)))
+            await _send(call, response, _pages(call, csv_chunks(source)))
         else:
             try:
-                await _send_workbook(call, response, wanted)
+                await _send_workbook(call, response, source)
             except OSError as error:
                 raise NoTemporarySpace(error) from None
     return response
@@ -78,14 +78,14 @@ async def _pages(call: Call, chunks: AsyncGenerator[bytes, None]) -> AsyncGenera
                 await spool.close()
 
 
-async def _send_workbook(call: Call, response: web.StreamResponse, wanted: Export) -> None:
+async def _send_workbook(call: Call, response: web.StreamResponse, source: Export) -> None:
     """A workbook is written in one turn, because no part of it can be sent before its end."""
     limits, workspace = call.service.limits, call.scope.workspace
     with tempfile.TemporaryDirectory(prefix="contentlog-export-") as folder:
         path = Path(folder) / "export.xlsx"
         async with call.request.app[EXPORTING].turn(workspace):
             began = time.monotonic()
-            is_written = await write_xlsx(wanted, path, lambda: not _is_disconnected(call.request))
+            is_written = await write_xlsx(source, path, lambda: not _is_disconnected(call.request))
             limits.charge_seconds(call.known_caller, time.monotonic() - began)
         if is_written:
             response.content_length = size = path.stat().st_size
@@ -126,13 +126,13 @@ async def _chunks(path: Path) -> AsyncGenerator[bytes, None]:
             yield chunk
 
 
-def _headers(wanted: Export, scope: Scope, kind: Kind) -> dict[str, str]:
-    name = "-".join([wanted.content_type.slug, scope.environment, f"{datetime.now(UTC):%Y-%m-%d}"])
+def _headers(source: Export, scope: Scope, kind: Kind) -> dict[str, str]:
+    name = "-".join([source.content_type.slug, scope.environment, f"{datetime.now(UTC):%Y-%m-%d}"])
     return {
         "Content-Type": CONTENT_TYPES[kind],
         "Content-Disposition": f'attachment; filename="{name}.{kind}"',
         "Cache-Control": "no-store",
         "X-Content-Type-Options": "nosniff",
-        "X-Content-Exported": str(min(wanted.total, LIMIT)),
-        "X-Content-Total": str(wanted.total),
+        "X-Content-Exported": str(min(source.total, LIMIT)),
+        "X-Content-Total": str(source.total),
     }

@@ -88,9 +88,9 @@ class XlsxFile:
     def add(self, rows: Iterable[Sequence[str]]) -> None:
         """The first cell of a row is the entry's id."""
         for row in rows:
-            self._sheets[0].add([self._held(row[0], at, cell) for at, cell in enumerate(row)])
+            self._sheets[0].add([self._fitting(row[0], at, cell) for at, cell in enumerate(row)])
 
-    def _held(self, entry_id: str, column: int, text: str) -> str:
+    def _fitting(self, entry_id: str, column: int, text: str) -> str:
         """The part of the text that fits into the cell; the rest goes to the second sheet."""
         cell, parts = split(text)
         for part in parts:
@@ -142,10 +142,10 @@ async def write_xlsx(
         file.discard()
 
 
-async def _in_thread(work: Callable[P, None], *given: P.args, **named: P.kwargs) -> None:
+async def _in_thread(work: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
     """Returns only after the thread has ended, even if cancelled, so that its files can be
     removed."""
-    working = asyncio.ensure_future(asyncio.to_thread(work, *given, **named))
+    working = asyncio.ensure_future(asyncio.to_thread(work, *args, **kwargs))
     try:
         await asyncio.shield(working)
     finally:

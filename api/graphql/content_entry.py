@@ -130,8 +130,8 @@ class ContentEntry:
         bounds = [self.version + 1] if self.at is not None else []
         if isinstance(before, int):
             bounds.append(before)
-        asked = HistoryRequest(self.id, clamped_limit(limit, 20), min(bounds, default=None))
-        return [_change_of(change) for change in await info.context.changes.load(asked)]
+        request = HistoryRequest(self.id, clamped_limit(limit, 20), min(bounds, default=None))
+        return [_change_of(change) for change in await info.context.changes.load(request)]
 
     async def _type(self, context: GraphQLContext) -> ContentType:
         found = self.known_type or await context.types.load(self.type_id)

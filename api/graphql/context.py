@@ -11,8 +11,6 @@ from typing import Any, TypeAlias
 
 import strawberry
 from graphql import OperationType
-from msgspec import Struct
-from msgspec.structs import asdict
 from strawberry.dataloader import DataLoader
 
 from api.context import Call
@@ -22,7 +20,7 @@ from api.graphql.request import RequestBody
 from api.graphql.types import ContentType, content_type_of
 from api.rest import point_in_time
 from api.rest.idempotency import HEADER, command_key, digest
-from api.rest.point_in_time import PastEntry, PastList
+from api.rest.point_in_time import PastEntry, PastList, PastSlugKey
 from api.rest.request_checks import (
     check_edit,
     check_permission,
@@ -40,17 +38,6 @@ from write_side.domain.entry_changes import Change
 from write_side.domain.identity import Scope
 from write_side.domain.refusals import UnknownEntry
 from write_side.domain.workspace import VIEW
-
-
-class PastSlugKey(Struct, frozen=True):
-    """A slug at a point in time."""
-
-    type_slug: str
-    slug: str
-    language: str
-    locale: str
-    at: datetime
-
 
 PastKey: TypeAlias = tuple[str, str, datetime]
 """An entry's id, a locale and a time."""
@@ -79,9 +66,9 @@ class IdempotencyKeys:
 
         Raises BadRequest, RequestInProgress.
         """
-        if self._header is None:
-            return {}
         key = command_key(self._header, self._call.known_caller.key_id, scope)
+        if key is None:
+            return {}
         if self._in_flight:
             raise RequestInProgress
         return {"command_key": f"{key}/{place}" if place else key, "digest": self._digest}
@@ -244,10 +231,10 @@ class GraphQLContext:
                 self._has_turn = True
 
     async def _load_changes(
-        self, asked: list[entry_history.HistoryRequest]
+        self, requests: list[entry_history.HistoryRequest]
     ) -> Sequence[tuple[Change, ...]]:
         scope = await self.readable()
-        return await entry_history.histories(self.repository, scope, asked, self.budget)
+        return await entry_history.histories(self.repository, scope, requests, self.budget)
 
     async def _load_past(self, slugs: list[PastSlugKey]) -> Sequence[PastEntry | Exception | None]:
         # One after another, so that each is charged before the next begins.
@@ -281,7 +268,7 @@ class GraphQLContext:
     async def _entry_at(self, slug: PastSlugKey) -> PastEntry | Exception | None:
         try:
             past = await point_in_time.entry_of_slug(
-                self.service, await self.readable(), self.budget, **asdict(slug)
+                self.service, await self.readable(), slug, self.budget
             )
         except (EntryNotFound, UnknownEntry):
             return None

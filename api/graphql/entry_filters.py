@@ -48,10 +48,10 @@ def list_query(
     )
 
 
-def _filters(given: Raw) -> Iterator[Filter]:
-    if bytes(given) == b"null":
+def _filters(filters: Raw) -> Iterator[Filter]:
+    if bytes(filters) == b"null":
         return
-    for field, value in _object(given).items():
+    for field, value in _object(filters).items():
         operators = _object(value) if bytes(value)[:1] == b"{" else {"eq": value}
         if not operators:
             raise BadRequest(
@@ -59,9 +59,9 @@ def _filters(given: Raw) -> Iterator[Filter]:
                 f"{', '.join(OPERATORS)}"
             )
         for operator, operand in operators.items():
-            one = Filter(field, operator, ())
-            values = _values(one, operand)
-            texts = tuple(_text(one, each) for each in values)
+            filter_ = Filter(field, operator, ())
+            values = _values(filter_, operand)
+            texts = tuple(_text(filter_, each) for each in values)
             yield Filter(field, operator, texts, tuple(map(_kind, values)))
 
 
@@ -72,26 +72,27 @@ def _object(value: Raw) -> dict[str, Raw]:
         raise BadRequest(_SHAPE) from None
 
 
-def _values(one: Filter, value: Raw) -> Sequence[Raw]:
-    if one.operator not in ANY_OF:
+def _values(filter_: Filter, value: Raw) -> Sequence[Raw]:
+    if filter_.operator not in ANY_OF:
         return (value,)
     if bytes(value)[:1] != b"[":
-        raise BadRequest(f"{one.label} takes an array")
+        raise BadRequest(f"{filter_.label} takes an array")
     values = _ARRAY.decode(value)
     if not values:
-        raise BadRequest(f"{one.label} has no values: leave the filter out, or use exists")
+        raise BadRequest(f"{filter_.label} has no values: leave the filter out, or use exists")
     # One value too many is enough for the refusal.
     return values[: MOST_VALUES + 1]
 
 
-def _text(one: Filter, value: Raw) -> str:
+def _text(filter_: Filter, value: Raw) -> str:
     """A number as it is written."""
     match bytes(value)[:1]:
         case b'"':
             return msgspec.json.decode(value, type=str)
         case b"[" | b"{" | b"n":
             raise BadRequest(
-                f"{one.label} takes a string, a number or a boolean, not {shortened(_shown(value))}"
+                f"{filter_.label} takes a string, a number or a boolean, "
+                f"not {shortened(_shown(value))}"
             )
     return _shown(value)
 
@@ -109,7 +110,7 @@ def selects_total(info: strawberry.Info[Any, Any]) -> bool:
     """Whether the response may have ``pagination.total``."""
     raw = info._raw_info  # noqa: SLF001 - Strawberry has no public name for the nodes
 
-    def named(name: str, parents: Iterable[FieldNode]) -> list[FieldNode]:
-        return [one for one in fields_below(parents, raw.fragments) if one.name.value == name]
+    def selected(name: str, parents: Iterable[FieldNode]) -> list[FieldNode]:
+        return [node for node in fields_below(parents, raw.fragments) if node.name.value == name]
 
-    return bool(named("total", named("pagination", raw.field_nodes)))
+    return bool(selected("total", selected("pagination", raw.field_nodes)))

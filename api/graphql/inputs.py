@@ -61,66 +61,66 @@ class UpdateContentEntryInput:
     expected_version: int | None = strawberry.UNSET
 
 
-def create_command(given: CreateContentEntryInput, **command: Any) -> CreateEntry:
+def create_command(entry: CreateContentEntryInput, **command: Any) -> CreateEntry:
     """Raises BadRequest and InvalidText."""
-    if not given.content_type_slug.strip() or not given.title.strip():
+    if not entry.content_type_slug.strip() or not entry.title.strip():
         raise BadRequest(MISSING)
     return CreateEntry(
-        content_type_slug=given.content_type_slug,
-        title=given.title,
-        slug=given.slug or None,
-        fields=_values(given.fields),
-        status=given.status.value if given.status else "draft",
-        language=given.language or BASE_LANGUAGE,
-        stage_id=given.stage_id or None,
-        translations=_translations(given.translations),
+        content_type_slug=entry.content_type_slug,
+        title=entry.title,
+        slug=entry.slug or None,
+        fields=_values(entry.fields),
+        status=entry.status.value if entry.status else "draft",
+        language=entry.language or BASE_LANGUAGE,
+        stage_id=entry.stage_id or None,
+        translations=_translations(entry.translations),
         **command,
     )
 
 
-def update_command(given: UpdateContentEntryInput, **command: Any) -> UpdateEntry:
+def update_command(changes: UpdateContentEntryInput, **command: Any) -> UpdateEntry:
     """Raises BadRequest and InvalidText."""
     for name in ("title", "slug", "status"):
-        if getattr(given, name) is None:
+        if getattr(changes, name) is None:
             raise BadRequest(f"{name} cannot be null: leave it out to keep it unchanged")
     return UpdateEntry(
-        title=_or_unset(given.title),
-        slug=given.slug or UNSET,
-        status=given.status.value if given.status else UNSET,
-        stage_id=_or_unset(given.stage_id),
-        fields=_values(given.fields),
-        translations=_translations(given.translations),
+        title=_or_unset(changes.title),
+        slug=changes.slug or UNSET,
+        status=changes.status.value if changes.status else UNSET,
+        stage_id=_or_unset(changes.stage_id),
+        fields=_values(changes.fields),
+        translations=_translations(changes.translations),
         expected_version=None
-        if given.expected_version is strawberry.UNSET
-        else given.expected_version,
+        if changes.expected_version is strawberry.UNSET
+        else changes.expected_version,
         **command,
     )
 
 
-def _translations(given: Sequence[TranslationInput] | None) -> dict[str, Translation]:
+def _translations(inputs: Sequence[TranslationInput] | None) -> dict[str, Translation]:
     translations: dict[str, Translation] = {}
-    for one in given or ():
-        if one.locale in translations:
+    for translation in inputs or ():
+        if translation.locale in translations:
             raise BadRequest(
-                f"translations has the locale '{one.locale[:100]}' twice: give it once"
+                f"translations has the locale '{translation.locale[:100]}' twice: give it once"
             )
         # In the domain, None leaves a title unchanged and "" removes its translation.
-        title = None if one.title is strawberry.UNSET else (one.title or "")
-        translations[one.locale] = Translation(title, _values(one.fields))
+        title = None if translation.title is strawberry.UNSET else (translation.title or "")
+        translations[translation.locale] = Translation(title, _values(translation.fields))
     return translations
 
 
-def _values(given: JSON | None) -> dict[str, Raw]:
+def _values(fields: JSON | None) -> dict[str, Raw]:
     """Values by field slug, checked to the same depth as in a REST body."""
-    if not given:
+    if not fields:
         return {}
-    body = _OBJECT.decode(minified(b'{"fields":' + bytes(given) + b"}"))
+    body = _OBJECT.decode(minified(b'{"fields":' + bytes(fields) + b"}"))
     try:
         return _OBJECT.decode(body["fields"])
     except msgspec.ValidationError:
         raise BadRequest(FIELDS) from None
 
 
-def _or_unset(given: Any) -> Any:
+def _or_unset(value: Any) -> Any:
     """Converts Strawberry's UNSET to msgspec's."""
-    return UNSET if given is strawberry.UNSET else given
+    return UNSET if value is strawberry.UNSET else value

@@ -82,7 +82,7 @@ class Mutation:
         input: CreateContentEntryInput,  # noqa: A002 - the schema's name
     ) -> ContentEntryPayload:
         return await _payload(
-            info.context, lambda **given: create_command(input, **given), "created"
+            info.context, lambda **arguments: create_command(input, **arguments), "created"
         )
 
     @described("Updates, publishes, archives or translates an entry. Changes only what is given.")
@@ -93,7 +93,9 @@ class Mutation:
         input: UpdateContentEntryInput,  # noqa: A002
     ) -> ContentEntryPayload:
         return await _payload(
-            info.context, lambda **given: update_command(input, entry_id=id, **given), "updated"
+            info.context,
+            lambda **arguments: update_command(input, entry_id=id, **arguments),
+            "updated",
         )
 
     @described(
@@ -102,18 +104,18 @@ class Mutation:
     )
     async def delete_content_entry(self, info: Info, id: strawberry.ID) -> DeletePayload:  # noqa: A002
         payload = await _payload(
-            info.context, lambda **given: DeleteEntry(entry_id=id, **given), "deleted"
+            info.context, lambda **arguments: DeleteEntry(entry_id=id, **arguments), "deleted"
         )
         return DeletePayload(success=payload.success, message=payload.message)
 
 
 async def _payload(
-    context: GraphQLContext, command: Callable[..., Command], verb: str
+    context: GraphQLContext, make_command: Callable[..., Command], verb: str
 ) -> ContentEntryPayload:
     # A refused mutation never waits, and a document may have a hundred, so each yields once.
     await asyncio.sleep(0)
     try:
-        write = await _write(context, command)
+        write = await _write(context, make_command)
     except Exception as error:
         status = status_of(error)
         if status == 500:
@@ -125,10 +127,10 @@ async def _payload(
     return ContentEntryPayload(success=True, message=message, write=write)
 
 
-async def _write(context: GraphQLContext, command: Callable[..., Command]) -> Write:
+async def _write(context: GraphQLContext, make_command: Callable[..., Command]) -> Write:
     place = context.keys.next_index()
     scope = context.writable()
-    given: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "actor": context.call.actor,
         "request_id": context.call.request_id,
         "scope": scope,
@@ -136,16 +138,16 @@ async def _write(context: GraphQLContext, command: Callable[..., Command]) -> Wr
     }
     turns = context.service.loop_turns
     async with turns.turn(context.call.client, DECODE_JSON, context.body.size):
-        made = command(**given)
+        command = make_command(**arguments)
     reserve = context.service.limits.projection(context.call.known_caller)
-    executed = await execute(made, context.repository, reserve)
-    if isinstance(made, CreateEntry | UpdateEntry):
+    executed = await execute(command, context.repository, reserve)
+    if isinstance(command, CreateEntry | UpdateEntry):
         context.ignored += await in_thread_if_large(
-            command_parts(made), list, ignored_names(made, executed)
+            command_parts(command), list, ignored_names(command, executed)
         )
     # A command without events was decided on the current state of the log.
     context.record_write(executed.position or await context.repository.recorder.head())
-    return Write(scope, getattr(made, "entry_id", None), executed)
+    return Write(scope, getattr(command, "entry_id", None), executed)
 
 
 async def _entry_after(write: Write, repository: Repository) -> tuple[Entry, ContentType]:

@@ -9,7 +9,7 @@ import strawberry
 from api.errors import BadRequest
 from api.graphql import entry_filters
 from api.graphql.content_entry import ContentEntry, entry_of_past, entry_of_row
-from api.graphql.context import GraphQLContext, Info, PastSlugKey
+from api.graphql.context import GraphQLContext, Info
 from api.graphql.cost import charged_list
 from api.graphql.scalars import JSON
 from api.graphql.types import (
@@ -22,7 +22,7 @@ from api.graphql.types import (
 )
 from api.rest.list_query import ListQuery
 from api.rest.parameters import searchable
-from api.rest.point_in_time import PastList
+from api.rest.point_in_time import PastList, PastSlugKey
 from read_side import content_types, paging
 from read_side.entries import EntryRow, id_of_slug
 from read_side.queries.pages import FoundPage, list_ids_found
@@ -117,7 +117,7 @@ class Query:
         if not status and context.call.published_only:
             status = EntryStatus.published
         text_locale = check_locale(locale or BASE_LANGUAGE)
-        asked = entry_filters.list_query(
+        params = entry_filters.list_query(
             filter or None,
             sort or None,
             search or "",
@@ -126,20 +126,20 @@ class Query:
             offset,
             counted=entry_filters.selects_total(info),
         )
-        wanted = {
+        filters = {
             "type_slug": searchable(type) if type else None,
             "status": status.value if status else None,
             "language": searchable(language) if language else None,
         }
         if as_of:
-            query = asked.entry_query(**wanted, custom=False, as_of=as_of)
-            return await _past_page(context, query, asked, text_locale)
-        ids, pagination = await _page(context, scope, asked, wanted, text_locale)
+            query = params.entry_query(**filters, custom=False, as_of=as_of)
+            return await _past_page(context, query, params, text_locale)
+        ids, pagination = await _page(context, scope, params, filters, text_locale)
         rows = await context.entries.load_many([(one, text_locale) for one in ids])
         return ContentEntryPage(
             # An entry may have changed between the two statements.
             data=[
-                entry_of_row(row, text_locale) for row in rows if row and _matches(row, **wanted)
+                entry_of_row(row, text_locale) for row in rows if row and _matches(row, **filters)
             ],
             pagination=pagination,
         )
@@ -178,68 +178,68 @@ class Query:
 async def _page(
     context: GraphQLContext,
     scope: Scope,
-    asked: ListQuery,
-    wanted: dict[str, str | None],
+    params: ListQuery,
+    filters: dict[str, str | None],
     locale: str,
 ) -> tuple[list[str], Pagination]:
     """The ids of the entries. Raises TypeNotFound, InvalidQuery, IncompleteIndex, BadRequest."""
     pool, cursors = context.service.read_model, context.service.cursors
-    if asked.is_plain:
+    if params.is_plain:
         page = await paging.list_ids(
             pool,
             scope,
-            paging.Filters(wanted["type_slug"], wanted["status"], wanted["language"]),
-            limit=asked.limit,
-            offset=asked.offset,
+            paging.Filters(filters["type_slug"], filters["status"], filters["language"]),
+            limit=params.limit,
+            offset=params.offset,
         )
-        return page.rows, Pagination(limit=asked.limit, offset=asked.offset, total=page.total)
-    of_any_type = wanted["type_slug"] is None
-    query = asked.entry_query(**wanted, locale=locale, custom=not of_any_type)
-    query = cursors.page_query(scope, locale, query, asked.cursor)
+        return page.rows, Pagination(limit=params.limit, offset=params.offset, total=page.total)
+    of_any_type = filters["type_slug"] is None
+    query = params.entry_query(**filters, locale=locale, custom=not of_any_type)
+    query = cursors.page_query(scope, locale, query, params.cursor)
     found, ids = await list_ids_found(pool, scope, query)
-    if asked.counted and found.total is None:
+    if params.counted and found.total is None:
         raise BadRequest(
             "The filters or the search match too many entries to count: leave pagination.total "
             "out, or narrow them"
         )
-    return ids, _pagination(context, asked, query, locale, found)
+    return ids, _pagination(context, params, query, locale, found)
 
 
 async def _past_page(
-    context: GraphQLContext, query: EntryQuery, asked: ListQuery, locale: str
+    context: GraphQLContext, query: EntryQuery, params: ListQuery, locale: str
 ) -> ContentEntryPage:
     """The page as of the time of the query. Raises what ``list_at`` raises."""
     at = query.as_of
     assert at is not None
     scope = context.call.scope
-    query = context.service.cursors.page_query(scope, locale, query, asked.cursor)
+    query = context.service.cursors.page_query(scope, locale, query, params.cursor)
     past = await context.list_at(query, locale)
-    if asked.counted and past.total is None:
+    if params.counted and past.total is None:
         raise BadRequest(
             "The list has too many entries to count as of this time: leave pagination.total out, "
             "or select fewer entries by type, status or language"
         )
     return ContentEntryPage(
         data=[entry_of_past(one, locale, at) for one in past.entries],
-        pagination=_pagination(context, asked, query, locale, past),
+        pagination=_pagination(context, params, query, locale, past),
     )
 
 
 def _pagination(
     context: GraphQLContext,
-    asked: ListQuery,
+    params: ListQuery,
     query: EntryQuery,
     locale: str,
-    found: FoundPage | PastList,
+    page: FoundPage | PastList,
 ) -> Pagination:
-    following = None if asked.cursor is None else found.next
+    following = None if params.cursor is None else page.next
     return Pagination(
-        limit=asked.limit,
-        offset=asked.offset,
-        total=found.total or 0,
+        limit=params.limit,
+        offset=params.offset,
+        total=page.total or 0,
         next=context.service.cursors.token(context.call.scope, locale, query, following),
     )
 
 
-def _matches(row: EntryRow, **wanted: str | None) -> bool:
-    return all(value is None or getattr(row, name) == value for name, value in wanted.items())
+def _matches(row: EntryRow, **filters: str | None) -> bool:
+    return all(value is None or getattr(row, name) == value for name, value in filters.items())

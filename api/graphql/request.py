@@ -64,13 +64,13 @@ def read_body(body: bytes) -> RequestBody:
     check_values(body)
     try:
         body.decode()
-        given = _OBJECT.decode(body)
+        members = _OBJECT.decode(body)
     except msgspec.ValidationError:
         raise BadRequest(EXPECTED) from None
     except (UnicodeDecodeError, msgspec.DecodeError, RecursionError) as error:
         minified(body)
         raise NotJSON(str(error)) from None
-    query, operation_name = _text(given.get("query")), _text(given.get("operationName"))
+    query, operation_name = _text(members.get("query")), _text(members.get("operationName"))
     if not query:
         raise BadRequest(EXPECTED)
     if len(query) > MAX_CHARACTERS:
@@ -78,7 +78,7 @@ def read_body(body: bytes) -> RequestBody:
             f"The query has {len(query):,} characters; it may have up to {MAX_CHARACTERS:,}: "
             "large values belong in variables"
         )
-    return RequestBody(query, given.get("variables"), operation_name or None, len(body))
+    return RequestBody(query, members.get("variables"), operation_name or None, len(body))
 
 
 def read_variables(
@@ -92,16 +92,16 @@ def read_variables(
 
     A value of type JSON stays the text that was sent, with its numbers and the order of its keys.
     """
-    given, reader = _objects(sent), _InputReader(most)
+    values, reader = _objects(sent), _InputReader(most)
     declared = {
         definition.variable.name.value: type_from_ast(schema, definition.type)
         for definition in operation.variable_definitions or ()
     }
     return {
-        name: reader.read(given[name], type_)
+        name: reader.read(values[name], type_)
         for name, type_ in declared.items()
         # Validation reports types that are not input types.
-        if name in given and is_input_type(type_)
+        if name in values and is_input_type(type_)
     }
 
 

@@ -47,22 +47,22 @@ class ByteBudget:
 
     def __init__(self, total: int) -> None:
         self._total = total
-        self._taken: Counter[str] = Counter()
+        self._used: Counter[str] = Counter()
         self._returned = asyncio.Condition()
 
     @property
-    def taken(self) -> int:
-        return self._taken.total()
+    def used(self) -> int:
+        return self._used.total()
 
     def has(self, workspace: str, number: int) -> bool:
         """Whether enough are left."""
-        return is_within_share(self._total, self.taken, self._taken[workspace], number)
+        return is_within_share(self._total, self.used, self._used[workspace], number)
 
     def take(self, workspace: str, number: int) -> bool:
         """False if not enough are left."""
         if not self.has(workspace, number):
             return False
-        self._taken[workspace] += number
+        self._used[workspace] += number
         return True
 
     async def wait_and_take(self, workspace: str, number: int) -> None:
@@ -74,9 +74,9 @@ class ByteBudget:
             raise Busy("Too many large requests and responses are in progress") from None
 
     async def give_back(self, workspace: str, number: int) -> None:
-        self._taken[workspace] -= number
-        if not self._taken[workspace]:
-            del self._taken[workspace]
+        self._used[workspace] -= number
+        if not self._used[workspace]:
+            del self._used[workspace]
         async with self._returned:
             self._returned.notify_all()
 
@@ -90,7 +90,7 @@ class LargeBodies:
         self._connections = ByteBudget(int(most_connections() * SHARE))
         self.turns = FairQueue(AT_ONCE)
 
-    async def held(
+    async def payload(
         self, request: web.BaseRequest, body: bytes, content_type: str, *, must_be_sent: bool
     ) -> Payload:
         """Counts the body until it is sent. Raises Busy or NoTemporarySpace, unless it must be sent
@@ -114,9 +114,9 @@ class LargeBodies:
         """Counts bytes of memory until the response is sent; False if not enough are left."""
         if not self.has_room(workspace, number):
             return False
-        for budget, taken in ((self.memory, number), (self._connections, 1)):
-            budget.take(workspace, taken)
-            after_sending(request, partial(budget.give_back, workspace, taken))
+        for budget, amount in ((self.memory, number), (self._connections, 1)):
+            budget.take(workspace, amount)
+            after_sending(request, partial(budget.give_back, workspace, amount))
         return True
 
     def has_room(self, workspace: str, number: int) -> bool:

@@ -58,7 +58,7 @@ async def add_representation(request: web.Request, handler: Handler) -> web.Stre
             response.headers["Content-Encoding"] = "gzip"
     if len(body) > LARGE and request.method != "HEAD":
         is_write = not is_read and POSITION in response.headers
-        response.body = await request.app[SERVICE].large_bodies.held(
+        response.body = await request.app[SERVICE].large_bodies.payload(
             request, body, response.content_type, must_be_sent=is_write
         )
     return response
@@ -93,9 +93,9 @@ def accepted(request: web.Request, name: str) -> str:
 @lru_cache(maxsize=256)
 def accepts_gzip(accept: str) -> bool:
     """Whether Accept-Encoding allows gzip and does not prefer the plain body."""
-    given = qualities(accept)
-    gzip = given.get("gzip", given.get("x-gzip", given.get("*", 0.0)))
-    return gzip > 0 and gzip >= given.get("identity", 0.0)
+    weights = qualities(accept)
+    gzip = weights.get("gzip", weights.get("x-gzip", weights.get("*", 0.0)))
+    return gzip > 0 and gzip >= weights.get("identity", 0.0)
 
 
 def qualities(accept: str) -> dict[str, float]:
@@ -114,5 +114,5 @@ def _is_current(request: web.Request, tag: str) -> bool:
     tag occurs in a list only as a member."""
     if "If-None-Match" not in request.headers:
         return False
-    given = ",".join(request.headers.getall("If-None-Match"))
-    return given.strip() == "*" or tag.removeprefix("W/") in given
+    tags = ",".join(request.headers.getall("If-None-Match"))
+    return tags.strip() == "*" or tag.removeprefix("W/") in tags

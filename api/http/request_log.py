@@ -58,8 +58,8 @@ def request_id(request: web.BaseRequest) -> str:
     try:
         return request[REQUEST_ID]
     except KeyError:
-        given = request.headers.get("X-Request-Id", "")
-        made = request[REQUEST_ID] = given if _REQUEST_ID.fullmatch(given) else new_id()
+        client_id = request.headers.get("X-Request-Id", "")
+        made = request[REQUEST_ID] = client_id if _REQUEST_ID.fullmatch(client_id) else new_id()
         return made
 
 

@@ -89,8 +89,7 @@ def routes() -> list[web.RouteDef]:
 
 async def accept(call: Call) -> web.Response:
     """Responds when the file is stored; an accepted import runs even if this process ends."""
-    given = call.request.headers.get(HEADER)
-    key = None if given is None else command_key(given, call.known_caller.key_id, call.scope)
+    key = command_key(call.request.headers.get(HEADER), call.known_caller.key_id, call.scope)
     if call.request.content_type != "multipart/form-data":
         raise UnsupportedMedia(NOT_A_FORM)
     form = await FormReader(call, MOST_PARTS).read()

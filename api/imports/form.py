@@ -86,16 +86,16 @@ def _boolean(name: str, text: str) -> bool:
     return _BOOLEANS[text]
 
 
-def _one_of(name: str, text: str, known: Collection[str]) -> str:
-    if text not in known:
-        raise BadRequest(f"{name} takes one of {', '.join(known)}, not {shortened(text)!r}")
+def _one_of(name: str, text: str, choices: Collection[str]) -> str:
+    if text not in choices:
+        raise BadRequest(f"{name} takes one of {', '.join(choices)}, not {shortened(text)!r}")
     return text
 
 
-def _choice(given: Mapping[str, str]) -> Choice:
-    encoding, delimiter = given.get("encoding"), given.get("delimiter")
+def _choice(fields: Mapping[str, str]) -> Choice:
+    encoding, delimiter = fields.get("encoding"), fields.get("delimiter")
     if encoding is not None:
         _one_of("encoding", encoding, ENCODINGS)
     if delimiter is not None:
         _one_of("delimiter", delimiter, DELIMITERS)
-    return Choice(given.get("sheet"), encoding, DELIMITERS.get(delimiter or ""))
+    return Choice(fields.get("sheet"), encoding, DELIMITERS.get(delimiter or ""))

@@ -69,12 +69,12 @@ def _schema(name: str, operators: Iterable[str], value: Schema) -> Schema:
 
 
 def _operand(operator: str, value: Schema) -> Schema:
-    taken = value
+    schema = value
     if operator in ANY_OF:
-        taken = _STRING
+        schema = _STRING
     elif operator == "exists":
-        taken = {"type": "boolean"}
-    return {**taken, "description": _DESCRIPTIONS[operator]}
+        schema = {"type": "boolean"}
+    return {**schema, "description": _DESCRIPTIONS[operator]}
 
 
 def built_in_parameters() -> dict[str, Schema]:
@@ -131,8 +131,8 @@ def _kind(ordering: Ordering) -> str:
     )
 
 
-def _parameter(path: str, schema: str, own: str | None = None) -> Schema:
-    """``own``: the name of another schema with the same operators."""
+def _parameter(path: str, schema: str, own_schema: str | None = None) -> Schema:
+    """``own_schema``: the name of another schema with the same operators."""
     # The documentation page does not show the schema of a parameter.
     operators = ", ".join(filter_schemas()[schema]["properties"])
     return {
@@ -141,5 +141,5 @@ def _parameter(path: str, schema: str, own: str | None = None) -> Schema:
         "description": f"Only entries whose `{path}` meets every operator, of {operators}.",
         "style": "deepObject",
         "explode": True,
-        "schema": {"$ref": f"#/components/schemas/{own or schema}"},
+        "schema": {"$ref": f"#/components/schemas/{own_schema or schema}"},
     }

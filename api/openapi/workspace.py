@@ -73,11 +73,11 @@ def _names_of(generic: dict[str, Any]) -> list[str]:
 
 def _paths(
     generic: dict[str, Any],
-    named: Sequence[tuple[str, str]],
+    types: Sequence[tuple[str, str]],
     parameters: Mapping[str, Sequence[Schema]],
 ) -> dict[str, Any]:
     paths: dict[str, Any] = {}
-    for slug, name in named:
+    for slug, name in types:
         paths[f"/v1/content/{slug}"] = {
             "get": _of_type(
                 generic[_LIST]["get"],
@@ -93,7 +93,7 @@ def _paths(
             )
         }
     paths |= {path: methods for path, methods in generic.items() if path not in (_LIST, _ONE)}
-    created = [_reference(f"New{name}") for _, name in named]
+    created = [_reference(f"New{name}") for _, name in types]
     body = created[0] if len(created) == 1 else {"oneOf": created}
     post = {**generic[_CREATE]["post"], "requestBody": _content(body, required=True)}
     paths[_CREATE] = {**generic[_CREATE], "post": post}
@@ -105,9 +105,9 @@ def _of_type(
     operation_id: str,
     summary: str,
     body: str,
-    own: Sequence[Schema] = (),
+    parameters: Sequence[Schema] = (),
 ) -> Operation:
-    replaced = [f"#/components/parameters/{one['name']}" for one in own]
+    replaced = [f"#/components/parameters/{parameter['name']}" for parameter in parameters]
     success = {**generic["responses"]["200"], **_content(_reference(body))}
     return {
         **generic,
@@ -115,7 +115,7 @@ def _of_type(
         "summary": summary,
         "parameters": [
             *(one for one in generic["parameters"] if one["$ref"] not in (_TYPE, *replaced)),
-            *own,
+            *parameters,
         ],
         "responses": {**generic["responses"], "200": success},
     }

@@ -38,12 +38,12 @@ class Reading(Struct, frozen=True):
 async def cached_response(
     call: Call,
     parameters: tuple[object, ...],
-    known: Sequence[Dependency],
+    dependencies: Sequence[Dependency],
     read: Callable[[Pool], Awaitable[Reading]],
 ) -> web.Response:
     """The response for the parameters. It depends on nothing else but the workspace, the
-    environment, the locale and what the key may read. ``known``: its dependencies, as far as they
-    are known before it is read; a replica may read it (ADR 52).
+    environment, the locale and what the key may read. ``dependencies``: as far as they are
+    known before it is read; a replica may read it (ADR 52).
 
     Raises what ``read`` of the primary raises.
     """
@@ -54,7 +54,7 @@ async def cached_response(
     if response is not None:
         return _response(call, response, is_repeated=True)
     resets = cache.resets
-    reading = await call.service.replicas.read(known, read) or await _read(call, read)
+    reading = await call.service.replicas.read(dependencies, read) or await _read(call, read)
     if reading.stamp is None:
         return await _without_stamp(call, read)
     body = reading.body

@@ -28,6 +28,7 @@ from api.rest.list_response import (
     past_response,
 )
 from api.rest.past_includes import past_includes
+from api.rest.point_in_time import PastSlugKey
 from api.rest.request_body import check_values, hold_back, receive_body
 from api.rest.request_checks import check_edit, check_read, check_read_of_status, with_checks
 from api.rest.shape import past_body, shape
@@ -57,7 +58,7 @@ _SLUG = "{slug:[^/]+}"
 def routes() -> list[web.RouteDef]:
     return [
         web.get(f"/v1/content/{_TYPE}", with_checks(check_read_of_status, list_of_type)),
-        web.get(f"/v1/content/{_TYPE}/{_SLUG}", with_checks(check_read, one)),
+        web.get(f"/v1/content/{_TYPE}/{_SLUG}", with_checks(check_read, single_entry)),
         web.get("/v1/content", with_checks(check_read, list_across_types)),
         web.post("/v1/content", with_checks(check_edit, create), expect_handler=hold_back),
     ]
@@ -79,31 +80,31 @@ _ACROSS_TYPES = _ListKind(False, wire.AnyEntry, wire.entry_of_any_type, wire.Lis
 async def list_of_type(call: Call) -> web.Response:
     """§4.1: by default the published entries, 10 per page; with ``asOf``, those of that time."""
     query = call.request.query
-    asked = list_query(query, 10)
+    params = list_query(query, 10)
     filters = {
         "type_slug": parameters.searchable(call.request.match_info["type"]),
         "status": parameters.status(query),
         "language": parameters.language(query),
     }
-    return await _list(call, _OF_TYPE, asked, filters, paging.list_of_type)
+    return await _list(call, _OF_TYPE, params, filters, paging.list_of_type)
 
 
 async def list_across_types(call: Call) -> web.Response:
     """§4.3: in every status that the key may read, 50 per page; with ``asOf``, those of that
     time."""
     query = call.request.query
-    asked = list_query(query, 50)
+    params = list_query(query, 50)
     filters = {
         "type_slug": parameters.type_slug(query),
         "status": "published" if call.published_only else None,
     }
-    return await _list(call, _ACROSS_TYPES, asked, filters, paging.list_across_types)
+    return await _list(call, _ACROSS_TYPES, params, filters, paging.list_across_types)
 
 
 async def _list(
     call: Call,
     kind: _ListKind,
-    asked: ListQuery,
+    params: ListQuery,
     filters: Mapping[str, str | None],
     read: Callable[..., Awaitable[Page[EntryRow]]],
 ) -> web.Response:
@@ -118,18 +119,18 @@ async def _list(
         return kind.entry(row, locale)
 
     if at is not None:
-        past = asked.entry_query(**wanted, as_of=at)
-        return await past_response(call, asked, past, shaped, show, kind.body)
+        past = params.entry_query(**wanted, as_of=at)
+        return await past_response(call, params, past, shaped, show, kind.body)
     dependencies = notices.lists(scope, type_slug, (status,) if status else STATUSES)
-    if asked.is_plain:
-        page = {"locale": locale, "limit": asked.limit, "offset": asked.offset}
+    if params.is_plain:
+        page = {"locale": locale, "limit": params.limit, "offset": params.offset}
         pages = ListPages(
-            (read.__name__, *filters.values(), asked),
+            (read.__name__, *filters.values(), params),
             lambda pool: read(pool, scope, **filters, **page, as_json=shaped is None),
-            lambda total: offset_pagination(asked, total),
+            lambda total: offset_pagination(params, total),
         )
     else:
-        pages = found_pages(call, asked, asked.entry_query(**wanted, locale=locale))
+        pages = found_pages(call, params, params.entry_query(**wanted, locale=locale))
         of_type = notices.singles_of_type(scope, type_slug or "")
         dependencies = (*dependencies, of_type if kind.custom else notices.content_types(scope))
 
@@ -142,11 +143,11 @@ async def _list(
     return await shaped_response(call, shaped, source)
 
 
-async def one(call: Call) -> web.Response:
+async def single_entry(call: Call) -> web.Response:
     """§4.2: in any status that the key may read; with ``asOf``, as it was at that time."""
     query, service, scope = call.request.query, call.service, call.scope
     at = parameters.as_of(query)
-    named = {
+    where = {
         "type_slug": parameters.searchable(call.request.match_info["type"]),
         "slug": parameters.searchable(call.request.match_info["slug"]),
         "language": parameters.language(query),
@@ -154,7 +155,7 @@ async def one(call: Call) -> web.Response:
     }
     shaped = shape(query, wire.SingleEntry)
     if at is not None:
-        past = await point_in_time.entry_of_slug(service, scope, at=at, **named)
+        past = await point_in_time.entry_of_slug(service, scope, PastSlugKey(**where, at=at))
         body = _single_body(_readable(call, past.row), call.locale)
         body = past_body(shaped, body, past.content_type)
         included = await past_includes(call, shaped, [past], at, point_in_time.ListBudget())
@@ -163,17 +164,17 @@ async def one(call: Call) -> web.Response:
         return response
 
     async def read_row(pool: Pool) -> EntryRow:
-        return _readable(call, await entries.entry_of_slug(pool, scope, **named))
+        return _readable(call, await entries.entry_of_slug(pool, scope, **where))
 
     async def read(pool: Pool) -> Reading:
         row = await read_row(pool)
         return Reading(wire.encode(_single_body(row, call.locale)), row.stamp, (type_, row.id))
 
-    type_ = notices.singles_of_type(scope, named["type_slug"])
-    given = ("one", *named.values())
+    type_ = notices.singles_of_type(scope, where["type_slug"])
+    key = ("one", *where.values())
     if shaped is not None:
-        return await shaped_single(call, shaped, given, named["type_slug"], read_row)
-    return await cached_response(call, given, (type_,), read)
+        return await shaped_single(call, shaped, key, where["type_slug"], read_row)
+    return await cached_response(call, key, (type_,), read)
 
 
 def _readable(call: Call, row: EntryRow) -> EntryRow:
@@ -189,8 +190,7 @@ def _single_body(row: EntryRow, locale: str) -> wire.SingleBody:
 
 async def create(call: Call) -> web.Response:
     """§4.4: always a draft. With an Idempotency-Key, repeated requests create nothing."""
-    given = call.request.headers.get(HEADER)
-    key = None if given is None else command_key(given, call.known_caller.key_id, call.scope)
+    key = command_key(call.request.headers.get(HEADER), call.known_caller.key_id, call.scope)
     body = await receive_body(call)
     turns, client = call.service.loop_turns, call.client
     async with turns.turn(client, DECODE_JSON, len(body)):

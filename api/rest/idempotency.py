@@ -15,16 +15,19 @@ from api.errors import BadRequest, RequestInProgress
 from write_side.domain.identity import Scope
 
 HEADER = "Idempotency-Key"
-_GIVEN = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?")
+_CLIENT_KEY = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?")
 
 
-def command_key(given: str, key_id: str, scope: Scope) -> str:
-    """The key under which the command is stored. Raises BadRequest."""
-    if not _GIVEN.fullmatch(given):
+def command_key(client_key: str | None, key_id: str, scope: Scope) -> str | None:
+    """The key under which the command is stored; None without one of the client. Raises
+    BadRequest."""
+    if client_key is None:
+        return None
+    if not _CLIENT_KEY.fullmatch(client_key):
         raise BadRequest(f"{HEADER} takes 1 to 255 visible ASCII characters")
     # The first two contain no line break, so the combination is unambiguous.
-    named = "\n".join((key_id, scope.environment, given))
-    return f"http/{hashlib.sha256(named.encode()).hexdigest()}"
+    origin = "\n".join((key_id, scope.environment, client_key))
+    return f"http/{hashlib.sha256(origin.encode()).hexdigest()}"
 
 
 def digest(body: bytes) -> bytes:

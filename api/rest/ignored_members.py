@@ -35,9 +35,9 @@ def ignored_names(command: CreateEntry | UpdateEntry, executed: CommandResult) -
             yield f"translations.{locale}.{name}"
 
 
-def ignored_header(given: Iterable[str]) -> dict[str, str]:
+def ignored_header(ignored: Iterable[str]) -> dict[str, str]:
     """The header with these names without repetitions; empty if there are none."""
-    names = list(dict.fromkeys(given))
+    names = list(dict.fromkeys(ignored))
     shown: list[str] = []
     length = 0
     for name in names:

@@ -43,10 +43,10 @@ class UnknownStep(Struct, frozen=True):
 
 def parse_include(query: Query) -> tuple[Path, ...]:
     """Sorted, without those that begin another. Raises BadRequest."""
-    given = query.get("include")
-    if not given:
+    value = query.get("include")
+    if not value:
         return ()
-    texts = given.split(",")
+    texts = value.split(",")
     if len(texts) > MAX_PATHS:
         raise BadRequest(f"include has {len(texts)} paths; the limit is {MAX_PATHS}")
     paths = sorted({_path(text) for text in texts})

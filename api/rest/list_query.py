@@ -91,9 +91,9 @@ def list_query(query: MultiMapping[str], default_limit: int) -> ListQuery:
     )
 
 
-def search_text(given: str, parameter: str = "q") -> str | None:
+def search_text(value: str, parameter: str = "q") -> str | None:
     """None if there is nothing to search for. Raises BadRequest."""
-    text = given.strip()
+    text = value.strip()
     if len(text) > LONGEST_SEARCH:
         raise BadRequest(
             f"{parameter} is too long: {len(text):,} characters; the limit is {LONGEST_SEARCH:,}"
@@ -102,10 +102,10 @@ def search_text(given: str, parameter: str = "q") -> str | None:
 
 
 def _counted(query: MultiMapping[str]) -> bool:
-    given = query.get("total")
-    if given and given != "none":
-        raise BadRequest(f"Unknown total '{shortened(given)}': use none, or leave it out")
-    return not given
+    total = query.get("total")
+    if total and total != "none":
+        raise BadRequest(f"Unknown total '{shortened(total)}': use none, or leave it out")
+    return not total
 
 
 def _filters(query: MultiMapping[str]) -> Iterator[Filter]:
@@ -118,23 +118,23 @@ def _filters(query: MultiMapping[str]) -> Iterator[Filter]:
                 f"Malformed parameter '{shortened(name)}': use filter[FIELD] or filter[FIELD][OP]"
             )
         field, operator = match[1], match[2] if match[2] is not None else "eq"
-        one = Filter(field, operator, (value,))
+        filter_ = Filter(field, operator, (value,))
         if operator in ANY_OF:
             # One value too many is enough for the refusal.
-            one = Filter(field, operator, tuple(islice(_separated(one), MOST_VALUES + 1)))
-        yield one
+            filter_ = Filter(field, operator, tuple(islice(_separated(filter_), MOST_VALUES + 1)))
+        yield filter_
 
 
-def _separated(one: Filter) -> Iterator[str]:
+def _separated(filter_: Filter) -> Iterator[str]:
     """Commas separate values. A value in quotes may have commas; a quote inside is doubled."""
-    text, start = one.values[0], 0
+    text, start = filter_.values[0], 0
     while True:
         match = _VALUE.match(text, start)
         assert match is not None, "the second alternative matches the empty text"
         start = match.end()
         if start < len(text) and text[start] != ",":
             raise BadRequest(
-                f"Malformed value of {one.label}: separate values by commas, and write a value "
+                f"Malformed value of {filter_.label}: separate values by commas, and write a value "
                 'with a comma or a quote as "a,""b"'
             )
         yield match[2] if match[1] is None else match[1].replace('""', '"')
@@ -146,26 +146,26 @@ def _separated(one: Filter) -> Iterator[str]:
 def checked_filters(filters: Iterable[Filter]) -> tuple[Filter, ...]:
     """The filters in their canonical order. Raises BadRequest."""
     found: dict[tuple[str, str], Filter] = {}
-    for one in filters:
-        if one.operator not in OPERATORS:
+    for filter_ in filters:
+        if filter_.operator not in OPERATORS:
             raise BadRequest(
-                f"Unknown operator '{shortened(one.operator)}' in "
-                f"filter[{shortened(one.field)}]: use {', '.join(OPERATORS)}"
+                f"Unknown operator '{shortened(filter_.operator)}' in "
+                f"filter[{shortened(filter_.field)}]: use {', '.join(OPERATORS)}"
             )
-        if (one.field, one.operator) in found:
-            raise BadRequest(f"{one.label} is given twice: give it once")
-        found[one.field, one.operator] = one
+        if (filter_.field, filter_.operator) in found:
+            raise BadRequest(f"{filter_.label} is given twice: give it once")
+        found[filter_.field, filter_.operator] = filter_
         if len(found) > MOST_FILTERS:
             raise BadRequest(f"Too many filters: at most {MOST_FILTERS}")
-        _check_values(one)
+        _check_values(filter_)
     return tuple(sorted(found.values()))
 
 
-def _check_values(one: Filter) -> None:
-    label = one.label
-    if len(one.values) > MOST_VALUES:
+def _check_values(filter_: Filter) -> None:
+    label = filter_.label
+    if len(filter_.values) > MOST_VALUES:
         raise BadRequest(f"{label} has too many values: at most {MOST_VALUES}")
-    for value in one.values:
+    for value in filter_.values:
         if not value:
             raise BadRequest(f"{label} has an empty value: leave the filter out, or use exists")
         if len(value.encode("utf-8", "replace")) > LONGEST_VALUE:
@@ -174,11 +174,11 @@ def _check_values(one: Filter) -> None:
             )
 
 
-def sort_keys(given: Sequence[str]) -> tuple[SortKey, ...]:
+def sort_keys(names: Sequence[str]) -> tuple[SortKey, ...]:
     """From names of fields, with ``-`` for descending. Raises BadRequest."""
-    if len(given) > MOST_SORT_KEYS:
+    if len(names) > MOST_SORT_KEYS:
         raise BadRequest(f"Too many keys in sort: at most {MOST_SORT_KEYS}")
-    keys = tuple(SortKey(one.removeprefix("-"), one.startswith("-")) for one in given)
+    keys = tuple(SortKey(name.removeprefix("-"), name.startswith("-")) for name in names)
     if not all(key.field for key in keys):
         raise BadRequest("sort has an empty key: leave it out")
     if len({key.field for key in keys}) < len(keys):

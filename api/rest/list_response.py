@@ -91,23 +91,23 @@ class ListPages(Struct, frozen=True):
     pagination: Callable[[Any], wire.ListPagination]
 
 
-def found_pages(call: Call, asked: ListQuery, query: EntryQuery) -> ListPages:
+def found_pages(call: Call, params: ListQuery, query: EntryQuery) -> ListPages:
     """A list with filters, sort keys or a cursor. ``query``: without the boundary of the cursor.
 
     Raises BadRequest; reading raises TypeNotFound, InvalidQuery, IncompleteIndex, LargePage.
     """
     scope = call.scope
-    page_query = call.service.cursors.page_query(scope, call.locale, query, asked.cursor)
+    page_query = call.service.cursors.page_query(scope, call.locale, query, params.cursor)
     return ListPages(
-        ("found", asked.cursor, page_query),
+        ("found", params.cursor, page_query),
         lambda pool: list_found(pool, scope, page_query, call.locale),
-        lambda found: _pagination(call, asked, query, found),
+        lambda found: _pagination(call, params, query, found),
     )
 
 
 async def past_response(
     call: Call,
-    asked: ListQuery,
+    params: ListQuery,
     query: EntryQuery,
     shaped: Shape | None,
     entry: Callable[[EntryRow], E],
@@ -119,32 +119,32 @@ async def past_response(
     """
     at, budget = query.as_of, ListBudget()
     assert at is not None
-    query = call.service.cursors.page_query(call.scope, call.locale, query, asked.cursor)
+    query = call.service.cursors.page_query(call.scope, call.locale, query, params.cursor)
     past = await list_at(call.service, call.scope, query, budget, locale=call.locale)
     rows = [entry(one.row) for one in past.entries]
     if shaped is not None:
         check_past(shaped, [one.content_type for one in past.entries])
         rows = list(map(shaped.select, rows))
     included = await past_includes(call, shaped, past.entries, at, budget)
-    whole: wire.Wire = body(rows, _pagination(call, asked, query, past))
+    whole: wire.Wire = body(rows, _pagination(call, params, query, past))
     response = json_response(call, replace(whole, includes=included))
     add_position(call, response, past.position)
     return response
 
 
 def _pagination(
-    call: Call, asked: ListQuery, query: EntryQuery, found: FoundPage | PastList
+    call: Call, params: ListQuery, query: EntryQuery, page: FoundPage | PastList
 ) -> wire.ListPagination:
-    if asked.cursor is None:
-        return offset_pagination(asked, found.total)
-    following = call.service.cursors.token(call.scope, call.locale, query, found.next)
-    return wire.ListPagination(limit=asked.limit, total=found.total, next=following)
+    if params.cursor is None:
+        return offset_pagination(params, page.total)
+    following = call.service.cursors.token(call.scope, call.locale, query, page.next)
+    return wire.ListPagination(limit=params.limit, total=page.total, next=following)
 
 
-def offset_pagination(asked: ListQuery, total: int | None) -> wire.ListPagination:
+def offset_pagination(params: ListQuery, total: int | None) -> wire.ListPagination:
     """The pagination of a list without a cursor."""
-    shown = total if asked.counted else None
-    return wire.ListPagination(limit=asked.limit, offset=asked.offset, total=shown)
+    shown = total if params.counted else None
+    return wire.ListPagination(limit=params.limit, offset=params.offset, total=shown)
 
 
 async def response_from_file(

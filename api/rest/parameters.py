@@ -58,10 +58,10 @@ def status(query: Query) -> str:
 
 def any_status(query: Query) -> str | None:
     """None for any."""
-    given = query.get("status") or None
-    if given is not None and given not in STATUSES:
-        raise BadRequest(f"Unknown status '{shortened(given)}': use published, draft or archived")
-    return given
+    value = query.get("status") or None
+    if value is not None and value not in STATUSES:
+        raise BadRequest(f"Unknown status '{shortened(value)}': use published, draft or archived")
+    return value
 
 
 def language(query: Query) -> str:
@@ -70,8 +70,8 @@ def language(query: Query) -> str:
 
 
 def type_slug(query: Query) -> str | None:
-    given = query.get("type")
-    return searchable(given) if given else None
+    slug = query.get("type")
+    return searchable(slug) if slug else None
 
 
 def searchable(text: str) -> str:
@@ -85,8 +85,8 @@ def locale(query: Query) -> str:
 
 def as_of(query: Query) -> datetime | None:
     """None for now. ``point_in_time`` checks that the time has passed."""
-    given = query.get("asOf")
-    return parse_time(with_plus(given)) if given else None
+    text = query.get("asOf")
+    return parse_time(with_plus(text)) if text else None
 
 
 def parse_time(text: str) -> datetime:

@@ -50,6 +50,16 @@ class PastEntry(Struct, frozen=True):
     content_type: ContentType
 
 
+class PastSlugKey(Struct, frozen=True):
+    """A slug at a time, and the locale of the entry's texts."""
+
+    type_slug: str
+    slug: str
+    language: str
+    locale: str
+    at: datetime
+
+
 class PastList(Struct, frozen=True):
     """A page; see ``PastPage``. ``position``: of the last event that it includes."""
 
@@ -78,16 +88,7 @@ class ListBudget(ReadBudget):
 
 
 async def entry_of_slug(
-    service: Service,
-    scope: Scope,
-    budget: ReadBudget = UNBOUNDED,
-    /,
-    *,
-    type_slug: str,
-    slug: str,
-    language: str,
-    locale: str,
-    at: datetime,
+    service: Service, scope: Scope, key: PastSlugKey, budget: ReadBudget = UNBOUNDED
 ) -> PastEntry:
     """The entry that had the slug at that time. Raises NotFound, UnknownContentType or UnknownEntry
     if there was none, BadRequest for a time in the future, NotVisibleYet, ReadModelUnavailable,
@@ -96,20 +97,20 @@ async def entry_of_slug(
     The read model identifies the entry; the log has its content. If the log says that the entry had
     another slug at that time, the read model is behind, and the entry is not found.
     """
-    await _moment(service, at)
+    await _moment(service, key.at)
     owner = await slug_owner(
         service.read_model,
         scope,
-        type_slug=type_slug,
-        slug=slug,
-        language=language,
-        at=at,
+        type_slug=key.type_slug,
+        slug=key.slug,
+        language=key.language,
+        at=key.at,
     )
-    content_type = await content_type_at(service.repository, scope, owner.type_id, at, budget)
-    entry = await entry_at(service.repository, scope, owner.entry_id, at, budget)
-    if entry.slug != slug:
+    content_type = await content_type_at(service.repository, scope, owner.type_id, key.at, budget)
+    entry = await entry_at(service.repository, scope, owner.entry_id, key.at, budget)
+    if entry.slug != key.slug:
         raise UnknownEntry
-    return PastEntry(rendered(entry, content_type, locale), entry, content_type)
+    return PastEntry(rendered(entry, content_type, key.locale), entry, content_type)
 
 
 async def entry_of_id(

@@ -112,11 +112,11 @@ def resolve_environment(call: Call, default: str = PRODUCTION) -> None:
 async def wait_for_position(call: Call) -> None:
     """Waits until the position in the request's header can be read: 503 if that takes too long,
     400 for a position of another workspace or beyond the log."""
-    given = call.request.headers.get(POSITION)
-    if not given:
+    token = call.request.headers.get(POSITION)
+    if not token:
         return
     service = call.service
-    position = service.positions.position(call.scope.workspace, given)
+    position = service.positions.position(call.scope.workspace, token)
     if position is None:
         raise BadRequest(UNKNOWN_POSITION)
     call.position = position

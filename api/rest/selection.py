@@ -56,10 +56,10 @@ def members_of(entry: type[wire.Entry]) -> dict[str, str]:
 
 def parse_select(query: Query, entry: type[wire.Entry]) -> Selection | None:
     """``entry``: as the body has it. Raises BadRequest."""
-    given = query.get("select")
-    if not given:
+    text = query.get("select")
+    if not text:
         return None
-    names, known = given.split(","), members_of(entry).values()
+    names, known = text.split(","), members_of(entry).values()
     if len(names) > MAX_NAMES:
         raise BadRequest(f"select has {len(names)} names; the limit is {MAX_NAMES}")
     slugs = {name.removeprefix(_PREFIX) for name in names if name.startswith(_PREFIX)}

@@ -119,8 +119,8 @@ class Sender:
         if isinstance(fault, aiohttp.ClientConnectorDNSError):
             return f"the host cannot be looked up: {getattr(cause, 'strerror', None) or cause}"
         if isinstance(fault, aiohttp.ClientConnectorCertificateError):
-            said = getattr(fault.certificate_error, "verify_message", fault.certificate_error)
-            return f"the certificate is not accepted: {said}".rstrip(".")
+            reason = getattr(fault.certificate_error, "verify_message", fault.certificate_error)
+            return f"the certificate is not accepted: {reason}".rstrip(".")
         if isinstance(fault, aiohttp.ClientSSLError):
             return f"TLS: {cause}"
         if isinstance(fault, aiohttp.ClientConnectorError):
@@ -133,8 +133,8 @@ class Sender:
         if isinstance(fault, aiohttp.InvalidURL):
             return "the URL is invalid"
         # Without the URL, which may have a secret in its query.
-        said = getattr(fault, "message", None) or fault
-        return f"{type(fault).__name__}: {said}"[:500]
+        reason = getattr(fault, "message", None) or fault
+        return f"{type(fault).__name__}: {reason}"[:500]
 
 
 def _refusal(status: int | None) -> str | None:

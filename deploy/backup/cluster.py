@@ -100,7 +100,7 @@ class Cluster(Struct, frozen=True):
     def start(self, settings: Mapping[str, str]) -> None:
         """Returns when the server accepts connections and has replayed all the WAL it should. The
         settings take precedence over those of its files. Raises BackupError."""
-        given = {
+        options = {
             **settings,
             # Without it, a server accepts connections only when it has replayed the WAL, and its
             # limits need not be those of the primary.
@@ -110,7 +110,7 @@ class Cluster(Struct, frozen=True):
             "port": "5432",
         }
         # pg_ctl hands the line to a shell.
-        line = " ".join(f"-c {shlex.quote(f'{name}={value}')}" for name, value in given.items())
+        line = " ".join(f"-c {shlex.quote(f'{name}={value}')}" for name, value in options.items())
         log = self.data.parent / f"{self.data.name}.log"
         command = [str(self.programs / "pg_ctl"), "-D", str(self.data), "start", "-s", "-w"]
         command += ["-t", str(PATIENCE), "-l", str(log), "-o", line]

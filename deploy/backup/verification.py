@@ -97,8 +97,8 @@ def restored_copy(stanza: Stanza, backup: Backup, parent: Path) -> Iterator[Clus
         data = home / "data"
         chosen = (f"--set={backup.label}", f"--repo={backup.repository}", "--type=default")
         # A restore removes the stanza's files from the folder of the queue.
-        own = (f"--spool-path={home / 'spool'}", f"--lock-path={home / 'locks'}")
-        stanza.restore(data, *chosen, *own, "--archive-mode=off")
+        folders = (f"--spool-path={home / 'spool'}", f"--lock-path={home / 'locks'}")
+        stanza.restore(data, *chosen, *folders, "--archive-mode=off")
         cluster = Cluster(data, sockets, programs, stanza.user)
         rules, none = home / "pg_hba.conf", home / "none.conf"
         # Only the user can enter the folder of the socket.
@@ -133,10 +133,10 @@ def _folder(stanza: Stanza, parent: Path) -> Iterator[Path]:
 
 def check_place(folder: Path) -> None:
     """Raises BackupError for a folder in a cluster of PostgreSQL."""
-    for one in (folder.resolve(), *folder.resolve().parents):
-        if (one / "PG_VERSION").exists():
+    for parent in (folder.resolve(), *folder.resolve().parents):
+        if (parent / "PG_VERSION").exists():
             raise BackupError(
-                f"'{folder}' is in the cluster '{one}' of PostgreSQL: choose another with --data"
+                f"'{folder}' is in the cluster '{parent}' of PostgreSQL: choose another with --data"
             )
 
 

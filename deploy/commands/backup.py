@@ -58,9 +58,9 @@ def verify(
     Run it as the user who may read the configuration and the repository. As root, it runs the
     programs of pgBackRest and PostgreSQL as the user postgres.
     """
-    given = {"backup_stanza": stanza, "backup_config": config, "backup_data": data}
-    named = {name: str(value) for name, value in given.items() if value}
-    _verify(replace(command_settings(), **named), role, as_json)
+    options = {"backup_stanza": stanza, "backup_config": config, "backup_data": data}
+    set_options = {name: str(value) for name, value in options.items() if value}
+    _verify(replace(command_settings(), **set_options), role, as_json)
 
 
 def _verify(settings: Settings, role: str, as_json: bool) -> None:

@@ -98,7 +98,7 @@ async def _changes(
         while True:
             moved.clear()
             page = await changes_after(pool, view.scope, view.selection, position, MOST)
-            if after not in ("", NOW) and view.token(page.given) != after:
+            if after not in ("", NOW) and view.token(page.anchor) != after:
                 raise Failed("the feed does not have the change of --after any more")
             for change in view.changes(page.changes, view.previous(page), {}):
                 yield change

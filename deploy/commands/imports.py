@@ -441,12 +441,12 @@ def _revert_lines(reverted: RevertReport) -> Iterator[str]:
     if reverted.deleted:
         yield "note: references of other entries to the deleted ones are unchanged"
     for entry in reverted.changed_since:
-        yield f"{_kept(entry, 'changed')}: not reverted"
+        yield f"{_not_reverted(entry, 'changed')}: not reverted"
     for entry in reverted.gone:
-        yield _kept(entry, "already deleted")
+        yield _not_reverted(entry, "already deleted")
 
 
-def _kept(entry: RevertReportEntry, what: str) -> str:
+def _not_reverted(entry: RevertReportEntry, what: str) -> str:
     return f"{entry.slug} ({entry.entry_id}) was {what} by {entry.by} at {_time(entry.at)}"
 
 

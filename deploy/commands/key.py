@@ -37,9 +37,9 @@ class ListedKey(Struct, frozen=True, rename="camel"):
         parts = [self.name, ", ".join(self.permissions)]
         if self.environment:
             parts.append(f"{self.environment} only")
-        parts.append(f"issued {_shown(self.issued_at)}")
+        parts.append(f"issued {_time(self.issued_at)}")
         if self.expires:
-            parts.append(f"{'expired' if self.expired else 'expires'} {_shown(self.expires)}")
+            parts.append(f"{'expired' if self.expired else 'expires'} {_time(self.expires)}")
         parts.append(f"last used {self.last_used}" if self.last_used else "never used")
         return "  ".join(parts)
 
@@ -56,7 +56,7 @@ def _listed(key: Key, last_used: date | None, now: datetime) -> ListedKey:
     )
 
 
-def _shown(time: datetime) -> str:
+def _time(time: datetime) -> str:
     return f"{time:%Y-%m-%d %H:%M} UTC"
 
 

@@ -49,19 +49,19 @@ async def _rebuild(
         with progress(as_json=as_json) as report:
             done = await rebuild(build, accept_differences=accept_differences, report=report)
     except ReadModelMismatch as error:
-        show_differences(error.found, as_json=as_json)
+        show_differences(error.differences, as_json=as_json)
         raise Failed(f"the live read model is unchanged: {error}") from error
-    show_differences(done.found, as_json=as_json)
+    show_differences(done.differences, as_json=as_json)
     compared = "equal to the previous one"
     if done.not_compared:
         compared = f"not compared: {done.not_compared}"
-    elif done.found:
-        compared = f"{len(done.found)} differences accepted"
+    elif done.differences:
+        compared = f"{len(done.differences)} differences accepted"
     show_result(
         f"the new read model is live, at position {done.position}; {compared}",
         as_json=as_json,
         position=done.position,
-        differences=len(done.found),
+        differences=len(done.differences),
         notCompared=done.not_compared,
     )
 

@@ -199,10 +199,12 @@ def projector_command() -> None:
     warn_of_unknown_settings(log.warning)
     _check_probe_port(settings)
     with open_databases(settings) as databases, exported_traces(traces, "contentlog-projector"):
-        given = ProjectorSettings(
+        projector_settings = ProjectorSettings(
             databases.event_store_url, databases.read_model_url, databases.model.workspaces
         )
-        work = _probed(settings, "projector", lambda state: project(given, state), [UNSEARCHABLE])
+        work = _probed(
+            settings, "projector", lambda state: project(projector_settings, state), [UNSEARCHABLE]
+        )
         asyncio.run(trimmed(work))
 
 
@@ -227,14 +229,14 @@ def webhooks_command() -> None:
                 f"the read model '{databases.model.name}' holds only some workspaces, but webhooks "
                 "of all are delivered: choose a read model that holds all"
             )
-        given = WebhookSettings(
+        webhook_settings = WebhookSettings(
             databases.event_store_url,
             databases.read_model_url,
             databases.event_store_pool_url,
             databases.model.pool_url,
             networks=settings.networks,
         )
-        work = _probed(settings, "webhooks", lambda state: deliver(given, state))
+        work = _probed(settings, "webhooks", lambda state: deliver(webhook_settings, state))
         asyncio.run(trimmed(work))
 
 

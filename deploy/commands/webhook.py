@@ -204,12 +204,12 @@ def _webhook_line(row: ListedWebhook) -> str:
     if row.off is not None:
         parts.append(f"switched off: {row.off}")
     elif row.failing_since:
-        parts.append(f"failing since {_shown(row.failing_since)}: {row.last_error}")
+        parts.append(f"failing since {_time(row.failing_since)}: {row.last_error}")
     return "  ".join(parts)
 
 
 def _delivery_line(row: Delivery) -> str:
-    about = [f"#{row.number}", _shown(row.at), row.type, _outcome(row)]
+    about = [f"#{row.number}", _time(row.at), row.type, _outcome(row)]
     if row.attempt > 1:
         about.append(f"try {row.attempt}")
     response = " ".join(row.response.split())[:100]
@@ -217,13 +217,13 @@ def _delivery_line(row: Delivery) -> str:
 
 
 def _outcome(outcome: Outcome) -> str:
-    said = outcome.error or f"HTTP {outcome.status}"
-    return f"{said}, {outcome.duration_ms} ms"
+    result = outcome.error or f"HTTP {outcome.status}"
+    return f"{result}, {outcome.duration_ms} ms"
 
 
 def _after(at: datetime | None) -> str:
-    return "from the beginning" if at is None else f"after the changes of {_shown(at)}"
+    return "from the beginning" if at is None else f"after the changes of {_time(at)}"
 
 
-def _shown(at: datetime) -> str:
+def _time(at: datetime) -> str:
     return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"

@@ -176,18 +176,18 @@ async def look_at_webhooks(cursors: Cursors, read_model: Pool) -> list[Finding]:
 
 def check_webhooks(status: WebhooksStatus, unsigned: Collection[Name]) -> Iterator[Finding]:
     """``unsigned``: endpoints without a secret."""
-    on = [one for one in status.endpoints if one.endpoint.off is None]
+    on = [webhook for webhook in status.endpoints if webhook.endpoint.off is None]
     if on and not status.totals.active:
         text = f"no process delivers, and {len(on)} endpoints are on"
         yield problem("webhooks", text, "contentlog webhooks")
     elif on:
         yield ok("webhooks", f"a process delivers to {len(on)} endpoints")
-    for one in status.endpoints:
-        yield from _check_endpoint(one, is_signed=one.endpoint.key not in unsigned)
+    for webhook in status.endpoints:
+        yield from _check_endpoint(webhook, is_signed=webhook.endpoint.key not in unsigned)
 
 
-def _check_endpoint(one: EndpointStatus, *, is_signed: bool) -> Iterator[Finding]:
-    endpoint = one.endpoint
+def _check_endpoint(webhook: EndpointStatus, *, is_signed: bool) -> Iterator[Finding]:
+    endpoint = webhook.endpoint
     name = f"endpoint '{endpoint.name}' of '{endpoint.workspace}'"
     command = f"{endpoint.name} --workspace {endpoint.workspace}"
     if endpoint.off is not None:
@@ -196,9 +196,9 @@ def _check_endpoint(one: EndpointStatus, *, is_signed: bool) -> Iterator[Finding
     elif not is_signed:
         text = f"{name} has no secret to sign with, so nothing is delivered to it"
         yield problem("webhooks", text, f"contentlog webhook rotate {command}")
-    elif one.waiting > FAR_BEHIND:
-        state = "fails" if one.is_failing else "is slow"
-        text = f"{name} is {one.waiting / 60:,.0f} minutes behind: it {state}"
+    elif webhook.waiting > FAR_BEHIND:
+        state = "fails" if webhook.is_failing else "is slow"
+        text = f"{name} is {webhook.waiting / 60:,.0f} minutes behind: it {state}"
         yield warning("webhooks", text, f"contentlog webhook deliveries {command}")
 
 

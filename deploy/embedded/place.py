@@ -54,7 +54,7 @@ class Place:
         return self.data / "postgres.log"
 
 
-def made(data: Path) -> Path:
+def create_folder(data: Path) -> Path:
     """The data folder, created if needed, with links in its path resolved."""
     data.mkdir(mode=0o755, parents=True, exist_ok=True)
     folder = data.resolve()
@@ -63,18 +63,18 @@ def made(data: Path) -> Path:
     return folder
 
 
-def check_made(data: Path) -> None:
+def check_exists(data: Path) -> None:
     """Raises EmbeddedPostgresError if the folder does not exist or has no cluster yet."""
     with explained(data):
         folder = data.resolve()
-        if noted(folder) is None:
+        if find(folder) is None:
             raise EmbeddedPostgresError(
                 f"there is no database in {folder}: create one with `contentlog dev` or "
                 "`contentlog migrate`, or set CONTENTLOG_DATA to your data folder"
             )
 
 
-def noted(data: Path) -> Place | None:
+def find(data: Path) -> Place | None:
     """The place of a data folder that has been used before."""
     note = data / ELSEWHERE
     if note.exists():
@@ -88,7 +88,7 @@ def noted(data: Path) -> Place | None:
     return Place(data, data) if (data / "postgres").is_dir() else None
 
 
-def chosen(data: Path, account: Account, system_folders: tuple[Path, ...]) -> Place:
+def choose(data: Path, account: Account, system_folders: tuple[Path, ...]) -> Place:
     """The place of a new data folder: the folder itself, if the server's user can enter it."""
     if not account.is_other or account.can_enter(data):
         return Place(data, data)

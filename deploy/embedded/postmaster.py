@@ -52,7 +52,7 @@ def answers(place: Place, programs: Programs) -> bool:
     return programs.account.run(programs.command("pg_isready", "-q", *where)).returncode == 0
 
 
-def start(place: Place, own: Programs, programs: Programs, options: Options) -> None:
+def start(place: Place, own_programs: Programs, programs: Programs, options: Options) -> None:
     """Returns when the server responds, started here or already running.
 
     `own` are the programs run as our user, `programs` those run as the server's. A server that does
@@ -60,7 +60,7 @@ def start(place: Place, own: Programs, programs: Programs, options: Options) -> 
     behalf of a process that was killed, so this waits for it.
     """
     began = time.monotonic()
-    while not answers(place, own):
+    while not answers(place, own_programs):
         if (lock := files.take(place.server_lock)) is not None:
             try:
                 return _start(place, programs, lock, options)

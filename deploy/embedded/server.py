@@ -38,7 +38,7 @@ def use(
     Raises EmbeddedPostgresError with what to do.
     """
     with explained(data):
-        folder = place.made(data)
+        folder = place.create_folder(data)
         users = files.share(folder / "users.lock")
     try:
         with explained(folder), files.locked(folder / "start.lock"):
@@ -46,16 +46,16 @@ def use(
         yield url
     finally:
         with explained(folder), files.locked(folder / "start.lock"):
-            if files.is_last(users) and (found := place.noted(folder)):
+            if files.is_last(users) and (found := place.find(folder)):
                 postmaster.stop(found, _programs(found, system_folders))
             os.close(users)
 
 
 def _started(folder: Path, options: Options, system_folders: tuple[Path, ...]) -> str:
-    found = place.noted(folder) or place.chosen(folder, for_server(None), system_folders)
-    own = Programs(programs.installed(), current_account())
-    if not postmaster.answers(found, own):
-        postmaster.start(found, own, _programs(found, system_folders), options)
+    found = place.find(folder) or place.choose(folder, for_server(None), system_folders)
+    own_programs = Programs(programs.installed(), current_account())
+    if not postmaster.answers(found, own_programs):
+        postmaster.start(found, own_programs, _programs(found, system_folders), options)
     return sockets.url(found)
 
 

@@ -36,9 +36,9 @@ _HAS_PREVIOUS = "SELECT to_regclass('read_model_previous.checkpoint') IS NOT NUL
 class ReadModelMismatch(Exception):
     """The rebuilt read model differs from the live one, and nothing was switched."""
 
-    def __init__(self, found: list[Difference], reason: str) -> None:
+    def __init__(self, differences: list[Difference], reason: str) -> None:
         super().__init__(reason)
-        self.found = found
+        self.differences = differences
 
 
 class NoPreviousReadModel(ExplainedError):
@@ -49,7 +49,7 @@ class RebuildResult(Struct, frozen=True):
     """``not_compared``: why the live read model was not compared, or None."""
 
     position: int
-    found: list[Difference]
+    differences: list[Difference]
     not_compared: str | None
 
 
@@ -114,7 +114,7 @@ async def rollback(settings: BuildSettings, report: Report) -> int:
             ) from error
         except WorkspacesMismatch as error:
             raise NoPreviousReadModel(
-                f"the previous read model holds {described(error.held)}: roll back with the "
+                f"the previous read model holds {described(error.actual)}: roll back with the "
                 "settings that it was made with"
             ) from error
         candidate = Candidate(store, model, epoch, checkpoint, settings.workspaces)

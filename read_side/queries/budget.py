@@ -24,9 +24,9 @@ BY_CURSOR = "page with cursor=first and the cursors that follow"
 class Budget:
     """``offset``: of the page."""
 
-    def __init__(self, wanted: EntrySelection, offset: int = 0) -> None:
-        self._labels = [label for one in wanted.conditions for label in one.labels]
-        self._others = wanted.others
+    def __init__(self, selected: EntrySelection, offset: int = 0) -> None:
+        self._labels = [label for one in selected.conditions for label in one.labels]
+        self._others = selected.others
         self._offset = offset
         self._checked = 0
         self._walked = 0

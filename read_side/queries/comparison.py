@@ -102,25 +102,25 @@ def selection(query: EntryQuery, fields: Iterable[Field]) -> EntrySelection:
     attributes = []
     ids: frozenset[str] | None = None
     excluded: frozenset[str] = frozenset()
-    for one in query.filters:
-        if one.field not in (*ATTRIBUTES, "id"):
-            conditions.append(_condition(one, known.compared(one.field, one.label)))
+    for filter_ in query.filters:
+        if filter_.field not in (*ATTRIBUTES, "id"):
+            conditions.append(_condition(filter_, known.compared(filter_.field, filter_.label)))
             continue
-        _check_operator(one, EQUALITY)
-        _check_kinds(one, TEXT)
-        accepts = _acceptance(one)
-        if one.field != "id":
-            attributes.append((one.field, accepts))
-        elif one.operator in ("eq", "in"):
-            given = frozenset(one.values)
-            ids = given if ids is None else ids & given
-        elif one.operator in ("ne", "nin"):
-            excluded |= frozenset(one.values)
+        _check_operator(filter_, EQUALITY)
+        _check_kinds(filter_, TEXT)
+        accepts = _acceptance(filter_)
+        if filter_.field != "id":
+            attributes.append((filter_.field, accepts))
+        elif filter_.operator in ("eq", "in"):
+            values = frozenset(filter_.values)
+            ids = values if ids is None else ids & values
+        elif filter_.operator in ("ne", "nin"):
+            excluded |= frozenset(filter_.values)
         elif not accepts(""):
             ids = frozenset()
     return EntrySelection(
         conditions=_merged(conditions),
-        sort=tuple(known.sort_key(one) for one in query.sort),
+        sort=tuple(known.sort_key(filter_) for filter_ in query.sort),
         attributes=tuple(attributes),
         ids=ids,
         excluded_ids=excluded,
@@ -196,83 +196,84 @@ class _Known:
                 yield from paths_of(field)
 
 
-def _check_operator(one: Filter, operators: Sequence[str]) -> None:
-    if one.operator not in operators:
+def _check_operator(filter_: Filter, operators: Sequence[str]) -> None:
+    if filter_.operator not in operators:
         raise InvalidQuery(
-            f"Operator '{one.operator}' does not apply to '{one.field}' in {one.label}: "
-            f"use {', '.join(operators)}"
+            f"Operator '{filter_.operator}' does not apply to '{filter_.field}' in "
+            f"{filter_.label}: use {', '.join(operators)}"
         )
 
 
-def _check_kinds(one: Filter, ordering: Ordering) -> None:
+def _check_kinds(filter_: Filter, ordering: Ordering) -> None:
     """Raises InvalidQuery for a value that was given in JSON as another type."""
-    wanted = BOOLEAN if one.operator == "exists" else ordering
-    for value, kind in zip(one.values, one.kinds, strict=bool(one.kinds)):
-        if kind != wanted.json:
-            form = f"a {wanted.json}"
-            detail = "" if wanted.takes == form else f": {wanted.takes}"
+    expected = BOOLEAN if filter_.operator == "exists" else ordering
+    for value, kind in zip(filter_.values, filter_.kinds, strict=bool(filter_.kinds)):
+        if kind != expected.json:
+            form = f"a {expected.json}"
+            detail = "" if expected.takes == form else f": {expected.takes}"
             raise InvalidQuery(
-                f"The {kind} '{shortened(value)}' in {one.label} must be {form} in JSON{detail}"
+                f"The {kind} '{shortened(value)}' in {filter_.label} must be {form} in JSON{detail}"
             )
 
 
-def _condition(one: Filter, field: _Compared) -> Condition:
-    _check_operator(one, operators_of(field.ordering, multiple=field.multiple))
-    _check_kinds(one, field.ordering)
-    if one.operator == "exists":
-        found = ranges.EXISTING if _is_true(one) else ranges.points([MISSING])
-        return Condition(field.path, found, repeats=field.multiple, labels=(one.label,))
-    if one.operator == "contains" and not field.multiple:
-        part = _checked_text(one, one.values[0])
-        return Condition(field.path, ranges.COMPARABLE, part, labels=(one.label,))
-    keys = [_key(one, field.ordering, value) for value in one.values]
-    found = ranges.of_operator(one.operator, keys)
-    return Condition(field.path, found, repeats=field.multiple, labels=(one.label,))
+def _condition(filter_: Filter, field: _Compared) -> Condition:
+    _check_operator(filter_, operators_of(field.ordering, multiple=field.multiple))
+    _check_kinds(filter_, field.ordering)
+    if filter_.operator == "exists":
+        found = ranges.EXISTING if _is_true(filter_) else ranges.points([MISSING])
+        return Condition(field.path, found, repeats=field.multiple, labels=(filter_.label,))
+    if filter_.operator == "contains" and not field.multiple:
+        part = _checked_text(filter_, filter_.values[0])
+        return Condition(field.path, ranges.COMPARABLE, part, labels=(filter_.label,))
+    keys = [_key(filter_, field.ordering, value) for value in filter_.values]
+    found = ranges.of_operator(filter_.operator, keys)
+    return Condition(field.path, found, repeats=field.multiple, labels=(filter_.label,))
 
 
-def _key(one: Filter, ordering: Ordering, value: str) -> bytes:
+def _key(filter_: Filter, ordering: Ordering, value: str) -> bytes:
     text = with_plus(value) if ordering is INSTANT else value
-    key = ordering.of_text(_checked_text(one, text))
+    key = ordering.of_text(_checked_text(filter_, text))
     if key is None:
-        raise InvalidQuery(f"'{shortened(value)}' in {one.label} must be {ordering.takes}")
+        raise InvalidQuery(f"'{shortened(value)}' in {filter_.label} must be {ordering.takes}")
     if key == INCOMPARABLE:
         raise InvalidQuery(
-            f"'{shortened(value)}' in {one.label} is too long to be compared: numbers have up to "
-            f"{LONGEST:,} digits, and exponents of up to ±{MAX_EXPONENT:,}"
+            f"'{shortened(value)}' in {filter_.label} is too long to be compared: numbers have up "
+            f"to {LONGEST:,} digits, and exponents of up to ±{MAX_EXPONENT:,}"
         )
     return key
 
 
-def _checked_text(one: Filter, value: str) -> str:
+def _checked_text(filter_: Filter, value: str) -> str:
     if unstorable(value):
-        raise InvalidQuery(f"The value of {one.label} has characters that no entry has")
+        raise InvalidQuery(f"The value of {filter_.label} has characters that no entry has")
     return value
 
 
-def _is_true(one: Filter) -> bool:
-    key = _key(one, BOOLEAN, one.values[0])
+def _is_true(filter_: Filter) -> bool:
+    key = _key(filter_, BOOLEAN, filter_.values[0])
     return key == BOOLEAN.of_text("true")
 
 
-def _acceptance(one: Filter) -> Callable[[str], bool]:
+def _acceptance(filter_: Filter) -> Callable[[str], bool]:
     """The test of an attribute. Raises InvalidQuery."""
-    if one.operator == "exists":
-        exists = _is_true(one)
+    if filter_.operator == "exists":
+        exists = _is_true(filter_)
         return lambda _: exists
-    for value in one.values:
-        _check_attribute(one, value)
-    values = frozenset(one.values)
-    if one.operator in ("eq", "in"):
+    for value in filter_.values:
+        _check_attribute(filter_, value)
+    values = frozenset(filter_.values)
+    if filter_.operator in ("eq", "in"):
         return lambda value: value in values
     return lambda value: value not in values
 
 
-def _check_attribute(one: Filter, value: str) -> None:
-    if one.field == "id" and not is_id(value):
-        raise InvalidQuery(f"'{shortened(value)}' in {one.label} must be a UUID in lower case")
-    if one.field == "status" and value not in STATUSES:
+def _check_attribute(filter_: Filter, value: str) -> None:
+    if filter_.field == "id" and not is_id(value):
+        raise InvalidQuery(f"'{shortened(value)}' in {filter_.label} must be a UUID in lower case")
+    if filter_.field == "status" and value not in STATUSES:
         raise InvalidQuery(
-            f"Unknown status '{shortened(value)}' in {one.label}: use published, draft or archived"
+            f"Unknown status '{shortened(value)}' in {filter_.label}: use published, draft or "
+            "archived"
         )
 
 
@@ -281,17 +282,17 @@ def _merged(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
     the same key."""
     by_path: dict[str, Condition] = {}
     repeating = []
-    for one in conditions:
-        known = by_path.get(one.path)
-        if one.repeats:
-            repeating.append(one)
+    for condition in conditions:
+        known = by_path.get(condition.path)
+        if condition.repeats:
+            repeating.append(condition)
         elif known is None:
-            by_path[one.path] = one
+            by_path[condition.path] = condition
         else:
-            by_path[one.path] = replace(
+            by_path[condition.path] = replace(
                 known,
-                ranges=ranges.intersection(known.ranges, one.ranges),
-                part=one.part if known.part is None else known.part,
-                labels=(*known.labels, *one.labels),
+                ranges=ranges.intersection(known.ranges, condition.ranges),
+                part=condition.part if known.part is None else known.part,
+                labels=(*known.labels, *condition.labels),
             )
     return (*by_path.values(), *repeating)

@@ -54,42 +54,41 @@ class Finder:
         self._counts: dict[Condition, int] = {}
 
     async def page(
-        self, wanted: PageQuery, offset: int, *, counted: bool
+        self, query: PageQuery, offset: int, *, counted: bool
     ) -> tuple[int | None, list[Match]]:
         """The total, if it is wanted and within the budget, and the matches after the offset.
         Raises TooBroad."""
-        if not all(one.ranges for one in wanted.conditions):
+        if not all(one.ranges for one in query.conditions):
             return 0, []
-        few = await self._few(wanted)
+        few = await self._few(query)
         if few is not None:
-            return await self._collected(*few, wanted, offset)
+            return await self._collected(*few, query, offset)
         # Without conditions, counting is free, and an offset past the end is noticed.
-        is_counted = counted or not wanted.conditions
-        total = await self._total(wanted.conditions) if is_counted else None
+        is_counted = counted or not query.conditions
+        total = await self._total(query.conditions) if is_counted else None
         if total is not None and offset >= total:
             return total, []
-        found = await self._walked(replace(wanted, limit=offset + wanted.limit))
+        found = await self._walked(replace(query, limit=offset + query.limit))
         return total, found[offset:]
 
-    async def group(self, wanted: PageQuery, key: bytes, limit: int) -> list[Match]:
+    async def group(self, query: PageQuery, key: bytes, limit: int) -> list[Match]:
         """The matches with this first key. Raises TooBroad."""
-        path = wanted.sort[0].field
-        others = tuple(one for one in wanted.conditions if one.path != path)
-        own = next(
-            (one for one in wanted.conditions if one.path == path), Condition(path, ranges.ALL)
-        )
+        path = query.sort[0].field
+        others = tuple(one for one in query.conditions if one.path != path)
+        any_key = Condition(path, ranges.ALL)
+        of_path = next((one for one in query.conditions if one.path == path), any_key)
         # A walk that checks this condition also meets keys that do not meet it.
-        same = replace(own, ranges=ranges.intersection(own.ranges, (ranges.point(key),)))
+        same = replace(of_path, ranges=ranges.intersection(of_path.ranges, (ranges.point(key),)))
         if not same.ranges:
             return []
-        return await self._inner(replace(wanted, conditions=(*others, same)), key, limit)
+        return await self._inner(replace(query, conditions=(*others, same)), key, limit)
 
-    async def _inner(self, wanted: PageQuery, key: bytes, limit: int) -> list[Match]:
+    async def _inner(self, query: PageQuery, key: bytes, limit: int) -> list[Match]:
         """The matches, all of which have this first key. Raises TooBroad."""
-        after = wanted.after
+        after = query.after
         if after is not None:
             after = Boundary(after.keys[1:], after.position) if after.keys[0] == key else None
-        inner = PageQuery(wanted.conditions, wanted.sort[1:], after, limit)
+        inner = PageQuery(query.conditions, query.sort[1:], after, limit)
         few = await self._few(inner)
         if few is None:
             found = await self._walked(inner)
@@ -97,13 +96,13 @@ class Finder:
             _, found = await self._collected(*few, inner, 0)
         return [replace(one, keys=(key, *one.keys)) for one in found]
 
-    async def _few(self, wanted: PageQuery) -> tuple[Streams, tuple[Condition, ...]] | None:
+    async def _few(self, query: PageQuery) -> tuple[Streams, tuple[Condition, ...]] | None:
         """Streams of few entries, among which are all matches, and the conditions to check them
         for; None to walk."""
-        conditions = wanted.conditions
+        conditions = query.conditions
         if self._places is not None:
             return Streams([], [], [], []), conditions
-        checks, _ = self._plan(wanted)
+        checks, _ = self._plan(query)
         # A count of keys would include the excluded entries.
         if not checks and not (self._excluded and conditions):
             return None
@@ -115,51 +114,51 @@ class Finder:
         return (everything(self._lists), conditions) if self._lists.entries <= ROWS else None
 
     async def _collected(
-        self, streams: Streams, conditions: tuple[Condition, ...], wanted: PageQuery, offset: int
+        self, streams: Streams, conditions: tuple[Condition, ...], query: PageQuery, offset: int
     ) -> tuple[int, list[Match]]:
-        checks = Checks(conditions, wanted.sort)
+        checks = Checks(conditions, query.sort)
         return await self._statements.collect(
-            streams, self._places or (), checks, wanted.after, wanted.limit, offset
+            streams, self._places or (), checks, query.after, query.limit, offset
         )
 
-    async def _walked(self, wanted: PageQuery) -> list[Match]:
-        conditions, read = self._plan(wanted)
-        checks = Checks(conditions, wanted.sort[1:])
-        walk = Walk(self._statements, self._lists, self._budget, checks, wanted.limit)
-        if not wanted.sort:
-            return await walk.by_position(read, wanted.after)
-        first = wanted.sort[0]
+    async def _walked(self, query: PageQuery) -> list[Match]:
+        conditions, read = self._plan(query)
+        checks = Checks(conditions, query.sort[1:])
+        walk = Walk(self._statements, self._lists, self._budget, checks, query.limit)
+        if not query.sort:
+            return await walk.by_position(read, query.after)
+        first = query.sort[0]
         if first.field in ATTRIBUTES:
-            return await self._by_attribute(wanted, first)
+            return await self._by_attribute(query, first)
         return await walk.by_key(
             first,
             read.ranges if read else ranges.ALL,
-            wanted.after,
-            lambda key, limit: self.group(wanted, key, limit),
+            query.after,
+            lambda key, limit: self.group(query, key, limit),
         )
 
-    async def _by_attribute(self, wanted: PageQuery, first: SortKey) -> list[Match]:
+    async def _by_attribute(self, query: PageQuery, first: SortKey) -> list[Match]:
         """List by list: the first key is the same for all entries of a list. Raises TooBroad."""
         found: list[Match] = []
-        begins = "" if wanted.after is None else rank(wanted.after.keys[:1], [first.descending])
+        begins = "" if query.after is None else rank(query.after.keys[:1], [first.descending])
         groups = self._lists.by_attribute(first.field, descending=first.descending)
         for key, lists in groups:
             if rank([key], [first.descending]) < begins:
                 continue
             within = self._statements.within(lists)
             finder = Finder(within, lists, self._budget, excluded=self._excluded)
-            found += await finder._inner(wanted, key, wanted.limit - len(found))
-            if len(found) >= wanted.limit:
+            found += await finder._inner(query, key, query.limit - len(found))
+            if len(found) >= query.limit:
                 break
-            self._budget.spend(0, checked=bool(wanted.conditions))
+            self._budget.spend(0, checked=bool(query.conditions))
         return found
 
-    def _plan(self, wanted: PageQuery) -> tuple[tuple[Condition, ...], Condition | None]:
+    def _plan(self, query: PageQuery) -> tuple[tuple[Condition, ...], Condition | None]:
         """The conditions that a walk has to check, and the one that it reads instead."""
-        conditions = wanted.conditions
+        conditions = query.conditions
         usable = [one for one in conditions if self._streams(one) <= STREAMS]
-        if wanted.sort:
-            usable = [one for one in usable if one.path == wanted.sort[0].field]
+        if query.sort:
+            usable = [one for one in usable if one.path == query.sort[0].field]
         else:
             usable = [one for one in usable if one.has_points]
         if not usable:
@@ -173,15 +172,15 @@ class Finder:
             return self._lists.entries - self._excluded
         if len(conditions) > 1 or conditions[0].part or self._excluded:
             return None
-        [one] = conditions
-        others = replace(one, ranges=ranges.complement(one.ranges))
+        [condition] = conditions
+        others = replace(condition, ranges=ranges.complement(condition.ranges))
         # An entry may have several keys, but only one MISSING.
-        matching = () if one.repeats and not one.has_points else (one,)
+        matching = () if condition.repeats and not condition.has_points else (condition,)
         for most in (ROWS, COUNTED):
             for counted in (*matching, others):
                 [number] = await self._statements.counts([counted], most + 1)
                 if number <= most:
-                    return number if counted is one else self._lists.entries - number
+                    return number if counted is condition else self._lists.entries - number
         return None
 
     async def _count(self, conditions: Sequence[Condition]) -> None:
@@ -193,13 +192,13 @@ class Finder:
             counts = await self._statements.counts(unknown, ROWS + 1)
             self._counts |= zip(unknown, counts, strict=True)
 
-    def _count_of(self, one: Condition) -> int:
-        return self._counts.get(one, ROWS + 1)
+    def _count_of(self, condition: Condition) -> int:
+        return self._counts.get(condition, ROWS + 1)
 
-    def _streams(self, one: Condition) -> int:
-        return len(one.ranges) * len(self._lists.combinations)
+    def _streams(self, condition: Condition) -> int:
+        return len(condition.ranges) * len(self._lists.combinations)
 
 
-def _unread(conditions: tuple[Condition, ...], read: Condition) -> tuple[Condition, ...]:
+def _unread(conditions: tuple[Condition, ...], walked: Condition) -> tuple[Condition, ...]:
     """Those that entries with keys in the ranges of one of them have to be checked for."""
-    return tuple(one for one in conditions if one is not read or one.part)
+    return tuple(one for one in conditions if one is not walked or one.part)

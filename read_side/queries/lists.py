@@ -79,17 +79,17 @@ def catalogue(records: Sequence[Any], type_slug: str | None) -> Catalogue:
     )
 
 
-def is_selected(one: Any, selection: EntrySelection, query: EntryQuery) -> bool:
+def is_selected(combination: Any, selection: EntrySelection, query: EntryQuery) -> bool:
     """Whether the entries of a combination may be selected."""
     return (
-        query.status in (None, one.status)
-        and query.language in (None, one.language)
-        and all(accepts(_value(one, name)) for name, accepts in selection.attributes)
+        query.status in (None, combination.status)
+        and query.language in (None, combination.language)
+        and all(accepts(_value(combination, name)) for name, accepts in selection.attributes)
     )
 
 
-def _value(one: Any, name: str) -> str:
-    return one.content_type if name == "contentType" else str(getattr(one, name))
+def _value(combination: Any, name: str) -> str:
+    return combination.content_type if name == "contentType" else str(getattr(combination, name))
 
 
 class Streams(Struct, frozen=True):

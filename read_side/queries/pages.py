@@ -48,11 +48,11 @@ async def find(connection: Connection, scope: Scope, query: EntryQuery) -> Found
     """Raises TypeNotFound, InvalidQuery, TooBroad, IncompleteIndex."""
     where = (scope.workspace, scope.environment, query.type_slug)
     known = catalogue(await connection.fetch(_LISTS, *where), query.type_slug)
-    wanted = selection(query, known.fields)
-    lists = Lists(scope, known.selected(wanted, query))
-    if not lists.combinations or wanted.ids == frozenset():
+    selected = selection(query, known.fields)
+    lists = Lists(scope, known.selected(selected, query))
+    if not lists.combinations or selected.ids == frozenset():
         return FoundPage([], 0 if query.counted else None, None, known.stamp)
-    total, paged, found, has_unread = await _matches(connection, scope, lists, wanted, query)
+    total, paged, found, has_unread = await _matches(connection, scope, lists, selected, query)
     page = found[: query.limit]
     return FoundPage(
         [one.position for one in page],
@@ -65,43 +65,43 @@ async def find(connection: Connection, scope: Scope, query: EntryQuery) -> Found
 
 
 async def finder_of(
-    connection: Connection, scope: Scope, lists: Lists, wanted: EntrySelection, offset: int
+    connection: Connection, scope: Scope, lists: Lists, selected: EntrySelection, offset: int
 ) -> Finder:
     """A Finder of the selected entries in the lists, for a page after the offset."""
-    statements, places, excluded = await _limits(connection, scope, lists, wanted)
-    return Finder(statements, lists, Budget(wanted, offset), places, len(excluded))
+    statements, places, excluded = await _limits(connection, scope, lists, selected)
+    return Finder(statements, lists, Budget(selected, offset), places, len(excluded))
 
 
 async def _limits(
-    connection: Connection, scope: Scope, lists: Lists, wanted: EntrySelection
+    connection: Connection, scope: Scope, lists: Lists, selected: EntrySelection
 ) -> tuple[Statements, list[tuple[int, int]] | None, list[int]]:
     """The statements; the places of the entries that may be found, None for all; and the positions
     of those that may not."""
     named = await Statements(connection, scope, lists).places(
-        wanted.excluded_ids | (wanted.ids or frozenset())
+        selected.excluded_ids | (selected.ids or frozenset())
     )
     places = None
-    if wanted.ids is not None:
-        places = [named[one] for one in wanted.ids - wanted.excluded_ids if one in named]
-    excluded = [named[one][1] for one in wanted.excluded_ids if one in named]
+    if selected.ids is not None:
+        places = [named[one] for one in selected.ids - selected.excluded_ids if one in named]
+    excluded = [named[one][1] for one in selected.excluded_ids if one in named]
     return Statements(connection, scope, lists, excluded), places, excluded
 
 
 async def _matches(
-    connection: Connection, scope: Scope, lists: Lists, wanted: EntrySelection, query: EntryQuery
+    connection: Connection, scope: Scope, lists: Lists, selected: EntrySelection, query: EntryQuery
 ) -> tuple[int | None, int, list[Match], bool]:
     """The total, if it is wanted and within the budget; how many matches a search has pages of; the
     matches from the offset on, one more than the limit; and whether a search will find others
     without a change of the checkpoint."""
-    page = PageQuery(wanted.conditions, wanted.sort, query.after, query.limit + 1)
+    page = PageQuery(selected.conditions, selected.sort, query.after, query.limit + 1)
     if query.words is None:
-        finder = await finder_of(connection, scope, lists, wanted, query.offset)
+        finder = await finder_of(connection, scope, lists, selected, query.offset)
         total, matches = await finder.page(page, query.offset, counted=query.counted)
         return total, 0, matches, False
-    statements, places, excluded = await _limits(connection, scope, lists, wanted)
+    statements, places, excluded = await _limits(connection, scope, lists, selected)
     kinds = [one.kind for one in lists.combinations]
     result = await search(connection.fetch, scope, query.words, kinds, query.locale)
-    found = SearchPages(result, lists, Budget(wanted), places, excluded)
+    found = SearchPages(result, lists, Budget(selected), places, excluded)
     paged, matches = await found.page(statements, page, query.offset)
     return paged if result.is_complete else None, paged, matches, result.has_unread
 
@@ -174,6 +174,6 @@ class _FoundListing(Struct, frozen=True):
             yield found, rows()
 
 
-def _learn(pool: Pool, found: FoundPage) -> None:
-    if found.stamp is not None:
-        pool.learned(found.stamp)
+def _learn(pool: Pool, page: FoundPage) -> None:
+    if page.stamp is not None:
+        pool.learned(page.stamp)

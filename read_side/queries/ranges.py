@@ -29,8 +29,8 @@ def points(keys: Iterable[bytes]) -> Ranges:
     return tuple(point(key) for key in sorted(set(keys)))
 
 
-def is_point(one: Range) -> bool:
-    return one[1] == one[0] + b"\0"
+def is_point(range_: Range) -> bool:
+    return range_[1] == range_[0] + b"\0"
 
 
 def beginning_with(prefix: bytes) -> Ranges:
@@ -45,8 +45,8 @@ def complement(ranges: Ranges) -> Ranges:
     return _not_empty(zip(lows, highs, strict=True))
 
 
-def intersection(one: Ranges, other: Ranges) -> Ranges:
-    return _not_empty((max(low, from_), min(high, to)) for low, high in one for from_, to in other)
+def intersection(left: Ranges, right: Ranges) -> Ranges:
+    return _not_empty((max(low, from_), min(high, to)) for low, high in left for from_, to in right)
 
 
 def _not_empty(ranges: Iterable[Range]) -> Ranges:

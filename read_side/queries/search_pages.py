@@ -38,24 +38,24 @@ class SearchPages:
         self._ranks = {one.position: _RANK.pack(one.rank) for one in among}
 
     async def page(
-        self, statements: Statements, wanted: PageQuery, offset: int
+        self, statements: Statements, query: PageQuery, offset: int
     ) -> tuple[int, list[Match]]:
         """The number of matches, and those after the offset. Raises TooBroad."""
-        if wanted.sort:
-            return await self._checked(statements, wanted, offset)
+        if query.sort:
+            return await self._checked(statements, query, offset)
         positions = list(self._ranks)
-        if wanted.conditions or self._is_excluding:
-            everything = PageQuery(wanted.conditions, (), None, MOST)
+        if query.conditions or self._is_excluding:
+            everything = PageQuery(query.conditions, (), None, MOST)
             _, passing = await self._checked(statements, everything, 0)
             positions = [one.position for one in passing]
-        ranked = self._ranked(positions, wanted.after)
-        return len(positions), ranked[offset : offset + wanted.limit]
+        ranked = self._ranked(positions, query.after)
+        return len(positions), ranked[offset : offset + query.limit]
 
     async def _checked(
-        self, statements: Statements, wanted: PageQuery, offset: int
+        self, statements: Statements, query: PageQuery, offset: int
     ) -> tuple[int, list[Match]]:
         finder = Finder(statements, self._lists, self._budget, self._places)
-        total, found = await finder.page(wanted, offset, counted=True)
+        total, found = await finder.page(query, offset, counted=True)
         assert total is not None, "all of few entries are read"
         return total, found
 

@@ -85,11 +85,13 @@ class Statements:
         )
         return sorted(found, key=lambda one: (one.key, -one.position))
 
-    async def walk_back(self, path: str, one: Range, checks: Checks, size: int) -> list[Candidate]:
+    async def walk_back(
+        self, path: str, range_: Range, checks: Checks, size: int
+    ) -> list[Candidate]:
         """Candidates from the highest key of the range down."""
-        streams = self._lists.streams(path, (one,))
+        streams = self._lists.streams(path, (range_,))
         found = await self._candidates("query_walk_back", checks, *_columns(streams), size)
-        return sorted(found, key=lambda one: one.key, reverse=True)
+        return sorted(found, key=lambda range_: range_.key, reverse=True)
 
     async def equal(
         self, condition: Condition, below: int, checks: Checks, size: int

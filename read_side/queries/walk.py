@@ -93,8 +93,8 @@ class Walk:
                 break
             ranges = _beyond(ranges, last, descending=False)
 
-    async def _descend(self, one: Range) -> None:
-        low, high = one
+    async def _descend(self, range_: Range) -> None:
+        low, high = range_
         while low < high and not self._is_full:
             size = self._size(1)
             rows = await self._statements.walk_back(self._path, (low, high), self._checks, size)

@@ -99,7 +99,7 @@ async def _rebuilds(urls: list[str]) -> Rates:
             began = time.perf_counter()
             done = await rebuild(settings, accept_differences=False, report=lambda _: None)
             each.append(ENTRIES / (time.perf_counter() - began))
-            assert (done.found, done.not_compared) == ([], None)
+            assert (done.differences, done.not_compared) == ([], None)
     return found
 
 

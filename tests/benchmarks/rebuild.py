@@ -66,7 +66,7 @@ async def measured(url: str, entries: int, rounds: int) -> tuple[float, float, i
         started = time.perf_counter()
         done = await rebuild(settings, accept_differences=False, report=watch.report)
         seconds.append(time.perf_counter() - started)
-        assert (done.found, done.not_compared) == ([], None)
+        assert (done.differences, done.not_compared) == ([], None)
         peak = max(peak, watch.peak)
         floors.append(await floor(url))
     return median(seconds), median(floors), events, peak

@@ -149,7 +149,7 @@ async def test_no_plans_are_compiled_behind_a_pooler(
 
 async def use_all(url: str, workers: int) -> None:
     await use_lists(url)
-    assert (await rebuild(url, workers=workers)).found == []
+    assert (await rebuild(url, workers=workers)).differences == []
     result = await verify(build_settings(url, workers=workers), silent)
     assert (result.read_model, result.not_compared, result.claims) == ([], None, [])
 

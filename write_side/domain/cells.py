@@ -95,12 +95,12 @@ def check_storable(cell: str) -> None:
         raise BadCell(reason)
 
 
-def same(field: Field, value: Raw, held: Raw) -> bool:
+def same(field: Field, value: Raw, other: Raw) -> bool:
     """Whether two values of a field are equal, regardless of notation."""
-    if bytes(value) == bytes(held):
+    if bytes(value) == bytes(other):
         return True
     try:
-        return bool(_meaning(field, value) == _meaning(field, held))
+        return bool(_meaning(field, value) == _meaning(field, other))
     except (msgspec.DecodeError, ArithmeticError):
         return False
 

@@ -83,13 +83,13 @@ def _created(event: EntryCreated) -> Entry:
 
 
 def _updated(entry: Entry, event: EntryUpdated) -> Entry:
-    status = chosen(event.status, entry.status)
+    status = value_or(event.status, entry.status)
     return replace(
         entry,
-        title=chosen(event.title, entry.title),
-        slug=chosen(event.slug, entry.slug),
+        title=value_or(event.title, entry.title),
+        slug=value_or(event.slug, entry.slug),
         status=status,
-        stage_id=chosen(event.stage_id, entry.stage_id),
+        stage_id=value_or(event.stage_id, entry.stage_id),
         fields={**entry.fields, **event.fields},
         translations=merged_translations(entry.translations, event.translations),
         published_at=published_at(entry, status, event.at),
@@ -212,8 +212,8 @@ def _size(title: str, slug: str, fields: Mapping[str, Raw]) -> int:
     return len(title.encode()) + len(slug.encode()) + sum(map(len, views))
 
 
-def chosen(given: T | UnsetType, otherwise: T) -> T:
-    return otherwise if isinstance(given, UnsetType) else given
+def value_or(value: T | UnsetType, default: T) -> T:
+    return default if isinstance(value, UnsetType) else value
 
 
 def changes(entry: Entry, event: EntryUpdated) -> bool:
@@ -222,11 +222,11 @@ def changes(entry: Entry, event: EntryUpdated) -> bool:
     return contents(after, changed) != contents(entry, changed)
 
 
-def restored_fields(then: Mapping[str, Raw], current: Mapping[str, Raw]) -> dict[str, Raw]:
+def restored_fields(past: Mapping[str, Raw], current: Mapping[str, Raw]) -> dict[str, Raw]:
     """The changes that restore the earlier values; null removes one."""
-    slugs = dict.fromkeys((*current, *then))
-    held = {slug: (then.get(slug, NULL), current.get(slug, NULL)) for slug in slugs}
-    return {slug: was for slug, (was, is_now) in held.items() if bytes(was) != bytes(is_now)}
+    slugs = dict.fromkeys((*current, *past))
+    pairs = {slug: (past.get(slug, NULL), current.get(slug, NULL)) for slug in slugs}
+    return {slug: was for slug, (was, is_now) in pairs.items() if bytes(was) != bytes(is_now)}
 
 
 def translates(entry: Entry, locale: str, change: Translation) -> bool:

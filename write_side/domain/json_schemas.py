@@ -78,10 +78,10 @@ def date(field: Field, definitions: Definitions) -> Schema:
 
 def choice(field: Field, definitions: Definitions) -> Schema:
     options = {"type": "string", "enum": [option.value for option in field.options]}
-    one = definitions.options(field, options)
-    if not definitions.closed and one != {"type": "string"}:
-        one = {"anyOf": [one, {"type": "string"}]}
-    return _one_or_many(field, one)
+    schema = definitions.options(field, options)
+    if not definitions.closed and schema != {"type": "string"}:
+        schema = {"anyOf": [schema, {"type": "string"}]}
+    return _one_or_many(field, schema)
 
 
 def entry_id(field: Field, _definitions: Definitions) -> Schema:
@@ -104,5 +104,5 @@ def nothing(_field: Field, _definitions: Definitions) -> Schema:
     return {"not": {}}
 
 
-def _one_or_many(field: Field, one: Schema) -> Schema:
-    return {"type": "array", "items": one} if field.multiple else one
+def _one_or_many(field: Field, schema: Schema) -> Schema:
+    return {"type": "array", "items": schema} if field.multiple else schema

@@ -278,8 +278,8 @@ def is_empty(field: Field, value: Raw) -> bool:
 def _one_or_many(field: Field, value: Raw) -> list[str] | None:
     if field.multiple:
         return _decoded(_STRINGS, value)
-    one = _decoded(_STRING, value)
-    return None if one is None else [one]
+    text = _decoded(_STRING, value)
+    return None if text is None else [text]
 
 
 def _decoded(decoder: msgspec.json.Decoder[X], value: Raw) -> X | None:

@@ -36,7 +36,7 @@ async def check_scope(scope: Scope, repository: Repository) -> None:
 
 async def check_targets(
     scope: Scope,
-    found: Collection[Target],
+    targets: Collection[Target],
     repository: Repository,
     new_entries: Mapping[str, str] | None = None,
 ) -> None:
@@ -48,7 +48,7 @@ async def check_targets(
     """
     references: list[Target] = []
     files: list[Target] = []
-    async for target in in_slices(found):
+    async for target in in_slices(targets):
         (references if target.is_entry else files).append(target)
     if references:
         known = await repository.types_of_entries(scope, {target.id for target in references})

@@ -220,12 +220,12 @@ def _rename_refusal(updated: EntryUpdated, conflict: Conflict) -> Refused:
 
 
 def _different_stage(
-    given: str | UnsetType | None, entry: Entry, content_type: ContentType
+    stage_id: str | UnsetType | None, entry: Entry, content_type: ContentType
 ) -> str | UnsetType | None:
     """None selects the first stage; an entry without a stage is already in it."""
     first = content_type.first_stage
-    return _different(first if given is None else given, entry.stage_id or first)
+    return _different(first if stage_id is None else stage_id, entry.stage_id or first)
 
 
-def _different(given: T | UnsetType, current: T) -> T | UnsetType:
-    return UNSET if given == current else given
+def _different(value: T | UnsetType, current: T) -> T | UnsetType:
+    return UNSET if value == current else value

@@ -129,8 +129,8 @@ async def _find(repository: Repository, workspace: str, name: str) -> tuple[Webh
     return webhooks, webhooks.by_name[name]
 
 
-def _secret(command: Any, op: str, **given: str) -> dict[str, Any]:
-    change = {"op": op, "workspace": command.workspace, "name": command.name, **given}
+def _secret(command: Any, op: str, **details: str) -> dict[str, Any]:
+    change = {"op": op, "workspace": command.workspace, "name": command.name, **details}
     return {"webhook_secrets": [change]}
 
 

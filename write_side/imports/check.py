@@ -53,7 +53,7 @@ async def check(
     if request.key is not None and not 0 <= request.key < len(table.headings):
         raise InvalidEntry("The slugs cannot be derived from a column that the file does not have")
     named = NamedTargets(_parts(table.rows) * MOST_REFERENCES)
-    parsed = map(named.taken, parsed_rows(table, columns, request))
+    parsed = map(named.collect, parsed_rows(table, columns, request))
     rows = [
         await in_thread_if_large(row.parts, next, parsed) async for row in in_slices(table.rows)
     ]
@@ -77,7 +77,7 @@ def _parts(rows: Sequence[object]) -> int:
 async def _context(
     repository: Repository,
     rows: Sequence[ParsedRow],
-    named: NamedTargets,
+    names: NamedTargets,
     request: ImportRequest,
     content_type: ContentType,
     actor: Actor,
@@ -89,8 +89,8 @@ async def _context(
         if row.slug:
             slugs.setdefault(row.language, set()).add(row.slug)
     existing: dict[EntryKey, str] = {}
-    for language, own in slugs.items():
-        found = await repository.entries_by_slug(scope, [content_type.slug], language, own)
+    for language, of_language in slugs.items():
+        found = await repository.entries_by_slug(scope, [content_type.slug], language, of_language)
         existing |= {(language, slug): entries[0][0] for slug, entries in found.items()}
     made: set[EntryKey] = set()
     if resumes:
@@ -102,9 +102,9 @@ async def _context(
         entries = await repository.entries(scope, existing.values(), most)
         # An entry that was just deleted has freed its slug.
         existing = {key: each for key, each in existing.items() if each in entries}
-    keys = ((language, slug) for language, own in slugs.items() for slug in own)
+    keys = ((language, slug) for language, of_language in slugs.items() for slug in of_language)
     new_entries = {key: request.entry_id(key) for key in keys if key not in existing}
-    references = await look_up(repository, request, named, new_entries)
+    references = await look_up(repository, request, names, new_entries)
     quota = await _quota(repository, request, len(made))
     return ImportContext(content_type, existing, entries, quota, references, actor)
 

@@ -114,13 +114,13 @@ def columns_of(
 def match_headings(
     headings: Sequence[str],
     fields: Sequence[Field],
-    given: Mapping[int, str],
+    chosen: Mapping[int, str],
     rows: Iterable[Row] = (),
 ) -> tuple[str, ...]:
-    """The targets without interactive choices: those ``given``, by index, then those that match the
-    headings. Raises MappingRefused if a heading matches no free target or has a namesake, or if a
-    column of the ``rows`` has cells but no heading."""
-    proposal = _assign_targets(headings, fields, given)
+    """The targets without interactive choices: those ``chosen``, by index, then those that match
+    the headings. Raises MappingRefused if a heading matches no free target or has a namesake, or if
+    a column of the ``rows`` has cells but no heading."""
+    proposal = _assign_targets(headings, fields, chosen)
     lost = [
         repr(one_line(heading))
         for heading, source in zip(headings, proposal.sources, strict=True)
@@ -133,13 +133,13 @@ def match_headings(
         reasons = [f"no free target matches the {what} {', '.join(lost)}; targets are: {known}"]
         if number := headings_row(rows, fields):
             reasons[0] += f"; row {number} looks like the headings: delete the rows above it"
-    if blank := _cells_without_heading(headings, rows, given):
+    if blank := _cells_without_heading(headings, rows, chosen):
         reasons.append(f"cells without a heading are in {_named(blank)}: {NAME_COLUMNS}")
     reasons += [
         f"{headings[index]!r} is the name of a field, but also of a column that exports have and "
         "imports ignore: map it to the field, or leave it out"
         for index, _ in namesakes(headings, proposal.targets, fields)
-        if index not in given
+        if index not in chosen
     ]
     if reasons:
         raise MappingRefused(reasons)
@@ -180,10 +180,10 @@ def _is_export(headings: Sequence[str]) -> bool:
 
 
 def _cells_without_heading(
-    headings: Sequence[str], rows: Iterable[Row], given: Mapping[int, str]
+    headings: Sequence[str], rows: Iterable[Row], chosen: Mapping[int, str]
 ) -> Counter[int]:
     """Index of a column with a blank heading → the number of its cells that are not blank."""
-    blank = [n for n, heading in enumerate(headings) if not heading.strip() and n not in given]
+    blank = [n for n, heading in enumerate(headings) if not heading.strip() and n not in chosen]
     return Counter(index for row in rows for index in blank if row.cells[index].strip())
 
 
@@ -208,24 +208,24 @@ def propose_targets(
     entry's own, as in an export. Language comes after the fields, as in an export.
     """
     offered = {target.target for target in column_targets(fields)}
-    known = {} if _is_export(headings) else _saved_targets(headings, saved, offered)
-    return _assign_targets(headings, fields, known)
+    saved_targets = {} if _is_export(headings) else _saved_targets(headings, saved, offered)
+    return _assign_targets(headings, fields, saved_targets)
 
 
 def _assign_targets(
-    headings: Sequence[str], fields: Sequence[Field], known: Mapping[int, str]
+    headings: Sequence[str], fields: Sequence[Field], chosen: Mapping[int, str]
 ) -> Proposal:
-    """``known``: targets by the index of their column; the other columns get the matching ones."""
-    taken = set(known.values())
-    free = [slot for slot in _slots(fields) if slot.target == NOTHING or slot.target not in taken]
+    """``chosen``: targets by the index of their column; the other columns get the matching ones."""
+    used = set(chosen.values())
+    free = [slot for slot in _slots(fields) if slot.target == NOTHING or slot.target not in used]
     targets: list[str] = []
     sources: list[Source] = []
     for index, heading in enumerate(headings):
-        slot = None if index in known else _matching_slot(heading, free)
+        slot = None if index in chosen else _matching_slot(heading, free)
         if slot is not None:
             free.remove(slot)
-        targets.append(known.get(index, slot.target if slot else NOTHING))
-        sources.append("saved" if index in known else "heading" if slot else "")
+        targets.append(chosen.get(index, slot.target if slot else NOTHING))
+        sources.append("saved" if index in chosen else "heading" if slot else "")
     return Proposal(tuple(targets), tuple(sources))
 
 
@@ -258,15 +258,15 @@ def _saved_targets(
     headings: Iterable[str], saved: Iterable[MappedColumn], offered: set[str]
 ) -> dict[int, str]:
     """Index of a column → the target saved for its heading; repeated headings keep their order."""
-    waiting: dict[str, list[str]] = {}
+    by_heading: dict[str, list[str]] = {}
     for column in saved:
-        waiting.setdefault(folded(column.heading), []).append(column.target)
-    kept = {}
+        by_heading.setdefault(folded(column.heading), []).append(column.target)
+    targets = {}
     for index, heading in enumerate(headings):
-        known = waiting.get(folded(heading))
-        if known and ((target := known.pop(0)) in offered or target == NOTHING):
-            kept[index] = target
-    return kept
+        remaining = by_heading.get(folded(heading))
+        if remaining and ((target := remaining.pop(0)) in offered or target == NOTHING):
+            targets[index] = target
+    return targets
 
 
 def folded(heading: str) -> str:
@@ -287,16 +287,16 @@ def map_columns(
     headings = table.headings
     offered = [target.target for target in column_targets(fields)]
     names = [*offered, *(target.name for target in column_targets(fields))]
-    given: dict[int, str] = {}
+    chosen: dict[int, str] = {}
     for column, target in maps:
         found = _find(target, names) if target.strip() else []
         if target.strip() and not found:
             known = ", ".join(offered)
             unknown = shortened(target)
             raise MappingRefused([f"unknown target {unknown!r}; expected one of: {known}"])
-        given[_column(column, headings)] = names[found[0] % len(offered)] if found else NOTHING
+        chosen[_column(column, headings)] = names[found[0] % len(offered)] if found else NOTHING
     key_column = None if key is None else _column(key, headings)
-    targets = match_headings(headings, fields, given, table.rows)
+    targets = match_headings(headings, fields, chosen, table.rows)
     return replace(request, targets=targets, key=key_column)
 
 

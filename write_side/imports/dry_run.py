@@ -107,7 +107,7 @@ class _Round:
 
     def _decision(self, row: ParsedRow) -> RowDecision:
         decision = RowDecision(row, notes=[*row.notes, *date_notes(row.cells)])
-        decision.entry_id = self._known(row.key)
+        decision.entry_id = self._entry_id(row.key)
         self._compare(decision)
         if decision.entry_id is not None and self._is_skipped(decision):
             decision.state, decision.notes = "skipped", []
@@ -161,7 +161,7 @@ class _Round:
         reason = f"{decision.row.slug!r} is the slug of row {decision.repeats}: choose another one"
         return [Note(None, "Slug", "error", "", reason)]
 
-    def _known(self, key: EntryKey) -> str | None:
+    def _entry_id(self, key: EntryKey) -> str | None:
         """The id of the entry that has the slug, in this language, after the rows above."""
         if key in self._context.existing:
             return self._context.existing[key]

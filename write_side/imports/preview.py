@@ -48,7 +48,7 @@ class NoteLimit:
     def __init__(self) -> None:
         self._left: dict[Severity, int] = {"error": MOST_NOTES, "warning": MOST_NOTES}
 
-    def kept(self, notes: Iterable[Note]) -> tuple[list[Note], Omitted | None]:
+    def limited(self, notes: Iterable[Note]) -> tuple[list[Note], Omitted | None]:
         """The notes of the next row that are kept."""
         kept: list[Note] = []
         found: Counter[Severity] = Counter()

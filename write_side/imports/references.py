@@ -56,18 +56,18 @@ class References(Struct, frozen=True):
     content_type_slug: str
     files: Mapping[str, list[str]]
 
-    def value_of(self, cell: Cell, held: Raw, language: str) -> ResolvedCell:
+    def value_of(self, cell: Cell, stored: Raw, language: str) -> ResolvedCell:
         """The value of a cell that is not blank. Raises BadCell.
 
-        ``language``: of the row. ``held``: the entry's value. A reference that it already holds is
+        ``language``: of the row. ``stored``: the entry's value. A reference that it already has is
         accepted even if its target is gone, and so is a value that is no longer valid.
         """
         if isinstance(cell.value, BadCell):
-            return ResolvedCell(_unchanged(cell, held, str(cell.value)))
-        if _is_written_as(cell, held):
-            return ResolvedCell(held)
+            return ResolvedCell(_unchanged(cell, stored, str(cell.value)))
+        if _is_written_as(cell, stored):
+            return ResolvedCell(stored)
         if isinstance(cell.value, tuple):
-            kept = _ids_in(held)
+            kept = _ids_in(stored)
             found = [
                 (name, None) if name in kept else self._named(cell.field, name, language)
                 for name in cell.value
@@ -76,7 +76,7 @@ class References(Struct, frozen=True):
             return ResolvedCell(listed(cell.field, [target for target, _ in found]), new)
         assert cell.value is not None, "blank cells have no value"
         if cell.field.spec.is_nested:
-            self._check_inner(cell.field, cell.value, held)
+            self._check_inner(cell.field, cell.value, stored)
         return ResolvedCell(cell.value)
 
     def _named(self, field: Field, name: str, language: str) -> Named:
@@ -84,9 +84,9 @@ class References(Struct, frozen=True):
             return self._entry(field, name, language)
         return self._file(name), None
 
-    def _check_inner(self, field: Field, value: Raw, held: Raw) -> None:
+    def _check_inner(self, field: Field, value: Raw, stored: Raw) -> None:
         """A repeater refers only by id."""
-        kept = {target.reference_key for target in _inner(field, held)}
+        kept = {target.reference_key for target in _inner(field, stored)}
         for target in _inner(field, value):
             if target.reference_key not in kept:
                 is_slug = target.is_entry and not is_id(target.id)
@@ -156,12 +156,12 @@ class NamedTargets:
         self.files: set[str] = set()
         """Ids or URLs."""
 
-    def taken(self, row: ParsedRow) -> ParsedRow:
+    def collect(self, row: ParsedRow) -> ParsedRow:
         """The same row. Raises InvalidEntry."""
         for cell in row.cells:
             if isinstance(cell.value, tuple):
                 self._count(row, len(cell.value))
-                self._take_names(cell.field, cell.value, row.language)
+                self._collect_names(cell.field, cell.value, row.language)
             elif isinstance(cell.value, Raw):
                 inner = list(_inner(cell.field, cell.value))
                 self._count(row, len(inner))
@@ -177,7 +177,7 @@ class NamedTargets:
                 "split the file into several"
             )
 
-    def _take_names(self, field: Field, names: Collection[str], language: str) -> None:
+    def _collect_names(self, field: Field, names: Collection[str], language: str) -> None:
         if field.spec.refers_to == "entry":
             self.slugs.setdefault((language, field.to), set()).update(names)
             self.ids.update(filter(is_id, names))
@@ -188,17 +188,17 @@ class NamedTargets:
 async def look_up(
     repository: Repository,
     request: ImportRequest,
-    named: NamedTargets,
+    names: NamedTargets,
     new_entries: Mapping[EntryKey, str],
 ) -> References:
     """Looks up all ids and files, and the slugs by their allowed types: in the language of the
     row, then in any."""
     scope, content_type_slug = request.scope, request.content_type_slug
-    types = await repository.types_of_entries(scope, named.ids)
+    types = await repository.types_of_entries(scope, names.ids)
     by_slug: dict[Among, Mapping[str, list[tuple[str, str]]]] = {}
     elsewhere: dict[tuple[str, ...], set[str]] = {}
-    for (language, to), given in named.slugs.items():
-        slugs = given - types.keys()
+    for (language, to), written in names.slugs.items():
+        slugs = written - types.keys()
         found = await repository.entries_by_slug(scope, to, language, slugs)
         by_slug[language, to] = found
         # Slugs not found in the row's language are looked up in all others.
@@ -210,43 +210,43 @@ async def look_up(
         if slugs:
             by_slug[None, to] = await repository.entries_by_slug(scope, to, None, slugs)
     languages = {language for language, _ in new_entries}
-    files = await _files(scope, repository, named.files)
+    files = await _files(scope, repository, names.files)
     return References(types, by_slug, new_entries, languages, content_type_slug, files)
 
 
-def _unchanged(cell: Cell, held: Raw, reason: str) -> Raw:
+def _unchanged(cell: Cell, stored: Raw, reason: str) -> Raw:
     """The entry's value if the cell has the same value, such as an option that was removed since.
     Raises BadCell with the reason if not."""
     field = cell.field
-    if is_null(held) or not (field.options or field.fields):
+    if is_null(stored) or not (field.options or field.fields):
         raise BadCell(reason)
     try:
         # The unchanged text comes first, because an option may have white space around it.
-        is_exact = bool(field.options) and bytes(held) == bytes(json_of(cell.text))
-        value = held if is_exact else field.spec.read_cell(field, cell.text)
+        is_exact = bool(field.options) and bytes(stored) == bytes(json_of(cell.text))
+        value = stored if is_exact else field.spec.read_cell(field, cell.text)
     except (NotJSON, InvalidText, UnicodeEncodeError):
         raise BadCell(reason) from None
-    if not same(field, value, held):
+    if not same(field, value, stored):
         raise BadCell(reason)
-    return held
+    return stored
 
 
-def _is_written_as(cell: Cell, held: Raw) -> bool:
+def _is_written_as(cell: Cell, stored: Raw) -> bool:
     """Whether an export writes the entry's value as this cell. The cell could also be read as
     another value: a removed option may be the label of another one."""
     field = cell.field
-    if is_null(held) or not (field.options or field.spec.reads_serials):
+    if is_null(stored) or not (field.options or field.spec.reads_serials):
         return False
     try:
-        return field.spec.write_cell(field, held, {}) == cell.text
+        return field.spec.write_cell(field, stored, {}) == cell.text
     except (msgspec.DecodeError, KeyError):
         return False
 
 
-def _ids_in(held: Raw) -> frozenset[str]:
-    if is_null(held):
+def _ids_in(stored: Raw) -> frozenset[str]:
+    if is_null(stored):
         return frozenset()
-    ids = _IDS.decode(held)
+    ids = _IDS.decode(stored)
     return frozenset([ids] if isinstance(ids, str) else ids)
 
 

@@ -26,7 +26,7 @@ async def suffixed(rows: Sequence[ParsedRow], existing: Lookup) -> list[ParsedRo
     repeats = _repeats(rows)
     stems = [rows[index].slug for index in repeats]
     taken = {row.slug for row in rows}
-    taken |= await _taken(stems, taken, existing)
+    taken |= await _used_slugs(stems, taken, existing)
     found = list(rows)
     reached = dict.fromkeys(stems, 2)
     for index, keeps in repeats.items():
@@ -67,25 +67,25 @@ def _different(rows: Sequence[ParsedRow], same: Sequence[int], keeps: int) -> It
             yield index
 
 
-async def _taken(stems: Sequence[str], in_file: set[str], existing: Lookup) -> set[str]:
+async def _used_slugs(stems: Sequence[str], in_file: set[str], existing: Lookup) -> set[str]:
     """The suffixed slugs that entries have, as far as needed to find a free one for each row. Each
     query looks up twice as many, because the store may have thousands."""
     # Slugs of the maximum length are cut, and may be the same for several stems.
     wanted = Counter(stem[:_FAMILY] for stem in stems)
     missing = {stem: wanted[stem[:_FAMILY]] for stem in stems}
     reached = dict.fromkeys(stems, 2)
-    taken: set[str] = set()
+    used: set[str] = set()
     while missing:
         windows = {
             stem: [with_suffix(stem, n) for n in range(reached[stem], 2 * reached[stem] + count)]
             for stem, count in missing.items()
         }
-        taken |= await existing({slug for window in windows.values() for slug in window})
+        used |= await existing({slug for window in windows.values() for slug in window})
         for stem, window in windows.items():
             reached[stem] += len(window)
-            missing[stem] -= sum(slug not in taken and slug not in in_file for slug in window)
+            missing[stem] -= sum(slug not in used and slug not in in_file for slug in window)
         missing = {stem: count for stem, count in missing.items() if count > 0}
-    return taken
+    return used
 
 
 def with_suffix(slug: str, number: int) -> str:

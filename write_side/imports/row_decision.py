@@ -58,7 +58,7 @@ class RowDecision(Struct):
         """Keeps the notes within the limit. The digest is of all notes, because the limit depends
         on the rows above."""
         self.digest = self._digest
-        self.notes, self.omitted = limit.kept(self.notes)
+        self.notes, self.omitted = limit.limited(self.notes)
 
     @property
     def changes_entry(self) -> bool:

@@ -151,16 +151,16 @@ def file_type(head: bytes, name: str) -> FileType:
     if _HTML.match(head):
         raise FileRefused(f"is a web page or XML: {_EXPORT}")
     if head.startswith(_ZIP):
-        return _named("xlsx", extension, "is a workbook: rename it to end in .xlsx")
+        return _checked_type("xlsx", extension, "is a workbook: rename it to end in .xlsx")
     text = "is text, not a workbook: rename it to end in .csv"
-    return _named("csv", extension, text if head else "is empty: export or save it again")
+    return _checked_type("csv", extension, text if head else "is empty: export or save it again")
 
 
-def _named(found: FileType, extension: str, otherwise: str) -> FileType:
+def _checked_type(found: FileType, extension: str, mismatch: str) -> FileType:
     if extension not in ("csv", "xlsx"):
         raise FileRefused(f"has an unsupported file type; expected .csv or .xlsx: {_EXPORT}")
     if extension != found:
-        raise FileRefused(otherwise)
+        raise FileRefused(mismatch)
     return found
 
 

@@ -88,13 +88,13 @@ def _definition(
 
 
 def _change(
-    wanted: CreateContentType | ReviseContentType, current: ContentType | None
+    command: CreateContentType | ReviseContentType, current: ContentType | None
 ) -> Step | None:
-    what = f"content type {wanted.slug} in {wanted.scope.environment}"
+    what = f"content type {command.slug} in {command.scope.environment}"
     if current is None:
-        return Step(what, "created", wanted)
-    revisions = "; ".join(_revisions(current, wanted))
-    return Step(what, f"revised: {revisions}", wanted) if revisions else None
+        return Step(what, "created", command)
+    revisions = "; ".join(_revisions(current, command))
+    return Step(what, f"revised: {revisions}", command) if revisions else None
 
 
 def _removal(desired: DesiredState, scope: Scope, slug: str) -> Step:
@@ -105,15 +105,15 @@ def _removal(desired: DesiredState, scope: Scope, slug: str) -> Step:
     )
 
 
-def _revisions(current: ContentType, wanted: DefineContentType) -> Iterable[str]:
-    if current.name != wanted.name:
-        yield f"renamed to {wanted.name!r}"
-    if current.fields != wanted.fields:
+def _revisions(current: ContentType, definition: DefineContentType) -> Iterable[str]:
+    if current.name != definition.name:
+        yield f"renamed to {definition.name!r}"
+    if current.fields != definition.fields:
         before = {field.slug: field for field in current.fields}
-        yield from _differences("field", before, {field.slug: field for field in wanted.fields})
-    if current.stages != wanted.stages:
+        yield from _differences("field", before, {field.slug: field for field in definition.fields})
+    if current.stages != definition.stages:
         stages = {stage.id: stage for stage in current.stages}
-        yield from _differences("stage", stages, {stage.id: stage for stage in wanted.stages})
+        yield from _differences("stage", stages, {stage.id: stage for stage in definition.stages})
 
 
 def _differences(

@@ -34,10 +34,10 @@ class _Part(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omi
     """An unknown key is an error."""
 
 
-def _desired(given: T | UnsetType | None, current: T | D, default: D) -> T | D:
-    if isinstance(given, UnsetType):
+def _desired(value: T | UnsetType | None, current: T | D, default: D) -> T | D:
+    if isinstance(value, UnsetType):
         return current
-    return default if given is None else given
+    return default if value is None else value
 
 
 class ManifestPlan(_Part, frozen=True):
@@ -76,8 +76,8 @@ class ManifestKey(_Part, frozen=True):
 
     def desired_expiry(self, current: Key | None) -> datetime | None:
         """Raises InvalidDefinition."""
-        given = expiry(self.expires) if isinstance(self.expires, str) else self.expires
-        return _desired(given, current.expires_at if current else None, None)
+        expires = expiry(self.expires) if isinstance(self.expires, str) else self.expires
+        return _desired(expires, current.expires_at if current else None, None)
 
 
 class ManifestMedia(_Part, frozen=True):

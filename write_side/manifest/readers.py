@@ -134,7 +134,7 @@ class _Values:
         for one in merged:
             for each in reversed(one.value) if isinstance(one, SequenceNode) else [one]:
                 values |= self._mapping(each, path)
-        own: set[str] = set()
+        names: set[str] = set()
         for key, value in node.value:
             if key.tag == _MERGE:
                 continue
@@ -142,9 +142,9 @@ class _Values:
             if name is None:
                 self._source.add(path, "a key must be text")
                 continue
-            if name in own:
+            if name in names:
                 self._source.add((*path, name), f"{name!r} occurs twice", is_key=True)
-            own.add(name)
+            names.add(name)
             values[name] = self.value(value, (*path, name))
         return values
 

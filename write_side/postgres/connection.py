@@ -84,8 +84,8 @@ async def connect(
     settings = {**SETTINGS, **(server_settings or {})}
     if isinstance(dsn, PoolerUrl):
         known = {name: value for name, value in settings.items() if name in _KNOWN_TO_POOLERS}
-        own = {"connection_class": PooledConnection, **options, "statement_cache_size": 0}
-        return await _connect(dsn, server_settings=known, **own)
+        pooled = {"connection_class": PooledConnection, **options, "statement_cache_size": 0}
+        return await _connect(dsn, server_settings=known, **pooled)
     try:
         connection = await _connect(dsn, server_settings=settings, **options)
     except asyncpg.ProtocolViolationError as error:
@@ -113,8 +113,8 @@ async def connected(url: str, **options: Any) -> AsyncIterator[Session]:
 async def _check_session(connection: Session, dsn: str | None, timeout: float | None) -> None:
     """A pooler makes up the process id that it gives to a client."""
     try:
-        asked = await connection.prepare(_PROCESS, name="", timeout=timeout)
-        is_own = await asked.fetchval(timeout=timeout) == connection.get_server_pid()
+        statement = await connection.prepare(_PROCESS, name="", timeout=timeout)
+        is_own = await statement.fetchval(timeout=timeout) == connection.get_server_pid()
     except (asyncpg.DuplicatePreparedStatementError, asyncpg.InvalidSQLStatementNameError):
         is_own = False
     if not is_own:

@@ -37,8 +37,8 @@ FindLeader: TypeAlias = Callable[[], Awaitable[HostSession]]
 
 
 def wants_leader(url: str) -> bool:
-    asked = parse_qs(urlsplit(url).query).get("target_session_attrs", ())
-    return not _LEADS.isdisjoint(asked)
+    targets = parse_qs(urlsplit(url).query).get("target_session_attrs", ())
+    return not _LEADS.isdisjoint(targets)
 
 
 def leader_watch(url: str, find: FindLeader) -> LeaderWatch:

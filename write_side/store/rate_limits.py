@@ -45,7 +45,7 @@ class Demand(Struct, frozen=True):
 
     bucket: str
     limit: int
-    asked: int
+    requested: int
     window: int = 0
     spare: int = 0
     unused: int = 0
@@ -53,7 +53,7 @@ class Demand(Struct, frozen=True):
     def for_retry(self) -> Demand:
         """The demand after a call that may have been executed: requests must not be returned twice,
         while demanding twice only wastes a lease."""
-        return Demand(self.bucket, self.limit, self.asked)
+        return Demand(self.bucket, self.limit, self.requested)
 
 
 class Grant(Struct, frozen=True):

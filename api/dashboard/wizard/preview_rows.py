@@ -121,9 +121,9 @@ class LineReader:
     ) -> Cell:
         """The value after the import, or the cell's text if that is unknown or has notes."""
         column, name = self._own.get(target), target.lower()
-        given = cells[column] if column is not None else ""
-        has_notes = given.strip() and column in marks.notes
-        text = given if has_notes else getattr(marks.row, name) or given
+        cell = cells[column] if column is not None else ""
+        has_notes = cell.strip() and column in marks.notes
+        text = cell if has_notes else getattr(marks.row, name) or cell
         before = getattr(entry, name) if entry else None
         return self._cell(marks, column, target, target, one_line(text), before)
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from api.dashboard.dashboard_request import DashboardRequest
 from api.dashboard.page_handlers import Form, redirect
-from api.dashboard.table_pages import Paging, one_of, page_number, tabs
+from api.dashboard.table_pages import Paging, page_number, tabs, valid_choice
 from api.dashboard.values import reference_names
 from api.dashboard.wizard.form_choices import REPEATS, key_columns, repeats_choice
 from api.dashboard.wizard.preview_rows import LineReader
@@ -174,7 +174,7 @@ async def _show(
     content_type = await request.repository.fresh_content_type(
         request.scope, import_request.content_type_slug
     )
-    state = one_of([value for value, _ in (*STATES, REPEATED)], query.get("state", ""))
+    state = valid_choice([value for value, _ in (*STATES, REPEATED)], query.get("state", ""))
     matching = [
         index
         for index, row in enumerate(rows)

@@ -7,7 +7,7 @@ from aiohttp import web
 
 from api.dashboard.dashboard_request import DashboardRequest
 from api.dashboard.page_handlers import Form, redirect, show
-from api.dashboard.table_pages import ROWS, Paging, one_of, page_number, tabs
+from api.dashboard.table_pages import ROWS, Paging, page_number, tabs, valid_choice
 from api.dashboard.wizard import wizard_steps
 from api.dashboard.wizard.wizard_steps import requested_report, result_link
 from api.imports.result import result_of_report, without_positions
@@ -47,7 +47,7 @@ async def show_imports(request: DashboardRequest) -> web.StreamResponse:
 
 async def show_result(request: DashboardRequest) -> web.StreamResponse:
     report = await requested_report(request)
-    outcome = one_of([value for value, _ in OUTCOMES], request.query.get("outcome", ""))
+    outcome = valid_choice([value for value, _ in OUTCOMES], request.query.get("outcome", ""))
     rows = [row for row in report.rows if not outcome or row.state == outcome]
     paging = Paging(page_number(request.query.get("page", "")), len(rows), RESULT_ROWS)
     return await show(

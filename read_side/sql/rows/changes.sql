@@ -5,7 +5,7 @@ SELECT
        found.role, found.position, c.kind, c.published, c.content_type_id::text, c.content_type,
        c.entry_id::text, c.slug, c.former_slug, c.language, c.status, c.version, c.at, c.actor
 FROM (
-    SELECT 'given' AS role, :after::bigint AS position
+    SELECT 'anchor' AS role, :after::bigint AS position
     UNION ALL
     SELECT 'previous', position FROM previous
     UNION ALL

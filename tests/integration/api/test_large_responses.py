@@ -107,8 +107,8 @@ async def test_a_slow_reader_keeps_a_file_and_no_database_connection(
     async with asyncio.timeout(20):
         while open_files() < before + 12 or len(pool._idle) < len(pool._open):  # noqa: ASYNC110
             await asyncio.sleep(0.02)
-    assert 12 * MB < bodies.files.taken <= 20 * MB, "half of what the process may have"
-    assert bodies.memory.taken == 0
+    assert 12 * MB < bodies.files.used <= 20 * MB, "half of what the process may have"
+    assert bodies.memory.used == 0
     assert (await server.client().get("/v1/content-types")).status == 200
     for reader in readers:
         reader.close()
@@ -142,8 +142,8 @@ async def test_bodies_in_memory_are_limited_and_the_rest_goes_to_files(
     async with asyncio.timeout(20):
         while open_files() < before + 3:  # noqa: ASYNC110 - there is no event
             await asyncio.sleep(0.02)
-    assert 2 * MB < bodies.memory.taken < 2.5 * MB
-    assert 3 * MB < bodies.files.taken < 3.5 * MB
+    assert 2 * MB < bodies.memory.used < 2.5 * MB
+    assert 3 * MB < bodies.files.used < 3.5 * MB
     for reader in readers:
         reader.close()
     await sent(server)

@@ -64,9 +64,9 @@ async def test_a_grant_is_the_demand_and_a_small_reserve(make: Make) -> None:
     ]
     for demand, grant in zip(demands, await make().lease(demands), strict=True):
         free = max(demand.limit, 0)
-        assert min(demand.asked, free) <= grant.granted <= free
-        if free < FEW or demand.asked == 0:
-            assert grant.granted <= demand.asked
+        assert min(demand.requested, free) <= grant.granted <= free
+        if free < FEW or demand.requested == 0:
+            assert grant.granted <= demand.requested
 
 
 async def test_simultaneous_demands_get_exactly_the_limit(make: Make) -> None:

@@ -28,7 +28,7 @@ async def test_a_cursor_survives_edits_of_its_entry_and_a_rebuild(server: Server
     await given.delete(first.data[0]["id"])
     await server.caught_up()
     assert names(await client.get(f"{path}&cursor={cursor}")) == whole[5:10]
-    assert (await rebuild(server.url, workers=1)).found == []
+    assert (await rebuild(server.url, workers=1)).differences == []
     assert names(await client.get(f"{path}&cursor={cursor}&total=none")) == whole[5:10]
 
 

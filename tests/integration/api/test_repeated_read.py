@@ -169,10 +169,10 @@ async def test_a_large_response_is_counted_until_it_is_read(
     monkeypatch.setattr(bodies, "memory", ByteBudget(3 * len(ordinary.text)))
     with closing(slow_reader(server, LARGE)):
         async with asyncio.timeout(60):
-            while not bodies.memory.taken:  # noqa: ASYNC110 - there is no event
+            while not bodies.memory.used:  # noqa: ASYNC110 - there is no event
                 await asyncio.sleep(0.01)
         assert paths.taken[-1]
-        assert len(ordinary.text) == bodies.memory.taken
+        assert len(ordinary.text) == bodies.memory.used
         # The workspace's half of the memory is full, so this response is sent from a file.
         assert (await client.get(LARGE, headers=identity)).text == ordinary.text
         assert not paths.taken[-1]

@@ -56,7 +56,7 @@ async def taken(server: Server, number: int) -> None:
     bodies = server.service.request_bodies
 
     async def is_taken() -> bool:
-        return bodies.taken == number
+        return bodies.used == number
 
     await until(is_taken)
 
@@ -65,19 +65,19 @@ async def test_a_body_takes_memory_once_it_is_complete(server: Server) -> None:
     bodies, files = server.service.request_bodies, server.service.large_bodies.files
 
     async def have_arrived() -> bool:
-        return files.taken == 6 * (SIZE - 1)
+        return files.used == 6 * (SIZE - 1)
 
     async with AsyncExitStack() as stack:
         sending = [await stack.enter_async_context(connected(server)) for _ in range(6)]
         for number, (_, writer) in enumerate(sending):
             writer.write(head(SIZE) + body(f"T{number}")[:-1])
         await until(have_arrived)
-        assert bodies.taken == 0
+        assert bodies.used == 0
         for _, writer in sending:
             writer.write(b" ")
         assert [await status(streams) for streams in sending] == [200] * 6
     await taken(server, 0)
-    assert files.taken == 0
+    assert files.used == 0
 
 
 async def test_bodies_of_a_workspace_arrive_some_at_a_time(
@@ -87,7 +87,7 @@ async def test_bodies_of_a_workspace_arrive_some_at_a_time(
     files = server.service.large_bodies.files
 
     async def have_arrived() -> bool:
-        return files.taken == RECEIVED_OF_WORKSPACE * (SIZE - 1)
+        return files.used == RECEIVED_OF_WORKSPACE * (SIZE - 1)
 
     async with AsyncExitStack() as stack:
         for _ in range(RECEIVED_OF_WORKSPACE):
@@ -125,7 +125,7 @@ async def test_a_compressed_body_is_counted_by_its_possible_size(
     found, decompress = [], Decompressor.decompress
 
     def observed(decompressor: Decompressor, data: bytes, limit: int) -> bytes:
-        found.append(server.service.request_bodies.taken)
+        found.append(server.service.request_bodies.used)
         return decompress(decompressor, data, limit)
 
     monkeypatch.setattr(Decompressor, "decompress", observed)

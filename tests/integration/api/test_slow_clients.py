@@ -87,10 +87,10 @@ async def test_slow_senders_do_not_delay_other_workspaces(path: str, server: Ser
     files = server.service.large_bodies.files
 
     async def all_have_begun() -> bool:
-        return files.taken > len(SLOW) * PER_WORKSPACE * ARRIVED // 2
+        return files.used > len(SLOW) * PER_WORKSPACE * ARRIVED // 2
 
     async def nothing_is_held() -> bool:
-        return files.taken == 0
+        return files.used == 0
 
     async with AsyncExitStack() as stack:
         for workspace in SLOW:

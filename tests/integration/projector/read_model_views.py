@@ -11,7 +11,7 @@ from typing import Any, cast
 import msgspec
 
 from api.context import Service
-from api.rest.point_in_time import ListBudget, entry_of_slug, list_at
+from api.rest.point_in_time import ListBudget, PastSlugKey, entry_of_slug, list_at
 from read_side import entries, paging
 from read_side.content_types import content_types
 from read_side.entries import EntryRow
@@ -150,11 +150,7 @@ async def compare_past(
                 then = await entry_of_slug(
                     service,
                     Scope(*place),
-                    type_slug=type_slug,
-                    slug=slug,
-                    language=language,
-                    locale=locale,
-                    at=at,
+                    PastSlugKey(type_slug, slug, language, locale, at),
                 )
             except (NotFound, Refused):
                 assert expected is None, (at, where)

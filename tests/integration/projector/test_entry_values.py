@@ -231,13 +231,13 @@ class TestIndexing:
         await project_all(database_url, database_url)
         await given.revise_type(PRICE, TAGS)
         await project_all(database_url, database_url, renderings=1)
-        assert (await rebuild(database_url)).found == []
+        assert (await rebuild(database_url)).differences == []
         complete = await dump(database_url)
         assert complete["indexing"] == []
         await rows(database_url, "DELETE FROM entry_value WHERE key = 'e1'::bytea")
         with pytest.raises(ReadModelMismatch) as refused:
             await rebuild(database_url)
-        assert [one.relation for one in refused.value.found] == ["entry_value"]
+        assert [one.relation for one in refused.value.differences] == ["entry_value"]
 
 
 async def incomplete(url: str) -> list[tuple[Any, ...]]:

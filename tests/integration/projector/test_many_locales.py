@@ -179,6 +179,6 @@ async def test_a_rebuild_and_a_verify_have_enough_locks(url: str) -> None:
     assert await rows(url, "SELECT count(*) FROM entry_locale") == [(4 * len(LOCALES),)]
     for _ in range(2):
         # Two processes, and a second rebuild while there are two read models.
-        assert (await rebuild(url, workers=2)).found == []
+        assert (await rebuild(url, workers=2)).differences == []
     result = await verify(build_settings(url), silent)
     assert (result.read_model, result.not_compared) == ([], None)

@@ -204,14 +204,14 @@ async def test_a_rebuild_chooses_partitions_by_its_own_counts(
     partitions."""
     await french(given, 7)
     await project_all(database_url, database_url)
-    assert (await rebuild(database_url)).found == []
+    assert (await rebuild(database_url)).differences == []
     moving = [("production", "fr-FR", "moving")]
     assert await rows(database_url, STATES) == moving, "the live projector moves earlier rows"
-    assert (await rebuild(database_url)).found == []
+    assert (await rebuild(database_url)).differences == []
     await grow(database_url)
     assert await rows(database_url, PLACES) == [("production/fr-FR", 7)]
     monkeypatch.setattr(partitions, "GROWN", 8)
-    assert (await rebuild(database_url)).found == []
+    assert (await rebuild(database_url)).differences == []
     assert await rows(database_url, PLACES) == [("production/other", 7)]
     await given.entry("eight", translations=FRENCH)
     await rollback(database_url)

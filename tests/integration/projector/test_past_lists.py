@@ -249,7 +249,7 @@ async def test_a_rebuilt_read_model_has_the_same_versions(
     followed = await dump(database_url)
     assert len(followed["past_version"]) > 50
     result = await rebuild(database_url)
-    assert result.found == []
+    assert result.differences == []
     assert await dump(database_url) == followed
 
 

@@ -55,7 +55,7 @@ async def test_the_tables_are_the_same_as_those_that_were_followed(
     await project_all(database_url, database_url, [BATCH, 3])
     expected = await dump(database_url)
     done = await rebuild(database_url, workers=workers)
-    assert (done.position, done.found) == (await head_of(database_url), [])
+    assert (done.position, done.differences) == (await head_of(database_url), [])
     found = await dump(database_url)
     for table, its_rows in expected.items():
         assert found[table] == its_rows, table
@@ -119,11 +119,11 @@ async def test_differences_are_listed_and_stop_the_switch(
     with pytest.raises(ReadModelMismatch, match="--accept-differences") as refused:
         await rebuild(database_url)
     assert await dump(database_url) == tampered
-    [one] = refused.value.found
+    [one] = refused.value.differences
     assert (one.relation, one.kind) == (relation, kind)
     assert entry_id in one.key or "ghost" in one.key
     done = await rebuild(database_url, accept=True)
-    assert done.found == [one]
+    assert done.differences == [one]
     assert await dump(database_url) == expected
 
 
@@ -137,7 +137,7 @@ async def test_each_table_is_compared(repository: Repository, database_url: str)
         await execute(database_url, DELETE_ONE.replace("{table}", table))
     with pytest.raises(ReadModelMismatch) as refused:
         await rebuild(database_url)
-    assert {one.relation for one in refused.value.found} == compared
+    assert {one.relation for one in refused.value.differences} == compared
 
 
 async def test_renderings_are_not_compared(given: ContentBuilder, database_url: str) -> None:
@@ -147,7 +147,7 @@ async def test_renderings_are_not_compared(given: ContentBuilder, database_url: 
     await given.entry("one")
     await given.revise_type(LEAD)
     await project_all(database_url, database_url, renderings=0)
-    assert (await rebuild(database_url)).found == []
+    assert (await rebuild(database_url)).differences == []
     assert await rows(database_url, "SELECT FROM rendering") == []
 
 
@@ -275,5 +275,5 @@ async def test_a_cancelled_rebuild_leaves_the_live_read_model_unchanged(
             )
         assert await dump(database_url) == before
         assert NEXT in await schemas(database_url)
-    assert (await rebuild(database_url)).found == []
+    assert (await rebuild(database_url)).differences == []
     assert await schemas(database_url) == [LIVE, PREVIOUS]

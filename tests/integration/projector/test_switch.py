@@ -157,7 +157,7 @@ async def test_readers_and_writers_notice_nothing(given: ContentBuilder, databas
             for _ in range(ROUNDS):
                 before = written[0]
                 done = await rebuild(database_url)
-                assert (done.found, done.not_compared) == ([], None)
+                assert (done.differences, done.not_compared) == ([], None)
 
                 async def went_on(before: int = before) -> bool:
                     return written[0] > before + 20 and seen[0] > before

@@ -115,7 +115,7 @@ async def test_a_rebuild_holds_the_same_workspaces(
     await project_all(database_url, acme, workspaces=ACME)
     expected = await dump(acme)
     done = await rebuild(database_url, acme, ACME, workers=workers)
-    assert (done.position, done.found) == (await head_of(database_url), [])
+    assert (done.position, done.differences) == (await head_of(database_url), [])
     assert await dump(acme) == expected
     settings = build_settings(database_url, acme, workspaces=ACME)
     verified = await operations.verify(settings, silent)

@@ -116,7 +116,7 @@ async def in_pages(pool: Pool, scope: Scope, selection: ChangeSelection, limit: 
     while True:
         page = await changes_after(pool, scope, selection, after, limit)
         assert page.previous == (found[-1] if found else None)
-        assert page.given == page.previous
+        assert page.anchor == page.previous
         assert all(selection.includes(change) for change in page.changes)
         found += page.changes
         if page.is_last:

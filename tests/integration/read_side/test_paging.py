@@ -154,7 +154,7 @@ async def test_pages_of_many_blocks_before_and_after_a_rebuild_and_a_rollback(
     await project_all(database_url, database_url, [5])
     left = await lists.check((1,))
     followed = await dump(database_url)
-    assert (await rebuild(database_url)).found == []
+    assert (await rebuild(database_url)).differences == []
     assert await dump(database_url) == followed
     assert await lists.check((1,)) == left
     await rollback(database_url)

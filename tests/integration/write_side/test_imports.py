@@ -270,7 +270,7 @@ async def test_a_large_row_is_read_and_decided_in_a_thread(
 ) -> None:
     """It may have 100,000 references, and as many elements of repeaters."""
     monkeypatch.setattr(waiting, "PARTS", 2)
-    steps = [(NamedTargets, "taken"), (dry_run._Round, "_bounded"), (_Decisions, "decide")]
+    steps = [(NamedTargets, "collect"), (dry_run._Round, "_bounded"), (_Decisions, "decide")]
     in_thread: list[tuple[str, bool]] = []
 
     def watch(kind: type, name: str) -> None:

@@ -60,9 +60,9 @@ class ModelCounter(Counter):
         if held.window == demand.window:
             held.leased = max(held.leased - demand.unused, 0)
             held.spare = max(held.spare - demand.spare, 0)
-        granted = block(demand.limit - held.leased, demand.asked)
+        granted = block(demand.limit - held.leased, demand.requested)
         held.leased += granted
-        held.spare += max(granted - demand.asked, 0)
+        held.spare += max(granted - demand.requested, 0)
         return Grant(held.window, granted, max(demand.limit - held.leased, 0), held.spare, at)
 
 

@@ -19,7 +19,7 @@ async def test_a_workspace_can_take_half_of_what_the_others_leave() -> None:
         assert budget.take(workspace, 1)
         assert budget.take(workspace, share - 1)
         assert not budget.take(workspace, 1)
-    assert budget.taken == 93
+    assert budget.used == 93
     await budget.give_back("acme", 50)
     assert budget.take("fourth", 10)
 
@@ -33,7 +33,7 @@ async def test_a_waiting_response_takes_returned_bytes() -> None:
     assert not waiting.done(), "others do not wait for it"
     await budget.give_back("acme", 50)
     await waiting
-    assert budget.taken == 45
+    assert budget.used == 45
 
 
 async def test_a_response_that_waits_too_long_is_refused(
@@ -43,4 +43,4 @@ async def test_a_response_that_waits_too_long_is_refused(
     budget = ByteBudget(100)
     with pytest.raises(Busy):
         await budget.wait_and_take("acme", 51)
-    assert budget.taken == 0
+    assert budget.used == 0

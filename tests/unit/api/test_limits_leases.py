@@ -131,7 +131,7 @@ class TestCalls:
         assert len(counter.calls) == 1
         counter.open.set()
         assert all(s.passed for s in await asyncio.gather(first, *others))
-        assert [[(d.bucket, d.asked) for d in call] for call in counter.calls] == [
+        assert [[(d.bucket, d.requested) for d in call] for call in counter.calls] == [
             [("a", 1)],
             [("a", 10), ("b", 10), ("c", 10)],
         ]

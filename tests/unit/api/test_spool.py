@@ -33,8 +33,8 @@ async def test_a_full_disk_is_reported_and_the_bytes_are_given_back(bodies: Larg
     spool._file = FullDisk()  # type: ignore[assignment]
     with pytest.raises(NoTemporarySpace):
         await spool.write(b"x" * (LARGE + 1))
-    assert bodies.files.taken == LARGE + 1
+    assert bodies.files.used == LARGE + 1
     with pytest.raises(NoTemporarySpace):
         await spool.rewind()
     await spool.close()
-    assert bodies.files.taken == 0
+    assert bodies.files.used == 0

@@ -91,7 +91,7 @@ async def test_other_work_runs_while_many_names_are_looked_up(
     request = ImportRequest(SCOPE, "posts", "i-1", targets)
     named = NamedTargets(MANY)
     for row in parsed_rows(table, columns_of(table.headings, targets, FIELDS), request):
-        named.taken(row)
+        named.collect(row)
     library = Library()
     async with turns() as turn:
         found = await look_up(Repository(library, EventMapper()), request, named, {})
@@ -123,10 +123,10 @@ def test_the_references_of_a_file_are_limited(
     *within, last = parsed_rows(table, columns, request)
     named = NamedTargets(most)
     for row in within:
-        named.taken(row)
+        named.collect(row)
     refusal = f"The rows up to {last.number} have more than {most} references: split the file"
     with pytest.raises(InvalidEntry, match=refusal):
-        named.taken(last)
+        named.collect(last)
 
 
 async def test_other_work_runs_while_many_references_are_checked(
