@@ -132,9 +132,7 @@ class _PastList:
 
     def _check_stages(self, types: Iterable[Any]) -> None:
         """Raises InvalidQuery."""
-        paths = {one.path for one in self._selection.conditions} | {
-            k.field for k in self._query.sort
-        }
+        paths = {c.path for c in self._selection.conditions} | {k.field for k in self._query.sort}
         if "stage" in paths:
             for one in types:
                 if one["has_changed"]:
@@ -149,9 +147,9 @@ class _PastList:
         until = Filter("updatedAt", "lte", (self._moment.at.isoformat(),))
         query = replace(self._query, filters=(*self._query.filters, until))
         where = (self._scope.workspace, self._scope.environment, query.type_slug)
-        found_lists = catalogue(await self._connection.fetch(_LISTS, *where), None)
+        every_list = catalogue(await self._connection.fetch(_LISTS, *where), None)
         selected = selection(query, ())
-        lists = Lists(self._scope, found_lists.selected(selected, query))
+        lists = Lists(self._scope, every_list.selected(selected, query))
         if not lists.combinations or selected.ids == frozenset():
             return 0, []
         finder = await finder_of(self._connection, self._scope, lists, selected, query.offset)

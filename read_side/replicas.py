@@ -155,12 +155,10 @@ class Replicas:
         """The state of each replica, by name."""
         at = position_of(self._freshness.applied)
         statuses = [
-            ReplicaStatus(
-                replica.name, max(at - position_of(replica.latest), 0) if replica.is_up else None
-            )
-            for replica in self._replicas
+            ReplicaStatus(one.name, max(at - position_of(one.latest), 0) if one.is_up else None)
+            for one in self._replicas
         ]
-        return sorted(statuses, key=lambda replica: replica.name)
+        return sorted(statuses, key=lambda status: status.name)
 
     async def _read(
         self, dependencies: Sequence[Dependency], read: Callable[[Pool], Awaitable[R]]
@@ -195,9 +193,7 @@ class Replicas:
     def _choose(self, up: Sequence[Replica], dependencies: Sequence[Dependency]) -> Replica | None:
         """The least busy replica of those that may have what the read needs."""
         may_use = self._freshness.may_use
-        usable = [
-            replica for replica in up if may_use(replica.latest, replica.latest, dependencies)
-        ]
+        usable = [one for one in up if may_use(one.latest, one.latest, dependencies)]
         if not usable:
             for replica in up:
                 replica.poll_soon()

@@ -22,6 +22,7 @@ from write_side.domain import content_type as domain
 from write_side.domain.definition import Stage as RenderedStage
 from write_side.domain.entry import Entry
 from write_side.domain.entry_changes import Change as HistoryChange
+from write_side.domain.identity import BASE_LANGUAGE
 from write_side.entry_history import HistoryRequest
 
 _STAGE = msgspec.json.Decoder(RenderedStage)
@@ -170,9 +171,9 @@ def entry_of_row(
     )
 
 
-def entry_of_log(entry: Entry, content_type: domain.ContentType, locale: str) -> ContentEntry:
-    row = rendered(entry, content_type, locale)
-    return entry_of_row(row, locale, entry.version, content_type)
+def entry_of_log(entry: Entry, content_type: domain.ContentType) -> ContentEntry:
+    row = rendered(entry, content_type, BASE_LANGUAGE)
+    return entry_of_row(row, BASE_LANGUAGE, entry.version, content_type)
 
 
 def entry_of_past(past: PastEntry, locale: str, at: datetime) -> ContentEntry:

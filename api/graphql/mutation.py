@@ -31,7 +31,7 @@ from write_side.dispatch import CommandResult, execute
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry, evolve
 from write_side.domain.events import EntryCreated
-from write_side.domain.identity import BASE_LANGUAGE, Scope
+from write_side.domain.identity import Scope
 from write_side.domain.values import parts
 from write_side.handlers.entries import command_parts
 from write_side.repository import Repository
@@ -62,9 +62,7 @@ class ContentEntryPayload:
         if self.write.entry_id is not None:
             info.context.check_view()
         entry, content_type = await _entry_after(self.write, info.context.repository)
-        return await in_thread_if_large(
-            parts(entry.fields), entry_of_log, entry, content_type, BASE_LANGUAGE
-        )
+        return await in_thread_if_large(parts(entry.fields), entry_of_log, entry, content_type)
 
 
 @strawberry.type(description="The result of a delete. If it was refused, `message` says why.")
@@ -82,7 +80,7 @@ class Mutation:
         input: CreateContentEntryInput,  # noqa: A002 - the schema's name
     ) -> ContentEntryPayload:
         return await _payload(
-            info.context, lambda **arguments: create_command(input, **arguments), "created"
+            info.context, lambda **kwargs: create_command(input, **kwargs), "created"
         )
 
     @described("Updates, publishes, archives or translates an entry. Changes only what is given.")
@@ -93,9 +91,7 @@ class Mutation:
         input: UpdateContentEntryInput,  # noqa: A002
     ) -> ContentEntryPayload:
         return await _payload(
-            info.context,
-            lambda **arguments: update_command(input, entry_id=id, **arguments),
-            "updated",
+            info.context, lambda **kwargs: update_command(input, entry_id=id, **kwargs), "updated"
         )
 
     @described(
@@ -104,7 +100,7 @@ class Mutation:
     )
     async def delete_content_entry(self, info: Info, id: strawberry.ID) -> DeletePayload:  # noqa: A002
         payload = await _payload(
-            info.context, lambda **arguments: DeleteEntry(entry_id=id, **arguments), "deleted"
+            info.context, lambda **kwargs: DeleteEntry(entry_id=id, **kwargs), "deleted"
         )
         return DeletePayload(success=payload.success, message=payload.message)
 

@@ -19,8 +19,7 @@ _CLIENT_KEY = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?")
 
 
 def command_key(client_key: str | None, key_id: str, scope: Scope) -> str | None:
-    """The key under which the command is stored; None without one of the client. Raises
-    BadRequest."""
+    """The key under which the command is stored, if the client has one. Raises BadRequest."""
     if client_key is None:
         return None
     if not _CLIENT_KEY.fullmatch(client_key):

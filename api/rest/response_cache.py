@@ -194,14 +194,12 @@ class ResponseCache:
                 self._grow(response, len(compressed))
         return response.compressed
 
-    def _if_current(self, response: CachedResponse | None) -> CachedResponse | None:
-        if response is None or not self._freshness.is_current(
-            response.stamp, response.dependencies
-        ):
+    def _if_current(self, cached: CachedResponse | None) -> CachedResponse | None:
+        if cached is None or not self._freshness.is_current(cached.stamp, cached.dependencies):
             return None
-        self._cached.move_to_end(response.key)
-        self._of_workspace[response.key[0]].move_to_end(response.key)
-        return response
+        self._cached.move_to_end(cached.key)
+        self._of_workspace[cached.key[0]].move_to_end(cached.key)
+        return cached
 
     def _grow(self, response: CachedResponse, number: int) -> None:
         """Adds to the size of a cached response, and removes others if the cache is too large."""

@@ -6,7 +6,7 @@ import asyncio
 import os
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import aiohttp
 from aiohttp.abc import AbstractStreamWriter
@@ -98,15 +98,13 @@ class Sender:
             allow_redirects=False,
         ) as received:
             response.status = received.status
-            try:
+            with suppress(TimeoutError, aiohttp.ClientError):
                 async with asyncio.timeout(min(BODY_TIMEOUT, self._timeout / 2)):
                     while len(response.beginning) < KEPT_BYTES:
                         part = await received.content.read(KEPT_BYTES - len(response.beginning))
                         if not part:
                             return
                         response.beginning += part
-            except (TimeoutError, aiohttp.ClientError):
-                pass
             # The rest would have to be read before the connection can be used again.
             received.close()
 

@@ -6,7 +6,7 @@ import contextlib
 import shutil
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Collection, Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -124,8 +124,6 @@ def _destination(output: Path) -> Iterator[Path]:
 async def _export(
     databases: Databases, scope: Scope, filters: Filters, output: Path, form: str
 ) -> Export:
-    from api.export.table import csv_chunks
-    from api.export.xlsx_file import write_xlsx
     from read_side.export import export
     from read_side.lookups import languages
     from read_side.refusals import TypeNotFound
@@ -135,10 +133,7 @@ async def _export(
         try:
             exported = await export(pool, scope, filters)
             with _replacing(output) as path:
-                if form == "xlsx":
-                    await write_xlsx(exported, path)
-                else:
-                    await _write(csv_chunks(exported), path)
+                await _write(exported, path, form)
             if not exported.total:
                 _note_languages(filters, await languages(pool, scope))
         except TypeNotFound:
@@ -171,9 +166,15 @@ async def _check(databases: Databases, scope: Scope) -> None:
         )
 
 
-async def _write(chunks: AsyncIterator[bytes], path: Path) -> None:
+async def _write(exported: Export, path: Path, form: str) -> None:
+    from api.export.table import csv_chunks
+    from api.export.xlsx_file import write_xlsx
+
+    if form == "xlsx":
+        await write_xlsx(exported, path)
+        return
     with path.open("wb") as file:
-        async for chunk in chunks:
+        async for chunk in csv_chunks(exported):
             file.write(chunk)
 
 

@@ -199,12 +199,10 @@ def projector_command() -> None:
     warn_of_unknown_settings(log.warning)
     _check_probe_port(settings)
     with open_databases(settings) as databases, exported_traces(traces, "contentlog-projector"):
-        projector_settings = ProjectorSettings(
+        options = ProjectorSettings(
             databases.event_store_url, databases.read_model_url, databases.model.workspaces
         )
-        work = _probed(
-            settings, "projector", lambda state: project(projector_settings, state), [UNSEARCHABLE]
-        )
+        work = _probed(settings, "projector", lambda state: project(options, state), [UNSEARCHABLE])
         asyncio.run(trimmed(work))
 
 
@@ -229,14 +227,14 @@ def webhooks_command() -> None:
                 f"the read model '{databases.model.name}' holds only some workspaces, but webhooks "
                 "of all are delivered: choose a read model that holds all"
             )
-        webhook_settings = WebhookSettings(
+        options = WebhookSettings(
             databases.event_store_url,
             databases.read_model_url,
             databases.event_store_pool_url,
             databases.model.pool_url,
             networks=settings.networks,
         )
-        work = _probed(settings, "webhooks", lambda state: deliver(webhook_settings, state))
+        work = _probed(settings, "webhooks", lambda state: deliver(options, state))
         asyncio.run(trimmed(work))
 
 

@@ -85,13 +85,11 @@ class Statements:
         )
         return sorted(found, key=lambda one: (one.key, -one.position))
 
-    async def walk_back(
-        self, path: str, range_: Range, checks: Checks, size: int
-    ) -> list[Candidate]:
+    async def walk_back(self, path: str, keys: Range, checks: Checks, size: int) -> list[Candidate]:
         """Candidates from the highest key of the range down."""
-        streams = self._lists.streams(path, (range_,))
+        streams = self._lists.streams(path, (keys,))
         found = await self._candidates("query_walk_back", checks, *_columns(streams), size)
-        return sorted(found, key=lambda range_: range_.key, reverse=True)
+        return sorted(found, key=lambda keys: keys.key, reverse=True)
 
     async def equal(
         self, condition: Condition, below: int, checks: Checks, size: int

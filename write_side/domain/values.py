@@ -77,7 +77,7 @@ def checked_value(field: Field, value: Raw, path: str) -> Raw:
         raise InvalidField(path, spec.expected(field))
     if not spec.is_nested and has_long_number(value):
         raise InvalidField(path, f"numbers of at most {MAX_DIGITS:,} characters")
-    if (field.multiple or spec.is_nested) and _is_longer(value, MAX_ITEMS):
+    if (field.multiple or spec.is_nested) and _has_too_many_items(value):
         raise InvalidField(path, TOO_MANY_ITEMS)
     if not spec.is_nested:
         return value
@@ -113,8 +113,8 @@ def json_of(value: object) -> Raw:
     return Raw(_encode(value))
 
 
-def _is_longer(array: Raw, most: int) -> bool:
-    return bytes(array).count(b",") >= most and len(_ITEMS.decode(array)) > most
+def _has_too_many_items(array: Raw) -> bool:
+    return bytes(array).count(b",") >= MAX_ITEMS and len(_ITEMS.decode(array)) > MAX_ITEMS
 
 
 def text_of(value: Raw) -> str:

@@ -59,7 +59,7 @@ async def check(
     ]
     if request.repeats == "suffix":
         rows = await _suffixed(repository, request, rows, resumes)
-    actor = Actor("import", request.import_id, table.name)
+    actor = request.actor(table.name)
     context = await _context(repository, rows, named, request, content_type, actor, resumes)
     decisions = await dry_run(rows, context, request)
     shown = tuple([decision.preview async for decision in in_slices(decisions)])

@@ -201,7 +201,7 @@ def import_command(
     """``rows``: those that are recorded."""
     counts = Preview("", rows).counts
     return ImportEntries(
-        actor=Actor("import", request.import_id, file_name),
+        actor=request.actor(file_name),
         request_id=request_id,
         scope=request.scope,
         content_type_slug=request.content_type_slug,

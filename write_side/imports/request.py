@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias, get_args
 from msgspec import Struct
 
 from write_side.domain.events import Status
-from write_side.domain.identity import BASE_LANGUAGE, Scope, derived_id
+from write_side.domain.identity import BASE_LANGUAGE, Actor, Scope, derived_id
 
 Repeats = Literal["skip", "update", "suffix"]
 """What to do with a row that has the slug of an earlier row: skip it, update the entry of that row,
@@ -46,3 +46,7 @@ class ImportRequest(Struct, frozen=True):
     def entry_id(self, key: EntryKey) -> str:
         """The same id for the same row of the same import."""
         return derived_id(self.import_id, *key)
+
+    def actor(self, file_name: str) -> Actor:
+        """The actor of the events of its entries."""
+        return Actor("import", self.import_id, file_name)

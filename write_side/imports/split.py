@@ -204,8 +204,8 @@ class _Run(Struct):
         commands: Sequence[CreateEntry | UpdateEntry],
         rows: Sequence[PreviewRow],
     ) -> None:
-        actor = Actor("import", import_id, file_name)
         request = replace(self.request, import_id=import_id)
+        actor = request.actor(file_name)
         own = [replace(each, actor=actor) for each in commands]
         command = import_command(request, file_name, self.by, self.fingerprint, own, tuple(rows))
         await execute(command, self.repository)

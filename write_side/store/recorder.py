@@ -120,11 +120,15 @@ async def open_recorder(url: str, *, connections: int = 10) -> AsyncIterator[Rec
             yield recorder
         finally:
             await recorder.close()
-            try:
-                async with asyncio.timeout(CLOSING):
-                    await pool.close()
-            except TimeoutError:
-                pool.terminate()  # the database has fallen silent
+            await _close(pool)
+
+
+async def _close(pool: Pool) -> None:
+    try:
+        async with asyncio.timeout(CLOSING):
+            await pool.close()
+    except TimeoutError:
+        pool.terminate()  # the database has fallen silent
 
 
 async def _keep_session(_connection: Connection) -> None:

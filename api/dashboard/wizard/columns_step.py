@@ -217,7 +217,7 @@ async def _show(
         non_ascii=[one_line(cell) for cell in non_ascii_cells(upload.table)],
         delimiter=form_choices.delimiter_name(upload.table.delimiter),
         sample_rows=_sample_rows(upload),
-        hidden_columns=_hidden_columns(upload),
+        hidden_columns=max(0, len(upload.table.headings) - SAMPLE_COLUMNS),
         headings_row=headings_row(upload.table.rows, views["content_type"].value_fields),
         how_to_write=_how_to_write(views["content_type"].value_fields),
         **views,
@@ -293,8 +293,3 @@ def _how_to_write(fields: Sequence[Field]) -> list[tuple[str, str]]:
 def _sample_rows(upload: Upload) -> list[tuple[int, list[str]]]:
     rows = upload.table.rows[:SAMPLE_ROWS]
     return [(row.number, [one_line(cell) for cell in row.cells[:SAMPLE_COLUMNS]]) for row in rows]
-
-
-def _hidden_columns(upload: Upload) -> int:
-    """How many columns the sample rows omit."""
-    return max(0, len(upload.table.headings) - SAMPLE_COLUMNS)

@@ -175,11 +175,7 @@ async def _show(
         request.scope, import_request.content_type_slug
     )
     state = valid_choice([value for value, _ in (*STATES, REPEATED)], query.get("state", ""))
-    matching = [
-        index
-        for index, row in enumerate(rows)
-        if state in ("", row.state) or (state == REPEATED[0] and row.repeats is not None)
-    ]
+    matching = _matching(rows, state)
     page_size = max(5, min(ROWS, CELLS // len(upload.table.headings)))
     paging = Paging(page_number(query.get("page", "")), len(matching), page_size)
     page = paging.of(matching)
@@ -212,6 +208,15 @@ async def _show(
         problem=problem,
         differences=differences,
     )
+
+
+def _matching(rows: Sequence[PreviewRow], state: str) -> list[int]:
+    """The indexes of the rows in the state; "" for all."""
+    return [
+        index
+        for index, row in enumerate(rows)
+        if state in ("", row.state) or (state == REPEATED[0] and row.repeats is not None)
+    ]
 
 
 async def _line_reader(
