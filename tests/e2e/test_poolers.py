@@ -254,7 +254,7 @@ async def test_doctor_sees_a_pooler_that_is_right_away_or_of_another_database(
         await set_defaults(connection)
         await connection.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-            "WHERE usename = current_user AND pid <> pg_backend_pid()"
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
     assert (await check_pooler("read model", setting, database_url, url)).level == "ok"
     assert (await check_replica(pooler.url(database_url))).fix.endswith("REPLICAS_POOLED=true")
