@@ -8,6 +8,7 @@ import logging
 import os
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -113,6 +114,10 @@ def warn_of_unknown_settings(warn: Callable[[str], None]) -> None:
 def note(text: str) -> None:
     """A remark on standard error."""
     click.echo(f"note: {text}", err=True)
+
+
+def utc_minute(time: datetime) -> str:
+    return f"{time:%Y-%m-%d %H:%M} UTC"
 
 
 def login_name() -> str:

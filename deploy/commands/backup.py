@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from deploy.failures import Failed
 from deploy.progress import progress, show_differences, show_result
-from deploy.runner import command_settings, json_option
+from deploy.runner import command_settings, json_option, utc_minute
 from deploy.settings import Settings
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def _verify(settings: Settings, role: str, as_json: bool) -> None:
 def _described(stanza: Stanza, backup: Backup) -> str:
     return (
         f"backup {backup.label} of stanza '{stanza.name}', finished "
-        f"{backup.finished:%Y-%m-%d %H:%M} UTC, {backup.size / 1024**2:,.0f} MB, PostgreSQL "
+        f"{utc_minute(backup.finished)}, {backup.size / 1024**2:,.0f} MB, PostgreSQL "
         f"{backup.version}: restoring it and the WAL archive"
     )
 

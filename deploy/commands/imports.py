@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,7 @@ from click.core import ParameterSource
 from deploy.databases import Databases, open_repository
 from deploy.failures import Failed, explanation
 from deploy.progress import spinner
-from deploy.runner import note, operator, run, until_visible
+from deploy.runner import note, operator, run, until_visible, utc_minute
 from write_side.domain.events import STATUSES
 from write_side.domain.identity import BASE_LANGUAGE, ENVIRONMENTS, PRODUCTION
 from write_side.domain.quantities import count
@@ -337,7 +336,7 @@ def _outcome(result: ImportResult, *, dry_run: bool) -> str:
         earlier = f"import {result.import_id!r} has already run"
         if result.reverted is None:
             return f"{earlier}: no changes"
-        reverted = f"was reverted by {result.reverted.by} at {_time(result.reverted.at)}"
+        reverted = f"was reverted by {result.reverted.by} at {utc_minute(result.reverted.at)}"
         return (
             f"{earlier} and {reverted}: no changes; to import the file again, use another "
             "--import-id"
@@ -429,7 +428,7 @@ def _revert_lines(reverted: RevertReport) -> Iterator[str]:
     if reverted.replayed:
         yield (
             f"import {reverted.import_id!r} was already reverted by {reverted.by} "
-            f"at {_time(reverted.at)}: no changes"
+            f"at {utc_minute(reverted.at)}: no changes"
         )
         return
     yield (
@@ -447,8 +446,4 @@ def _revert_lines(reverted: RevertReport) -> Iterator[str]:
 
 
 def _not_reverted(entry: RevertReportEntry, what: str) -> str:
-    return f"{entry.slug} ({entry.entry_id}) was {what} by {entry.by} at {_time(entry.at)}"
-
-
-def _time(at: datetime) -> str:
-    return f"{at:%Y-%m-%d %H:%M} UTC"
+    return f"{entry.slug} ({entry.entry_id}) was {what} by {entry.by} at {utc_minute(entry.at)}"

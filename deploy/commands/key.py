@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from deploy.databases import Databases, open_repository
-from deploy.runner import json_option, operator, run, until_visible, workspace_option
+from deploy.runner import json_option, operator, run, until_visible, utc_minute, workspace_option
 from deploy.settings import Settings
 from write_side.domain.identity import ENVIRONMENTS
 from write_side.domain.workspace import PERMISSIONS, Key, new_secret, secret_hash
@@ -37,9 +37,9 @@ class ListedKey(Struct, frozen=True, rename="camel"):
         parts = [self.name, ", ".join(self.permissions)]
         if self.environment:
             parts.append(f"{self.environment} only")
-        parts.append(f"issued {_time(self.issued_at)}")
+        parts.append(f"issued {utc_minute(self.issued_at)}")
         if self.expires:
-            parts.append(f"{'expired' if self.expired else 'expires'} {_time(self.expires)}")
+            parts.append(f"{'expired' if self.expired else 'expires'} {utc_minute(self.expires)}")
         parts.append(f"last used {self.last_used}" if self.last_used else "never used")
         return "  ".join(parts)
 
@@ -54,10 +54,6 @@ def _listed(key: Key, last_used: date | None, now: datetime) -> ListedKey:
         expired=key.expires_at is not None and key.expires_at <= now,
         last_used=last_used,
     )
-
-
-def _time(time: datetime) -> str:
-    return f"{time:%Y-%m-%d %H:%M} UTC"
 
 
 @click.group("key", epilog=EXAMPLE)
