@@ -28,9 +28,9 @@ PAGES = {
 
 async def measure(url: str, _other: str) -> str:
     async with open_recorder(url) as recorder:
-        given = ContentBuilder(Repository(recorder, EventMapper()))
-        await given.workspace()
-        await given.content_type()
+        builder = ContentBuilder(Repository(recorder, EventMapper()))
+        await builder.workspace()
+        await builder.content_type()
     await project_all(url, url)
     await fill(url, ENTRIES, STORED)
     async with open_pool(url) as pool, connected(url) as connection:

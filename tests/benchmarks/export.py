@@ -50,13 +50,13 @@ FIELDS = (
 
 async def measure(url: str, _other: str) -> str:
     async with open_recorder(url) as recorder:
-        given = ContentBuilder(Repository(recorder, EventMapper()))
-        await given.workspace()
-        await given.content_type(slug="authors")
-        await given.content_type(*FIELDS)
-        await given.content_type(Field("body", "Body", "text"), slug="large")
-        author = await given.entry("ann", type_slug="authors")
-        others = [await given.entry(f"other-{number}") for number in range(3)]
+        builder = ContentBuilder(Repository(recorder, EventMapper()))
+        await builder.workspace()
+        await builder.content_type(slug="authors")
+        await builder.content_type(*FIELDS)
+        await builder.content_type(Field("body", "Body", "text"), slug="large")
+        author = await builder.entry("ann", type_slug="authors")
+        others = [await builder.entry(f"other-{number}") for number in range(3)]
     await project_all(url, url)
     await fill(url, LIMIT, stored=stored(author, others))
     await fill(url, LIMIT, msgspec.json.encode({"body": "x" * LARGE}).decode(), "large")

@@ -41,22 +41,22 @@ async def measure(url: str, _other: str) -> str:
     async with open_recorder(url) as recorder, hook_server() as hook:
         repository = Repository(recorder, EventMapper())
         await prepare(repository)
-        given = ContentBuilder(repository, SCOPE)
+        builder = ContentBuilder(repository, SCOPE)
         with TemporaryDirectory() as folder:
             log, settings = Path(folder) / "log", {"CONTENTLOG_WEBHOOK_NETWORKS": "127.0.0.0/8"}
             with running(url, log, **LIMITS, **settings) as processes:
                 await processes.caught_up(60)
-                await create_webhook(given, hook)
+                await create_webhook(builder, hook)
                 processes.start("webhooks")
                 latency = await _latencies(processes, hook)
-                one = await _rate(given, processes, [hook], CHANGES)
+                one = await _rate(builder, processes, [hook], CHANGES)
                 async with AsyncExitStack() as stack:
                     others = [
                         await stack.enter_async_context(hook_server()) for _ in range(MANY - 1)
                     ]
                     for number, other in enumerate(others):
-                        await create_webhook(given, other, f"w{number}")
-                    many = await _rate(given, processes, [hook, *others], FEW_CHANGES)
+                        await create_webhook(builder, other, f"w{number}")
+                    many = await _rate(builder, processes, [hook, *others], FEW_CHANGES)
     hundredths = statistics.quantiles(latency, n=100)
     shown = f"p50 {hundredths[49]:.1f} ms, p99 {hundredths[98]:.1f} ms"
     rows = [
@@ -88,7 +88,7 @@ async def _received(hook: HookServer, number: int) -> float:
 
 
 async def _rate(
-    given: ContentBuilder, processes: Processes, hooks: list[HookServer], changes: int
+    builder: ContentBuilder, processes: Processes, hooks: list[HookServer], changes: int
 ) -> float:
     """Deliveries per second for changes that arrive together."""
     before = [len(hook.received) for hook in hooks]
@@ -103,7 +103,7 @@ async def _rate(
         )
         for _ in range(changes)
     ]
-    await given.execute(
+    await builder.execute(
         c.ImportEntries,
         scope=SCOPE,
         content_type_slug="posts",

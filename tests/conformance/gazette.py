@@ -127,12 +127,12 @@ async def write_gazette(server: Server) -> AsOfTimes:
     return AsOfTimes(then, await _time(server))
 
 
-async def _create(given: ContentBuilder, one: ExpectedEntry) -> None:
+async def _create(builder: ContentBuilder, one: ExpectedEntry) -> None:
     french = {FRENCH: Translation(one.french, raws(body="La mer."))} if one.french else {}
     fields = {"body": "The tide is out." if one.contains_tide else "Sand."}
     if one.author is not None:
         fields["author"] = one.author
-    await given.entry(
+    await builder.entry(
         one.slug,
         type_slug=one.type_slug,
         entry_id=one.id,

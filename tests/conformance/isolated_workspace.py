@@ -18,26 +18,26 @@ from write_side.domain.identity import Scope
 
 
 class IsolatedWorkspace:
-    """The workspace of a single row. ``given`` executes commands that REST lacks: publish, archive,
-    revise, delete."""
+    """The workspace of a single row. ``builder`` executes commands that REST lacks: publish,
+    archive, revise, delete."""
 
     def __init__(self, live: Server, client: CheckedClient, slug: str) -> None:
         self._live = live
         self._client = client
         self.slug = slug
         self.key = f"secret-of-{slug}"
-        self.given = ContentBuilder(live.repository, Scope(slug, "production"))
+        self.builder = ContentBuilder(live.repository, Scope(slug, "production"))
 
     async def open(self, permissions: tuple[str, ...], **plan: Any) -> None:
-        await self.given.workspace(**plan)
+        await self.builder.workspace(**plan)
         await self._live.key(self.key, self.slug, permissions)
-        await types(self.given)
+        await types(self.builder)
         await self.wait_until_projected()
 
     async def open_staging(self) -> None:
         """Creates the staging environment with the magazine's content types. The plan must include
         staging."""
-        staging = await self.given.staging()
+        staging = await self.builder.staging()
         await types(staging, media=())
         await self.wait_until_projected()
 

@@ -119,10 +119,10 @@ async def write_magazine(server: Server) -> None:
 
 
 async def workspace(server: Server, slug: str, key: str, **plan: Any) -> ContentBuilder:
-    given = ContentBuilder(server.repository, Scope(slug, "production"))
-    await given.workspace(**plan)
+    builder = ContentBuilder(server.repository, Scope(slug, "production"))
+    await builder.workspace(**plan)
     await server.key(key, slug)
-    return given
+    return builder
 
 
 async def _write_content(server: Server) -> datetime:
@@ -173,28 +173,28 @@ async def _issue_brief_key(server: Server) -> datetime:
     raise AssertionError("the key was not issued within 5 s")
 
 
-async def types(given: ContentBuilder, media: Iterable[str] = ("hero", "map")) -> None:
+async def types(builder: ContentBuilder, media: Iterable[str] = ("hero", "map")) -> None:
     """Creates the media files and two content types: authors, and posts with a workflow."""
     for file in media:
-        await given.execute(
+        await builder.execute(
             c.PutMedia,
-            workspace=given.scope.workspace,
+            workspace=builder.scope.workspace,
             media_id=file,
             url=f"https://cdn.example.com/{file}.png",
             name=f"{file}.png",
             content_type="image/png",
         )
-    await given.content_type(*AUTHORS, slug="authors")
-    await given.content_type(*POSTS, stages=STAGES)
+    await builder.content_type(*AUTHORS, slug="authors")
+    await builder.content_type(*POSTS, stages=STAGES)
 
 
-async def _write_notes(given: ContentBuilder) -> None:
+async def _write_notes(builder: ContentBuilder) -> None:
     """Writes all notes in one append, so that many have the same millisecond."""
     notes = (
         {"title": f"Note {number}", "slug": f"note-{number}", "status": "published"}
         for number in range(NOTES)
     )
-    await given.imports(notes, type_slug="notes", import_id="notes", file_name="notes.csv")
+    await builder.imports(notes, type_slug="notes", import_id="notes", file_name="notes.csv")
 
 
 async def _write_staging(server: Server) -> None:

@@ -226,13 +226,13 @@ async def test_entries_6_a_changed_type_is_visible_at_once_in_all_its_entries(
     workspace = await open_workspace()
     await workspace.create("Old", fields={"lead": "L", "views": 1})
     extra = Field("extra", "Extra", "repeater", fields=(Field("q", "Q", "text"),))
-    await workspace.given.revise_type(extra, Field("views", "Views", "number"))
+    await workspace.builder.revise_type(extra, Field("views", "Views", "number"))
     await workspace.create("New", fields={"views": 2, "lead": "gone"})
     for target in ("/v1/content/posts?status=draft", "/v1/content"):
         new, old = await workspace.read(target)
         assert list(new["fields"].items()) == [("extra", []), ("views", 2)]
         assert list(old["fields"].items()) == [("extra", []), ("views", 1)]
-    await workspace.given.revise_type(Field("lead", "Lead", "text"))
+    await workspace.builder.revise_type(Field("lead", "Lead", "text"))
     assert (await workspace.read("/v1/content/posts/old"))["fields"] == {"lead": "L"}
 
 
@@ -241,7 +241,7 @@ async def test_entries_6_a_renamed_type_shows_in_old_entries(
 ) -> None:
     workspace = await open_workspace()
     await workspace.create("Old", type_slug="authors")
-    await workspace.given.revise_type(
+    await workspace.builder.revise_type(
         Field("bio", "Bio", "text"), slug="authors"
     )  # renamed to «Posts»
     assert (await workspace.read("/v1/content/authors/old"))["contentType"]["name"] == "Posts"
@@ -270,7 +270,7 @@ async def test_entries_7_entries_keep_their_stage_when_another_is_inserted_befor
 ) -> None:
     workspace = await open_workspace()
     await drafted(workspace)
-    await workspace.given.revise_type(*POSTS, stages=(Stage("idea", "Idea"), *STAGES))
+    await workspace.builder.revise_type(*POSTS, stages=(Stage("idea", "Idea"), *STAGES))
     assert (await one(workspace))["stage"] == WRITING
 
 
@@ -279,11 +279,11 @@ async def test_entries_8_the_stage_is_restored_after_the_archive(
 ) -> None:
     workspace = await open_workspace()
     entry_id = await drafted(workspace)
-    await workspace.given.update(entry_id, stage_id="review")
+    await workspace.builder.update(entry_id, stage_id="review")
     assert (await one(workspace))["stage"] == REVIEW
-    await workspace.given.update(entry_id, status="archived")
+    await workspace.builder.update(entry_id, status="archived")
     assert (await one(workspace))["stage"] is None
-    await workspace.given.update(entry_id, status="draft")
+    await workspace.builder.update(entry_id, status="draft")
     assert (await one(workspace))["stage"] == REVIEW
 
 
@@ -296,7 +296,7 @@ async def test_entries_9_language_never_changes(client: CheckedClient) -> None:
 async def test_entries_15_a_new_locale_needs_no_set_up(open_workspace: OpenWorkspace) -> None:
     workspace = await open_workspace()
     entry_id = await drafted(workspace)
-    await workspace.given.translate(entry_id, "cy-GB", title="Un", fields=raws(body="Môr"))
+    await workspace.builder.translate(entry_id, "cy-GB", title="Un", fields=raws(body="Môr"))
     shown = await workspace.read("/v1/content/posts/one?locale=cy-GB")
     assert (shown["title"], shown["fields"]["body"], shown["locale"]) == ("Un", "Môr", "cy-GB")
 
@@ -306,8 +306,8 @@ async def test_entries_11_a_removed_translation_falls_back(
 ) -> None:
     workspace = await open_workspace()
     entry_id = await drafted(workspace)
-    await workspace.given.translate(entry_id, "fr-FR", title="Un", fields=raws(body="La mer"))
-    await workspace.given.translate(entry_id, "fr-FR", title="", fields=raws(body=None))
+    await workspace.builder.translate(entry_id, "fr-FR", title="Un", fields=raws(body="La mer"))
+    await workspace.builder.translate(entry_id, "fr-FR", title="", fields=raws(body=None))
     shown = await workspace.read("/v1/content/posts/one?locale=fr-FR")
     assert (shown["title"], shown["fields"]["body"]) == ("One", "B")
 
@@ -316,11 +316,11 @@ async def test_entries_16_publishing_sets_published_at(open_workspace: OpenWorks
     workspace = await open_workspace()
     entry_id = await drafted(workspace)
     assert (await one(workspace))["publishedAt"] is None
-    await workspace.given.update(entry_id, status="published")
+    await workspace.builder.update(entry_id, status="published")
     shown = await one(workspace)
     assert TIME.fullmatch(shown["publishedAt"])
     assert shown["publishedAt"] == shown["updatedAt"]
-    await workspace.given.update(entry_id, title="Changed while published")
+    await workspace.builder.update(entry_id, title="Changed while published")
     assert (await one(workspace))["publishedAt"] == shown["publishedAt"]
 
 
@@ -329,9 +329,9 @@ async def test_entries_16_publishing_from_the_archive_sets_it_the_first_time(
 ) -> None:
     workspace = await open_workspace()
     entry_id = await drafted(workspace)
-    await workspace.given.update(entry_id, status="archived")
+    await workspace.builder.update(entry_id, status="archived")
     assert (await one(workspace))["publishedAt"] is None
-    await workspace.given.update(entry_id, status="published")
+    await workspace.builder.update(entry_id, status="published")
     shown = await one(workspace)
     assert shown["publishedAt"] == shown["updatedAt"]
 
@@ -341,11 +341,11 @@ async def test_entries_17_republishing_a_draft_sets_it_again(
 ) -> None:
     workspace = await open_workspace()
     entry_id = await drafted(workspace)
-    await workspace.given.update(entry_id, status="published")
+    await workspace.builder.update(entry_id, status="published")
     first = (await one(workspace))["publishedAt"]
-    await workspace.given.update(entry_id, status="draft")
+    await workspace.builder.update(entry_id, status="draft")
     assert (await one(workspace))["publishedAt"] == first
-    await workspace.given.update(entry_id, status="published")
+    await workspace.builder.update(entry_id, status="published")
     shown = await one(workspace)
     assert shown["publishedAt"] == shown["updatedAt"] > first
 
@@ -353,9 +353,9 @@ async def test_entries_17_republishing_a_draft_sets_it_again(
 async def test_entries_18_archiving_keeps_it(open_workspace: OpenWorkspace) -> None:
     workspace = await open_workspace()
     entry_id = await drafted(workspace)
-    await workspace.given.update(entry_id, status="published")
+    await workspace.builder.update(entry_id, status="published")
     first = (await one(workspace))["publishedAt"]
-    await workspace.given.update(entry_id, status="archived")
+    await workspace.builder.update(entry_id, status="archived")
     assert (await one(workspace))["publishedAt"] == first
-    await workspace.given.update(entry_id, status="published")
+    await workspace.builder.update(entry_id, status="published")
     assert (await one(workspace))["publishedAt"] == first

@@ -191,7 +191,7 @@ async def test_keys_4_every_401_is_the_same(client: CheckedClient) -> None:
 async def test_keys_4_a_key_is_refused_once_it_is_revoked(open_workspace: OpenWorkspace) -> None:
     workspace = await open_workspace()
     assert (await workspace.get("/v1/content")).status == 200
-    await workspace.given.execute(c.RevokeKey, workspace=workspace.slug, name=workspace.key)
+    await workspace.builder.execute(c.RevokeKey, workspace=workspace.slug, name=workspace.key)
     await workspace.until("/v1/content", 401)
     UNAUTHORIZED(await workspace.get("/v1/content"))
 

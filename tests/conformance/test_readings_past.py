@@ -107,9 +107,9 @@ async def test_the_past(case: Case, client: CheckedClient) -> None:
 async def versions_of_a_deleted_entry(workspace: IsolatedWorkspace) -> tuple[Any, Any]:
     one = await drafted(workspace)
     first = await workspace.read("/v1/content/posts/one")
-    await workspace.given.update(one, title="Two", status="published")
+    await workspace.builder.update(one, title="Two", status="published")
     second = await workspace.read("/v1/content/posts/one")
-    await workspace.given.delete(one)
+    await workspace.builder.delete(one)
     await workspace.wait_until_projected()
     return first, second
 
@@ -142,7 +142,7 @@ async def test_past_6_a_slug_finds_the_entry_that_had_it_then(
     workspace = await open_workspace()
     first = await drafted(workspace)
     had_by_first = (await workspace.read("/v1/content/posts/one"))["createdAt"]
-    await workspace.given.delete(first)
+    await workspace.builder.delete(first)
     second = await drafted(workspace)
     had_by_second = (await workspace.read("/v1/content/posts/one"))["createdAt"]
     found = (await workspace.get(f"/v1/content/posts/one?asOf={had_by_second}")).data

@@ -24,7 +24,7 @@ async def test_plans_1_entries_are_counted_per_environment(
     open_workspace: OpenWorkspace,
 ) -> None:
     workspace = await open_workspace(entries=1, staging=True)
-    staging = await workspace.given.staging()
+    staging = await workspace.builder.staging()
     await staging.content_type()
     for target in ("/v1/content", STAGING):
         new = [{"contentTypeSlug": "posts", "title": title} for title in ("One", "Two")]
@@ -36,8 +36,8 @@ async def test_plans_1_entries_of_all_types_statuses_and_languages_count(
     open_workspace: OpenWorkspace,
 ) -> None:
     workspace = await open_workspace(entries=3)
-    await workspace.given.entry("archived", status="archived")
-    await workspace.given.entry("french", language="fr-FR")
+    await workspace.builder.entry("archived", status="archived")
+    await workspace.builder.entry("french", language="fr-FR")
     await workspace.create("Ada", type_slug="authors")
     says("limit of 3 entries")(await workspace.create("One too many"))
 
@@ -51,7 +51,7 @@ async def test_plans_2_a_deleted_entry_frees_its_place(open_workspace: OpenWorks
     workspace = await open_workspace(entries=1)
     entry_id = (await workspace.create("One")).data["id"]
     assert (await workspace.create("Two")).status == 402
-    await workspace.given.delete(entry_id)
+    await workspace.builder.delete(entry_id)
     assert statuses([await workspace.create("Two"), await workspace.create("Three")]) == [200, 402]
 
 
@@ -60,9 +60,11 @@ async def test_plans_3_content_types_are_limited_until_one_is_removed(
 ) -> None:
     workspace = await open_workspace(content_types=2)
     with pytest.raises(PlanLimitReached):
-        await workspace.given.content_type(slug="third")
-    await workspace.given.execute(c.RemoveContentType, scope=workspace.given.scope, slug="posts")
-    await workspace.given.content_type(slug="third")
+        await workspace.builder.content_type(slug="third")
+    await workspace.builder.execute(
+        c.RemoveContentType, scope=workspace.builder.scope, slug="posts"
+    )
+    await workspace.builder.content_type(slug="third")
     shown = await workspace.read("/v1/content-types")
     assert [one["slug"] for one in shown] == ["authors", "third"]
 
@@ -78,7 +80,7 @@ async def test_plans_4_content_types_are_unlimited_if_not_set(
 ) -> None:
     workspace = await open_workspace(entries=1)
     for n in range(8):
-        await workspace.given.content_type(slug=f"type-{n}")
+        await workspace.builder.content_type(slug=f"type-{n}")
     assert len(await workspace.read("/v1/content-types")) == 10
 
 
@@ -104,7 +106,7 @@ async def test_plans_7_a_refusal_removes_nothing(open_workspace: OpenWorkspace) 
     workspace = await open_workspace()
     for title in ("One", "Two", "Three"):
         await workspace.create(title)
-    await workspace.given.execute(c.ChangePlan, workspace=workspace.slug, plan=Plan(entries=1))
+    await workspace.builder.execute(c.ChangePlan, workspace=workspace.slug, plan=Plan(entries=1))
     assert (await workspace.create("Four")).status == 402
     assert [shown["slug"] for shown in await workspace.read("/v1/content")] == [
         "three",
@@ -117,10 +119,10 @@ async def test_plans_7_a_smaller_plan_hides_staging_and_keeps_it(
     open_workspace: OpenWorkspace,
 ) -> None:
     workspace = await open_workspace(staging=True)
-    staging = await workspace.given.staging()
+    staging = await workspace.builder.staging()
     await staging.content_type()
     await staging.entry("kept")
     for plan, status in ((Plan(), 402), (Plan(staging=True), 200)):
-        await workspace.given.execute(c.ChangePlan, workspace=workspace.slug, plan=plan)
+        await workspace.builder.execute(c.ChangePlan, workspace=workspace.slug, plan=plan)
         await workspace.until(STAGING, status)
     assert [shown["slug"] for shown in await workspace.read(STAGING)] == ["kept"]

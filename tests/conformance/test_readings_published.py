@@ -214,10 +214,10 @@ async def test_published_3_and_5_the_past(open_workspace: OpenWorkspace) -> None
     document = """query ($at: DateTime) {
       contentEntry(type: "posts", slug: "one", asOf: $at) { status }
     }"""
-    one = await workspace.given.entry("one", fields=raws(body="B"))
+    one = await workspace.builder.entry("one", fields=raws(body="B"))
     moments = [await _now(workspace, one)]
     for status in ("published", "archived"):
-        await workspace.given.update(one, status=status)
+        await workspace.builder.update(one, status=status)
         moments.append(await _now(workspace, one))
     await workspace.wait_until_projected()
     assert (await workspace.get(path)).status == 404
@@ -232,14 +232,14 @@ async def test_published_1_and_4_tags_follow_what_the_key_sees(
     open_workspace: OpenWorkspace,
 ) -> None:
     workspace = await open_workspace(("content.published",))
-    one = await workspace.given.entry("one", status="published", fields=raws(body="B"))
+    one = await workspace.builder.entry("one", status="published", fields=raws(body="B"))
     await workspace.wait_until_projected()
     tag = (await workspace.get("/v1/content")).headers["ETag"]
-    await workspace.given.entry("two", fields=raws(body="B"))
+    await workspace.builder.entry("two", fields=raws(body="B"))
     await workspace.wait_until_projected()
     had = {"If-None-Match": tag}
     assert (await workspace.get("/v1/content", headers=had)).status == 304
-    await workspace.given.update(one, status="draft")
+    await workspace.builder.update(one, status="draft")
     await workspace.wait_until_projected()
     answer = await workspace.get("/v1/content", headers=had)
     assert (answer.status, answer.body["pagination"]["total"]) == (200, 0)
@@ -247,6 +247,6 @@ async def test_published_1_and_4_tags_follow_what_the_key_sees(
 
 async def _now(workspace: Any, entry_id: str) -> str:
     """Returns the time of the entry's last change, and makes sure that the next change is later."""
-    entry = await workspace.given.repository.entry(workspace.given.scope, entry_id)
+    entry = await workspace.builder.repository.entry(workspace.builder.scope, entry_id)
     await asyncio.sleep(0.002)
     return str(entry.updated_at.isoformat(timespec="milliseconds").replace("+00:00", "Z"))

@@ -214,13 +214,13 @@ async def test_include_10_shows_what_an_entry_of_the_past_referred_to(
 
 async def test_include_4_omits_what_is_deleted(open_workspace: OpenWorkspace) -> None:
     workspace = await open_workspace()
-    ada = await workspace.given.entry("ada", type_slug="authors")
-    await workspace.given.entry("one", fields=raws(author=ada, cover="hero"))
+    ada = await workspace.builder.entry("ada", type_slug="authors")
+    await workspace.builder.entry("one", fields=raws(author=ada, cover="hero"))
     await workspace.wait_until_projected()
     path = "/v1/content/posts/one?include=author,cover"
     assert (await workspace.get(path)).body["includes"]["entries"].keys() == {ada}
-    await workspace.given.delete(ada)
-    await workspace.given.execute(c.RemoveMedia, workspace=workspace.slug, media_id="hero")
+    await workspace.builder.delete(ada)
+    await workspace.builder.execute(c.RemoveMedia, workspace=workspace.slug, media_id="hero")
     await workspace.wait_until_projected()
     assert (await workspace.get(path)).body["includes"] == {"entries": {}, "media": {}}
 

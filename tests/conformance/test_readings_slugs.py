@@ -119,7 +119,7 @@ async def test_slugs_7_a_slug_is_free_in_another_type(open_workspace: OpenWorksp
 
 async def test_slugs_7_a_slug_is_free_in_another_language(open_workspace: OpenWorkspace) -> None:
     workspace = await open_workspace()
-    await workspace.given.entry("same", language="fr-FR")
+    await workspace.builder.entry("same", language="fr-FR")
     assert (await workspace.create("Same")).data["slug"] == "same"
 
 
@@ -127,7 +127,7 @@ async def test_slugs_7_a_slug_is_free_in_another_environment(
     open_workspace: OpenWorkspace,
 ) -> None:
     workspace = await open_workspace(staging=True)
-    staging = await workspace.given.staging()
+    staging = await workspace.builder.staging()
     await staging.content_type()
     new = {"contentTypeSlug": "posts", "title": "Same"}
     there = "/v1/content?environment=staging"
@@ -147,5 +147,5 @@ async def test_slugs_7_a_slug_is_free_in_another_workspace(open_workspace: OpenW
 
 async def test_slugs_7_a_slug_of_a_deleted_entry_is_free(open_workspace: OpenWorkspace) -> None:
     workspace = await open_workspace()
-    await workspace.given.delete((await workspace.create("Same")).data["id"])
+    await workspace.builder.delete((await workspace.create("Same")).data["id"])
     assert (await workspace.create("Same")).status == 200

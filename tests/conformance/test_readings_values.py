@@ -273,7 +273,7 @@ async def test_values_4_publishing_demands_required_fields(
     workspace = await open_workspace()
     entry_id = (await workspace.create("Not ready")).data["id"]
     with pytest.raises(MissingFields, match="body") as refused:
-        await workspace.given.update(entry_id, status="published")
+        await workspace.builder.update(entry_id, status="published")
     assert status_of(refused.value) == 400
     assert (await workspace.read("/v1/content/posts/not-ready"))["status"] == "draft"
 
@@ -316,4 +316,4 @@ async def test_values_7_multiple_and_range_belong_to_a_fields_type(
     workspace = await open_workspace()
     others = [field for field in POSTS if field.slug != changed.slug]
     with pytest.raises(InvalidDefinition, match=changed.slug):
-        await workspace.given.revise_type(*others, changed)
+        await workspace.builder.revise_type(*others, changed)

@@ -100,7 +100,7 @@ async def test_4_7_5_an_entry_is_in_the_base_language_by_default(
 ) -> None:
     workplace = await open_workspace()
     await workplace.create("Default")
-    await workplace.given.entry("french", language="fr-FR")
+    await workplace.builder.entry("french", language="fr-FR")
     assert (await workplace.read("/v1/content/posts/default"))["language"] == "en-US"
     french = await workplace.read("/v1/content/posts/french?language=fr-FR")
     assert french["language"] == "fr-FR"

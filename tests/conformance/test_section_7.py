@@ -183,7 +183,7 @@ async def test_7_13_plan_limit_of_content_types(open_workspace: OpenWorkspace) -
     HTTP response."""
     full = await open_workspace(content_types=2)
     with pytest.raises(PlanLimitReached) as refused:
-        await full.given.content_type(slug="third")
+        await full.builder.content_type(slug="third")
     response = error_response(refused.value)
     assert response.status == 402
     assert "limit of 2 content types" in (response.text or "")
@@ -201,9 +201,9 @@ async def test_7_15_a_402_removes_nothing_and_applies_until_upgrade_or_deletion(
         402,
     ]
     assert [entry["slug"] for entry in await workspace.read("/v1/content")] == ["two", "one"]
-    await workspace.given.delete(first["id"])
+    await workspace.builder.delete(first["id"])
     assert statuses([await workspace.create("Three"), await workspace.create("Four")]) == [200, 402]
-    await workspace.given.execute(c.ChangePlan, workspace=workspace.slug, plan=Plan(entries=3))
+    await workspace.builder.execute(c.ChangePlan, workspace=workspace.slug, plan=Plan(entries=3))
     assert statuses([await workspace.create("Four"), await workspace.create("Five")]) == [200, 402]
 
 
@@ -211,7 +211,7 @@ async def test_7_14_staging_opens_when_the_plan_has_it(open_workspace: OpenWorks
     workspace = await open_workspace()
     target = "/v1/content?environment=staging"
     assert (await workspace.get(target)).status == 402
-    await workspace.given.execute(c.ChangePlan, workspace=workspace.slug, plan=Plan(staging=True))
+    await workspace.builder.execute(c.ChangePlan, workspace=workspace.slug, plan=Plan(staging=True))
     await workspace.until(target, 404)
 
 

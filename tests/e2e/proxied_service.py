@@ -177,9 +177,9 @@ async def serving(
 async def prepare(store_url: str) -> None:
     """Creates a workspace with a content type and a key."""
     async with open_recorder(store_url) as recorder:
-        given = ContentBuilder(Repository(recorder, EventMapper()))
-        await given.magazine()
-        await given.execute(
+        builder = ContentBuilder(Repository(recorder, EventMapper()))
+        await builder.magazine()
+        await builder.execute(
             c.IssueKey,
             workspace="acme",
             name="load",

@@ -73,24 +73,24 @@ async def working(url: str, standbys: int = 1) -> list[int]:
 async def test_a_standby_takes_over_when_the_active_projector_is_killed(
     start: Start, database_url: str, model_url: str, repository: Repository
 ) -> None:
-    given = ContentBuilder(repository)
-    await given.magazine()
+    builder = ContentBuilder(repository)
+    await builder.magazine()
     processes = {process.pid: process for process in (start(), start())}
     active, standby = await working(database_url)
     assert {active, standby} == set(processes)
     await caught_up(database_url)
     epoch = (await status_of(database_url)).epoch
 
-    entries = [await given.entry(f"before-{n}") for n in range(20)]
+    entries = [await builder.entry(f"before-{n}") for n in range(20)]
     os.kill(active, signal.SIGKILL)
     killed = time.monotonic()
-    entries += [await given.entry(f"after-{n}") for n in range(20)]
+    entries += [await builder.entry(f"after-{n}") for n in range(20)]
     await caught_up(database_url)
     took = time.monotonic() - killed
     assert took < 30, f"took over after {took:.1f} s"  # under 1 s on an idle machine
     assert (await status_of(database_url)).epoch == epoch + 1
 
-    await given.update(entries[0], title="Still there")
+    await builder.update(entries[0], title="Still there")
     await caught_up(database_url)
     await project_all(database_url, model_url)
     assert await dump(database_url) == await dump(model_url), "nothing lost, nothing twice"
@@ -99,18 +99,18 @@ async def test_a_standby_takes_over_when_the_active_projector_is_killed(
 async def test_a_paused_projector_is_replaced_and_writes_nothing_when_it_resumes(
     start: Start, database_url: str, model_url: str, repository: Repository
 ) -> None:
-    given = ContentBuilder(repository)
-    await given.magazine()
+    builder = ContentBuilder(repository)
+    await builder.magazine()
     start(), start()
     active, standby = await working(database_url)
     await caught_up(database_url)
     epoch = (await status_of(database_url)).epoch
     os.kill(active, signal.SIGSTOP)
-    entry_id = await given.entry("while-it-sleeps")
+    entry_id = await builder.entry("while-it-sleeps")
     await caught_up(database_url)
     assert (await status_of(database_url)).epoch == epoch + 1
     os.kill(active, signal.SIGCONT)
-    await given.update(entry_id, title="Awake")
+    await builder.update(entry_id, title="Awake")
 
     async def it_stands_by() -> bool:
         found = await projectors(database_url)
@@ -127,8 +127,8 @@ async def test_a_paused_projector_is_replaced_and_writes_nothing_when_it_resumes
 async def test_a_stopped_projector_exits_at_once_with_status_0(
     start: Start, database_url: str, repository: Repository
 ) -> None:
-    given = ContentBuilder(repository)
-    await given.magazine()
+    builder = ContentBuilder(repository)
+    await builder.magazine()
     processes = {process.pid: process for process in (start(), start())}
     for left in (1, 0):
         await caught_up(database_url)
@@ -136,7 +136,7 @@ async def test_a_stopped_projector_exits_at_once_with_status_0(
         processes[active].terminate()
         assert processes[active].wait(30) == 0  # under 1 s on an idle machine
         assert active not in await pids(database_url), "it took its leave"
-        await given.entry(f"entry-{left}")
+        await builder.entry(f"entry-{left}")
 
         async def next_is_active(left: int = left) -> bool:
             return len((await projectors(database_url))["active"]) == left
@@ -152,13 +152,13 @@ async def test_a_projector_stopped_during_its_work_loses_nothing(
     start: Start, database_url: str, model_url: str, repository: Repository
 ) -> None:
     """Projectors are stopped or killed, and started again, while entries are created."""
-    given = ContentBuilder(repository)
-    await given.magazine()
+    builder = ContentBuilder(repository)
+    await builder.magazine()
     for n in range(3):
         process = start()
         await caught_up(database_url)
         for m in range(10):
-            await given.entry(f"entry-{n}-{m}")
+            await builder.entry(f"entry-{n}-{m}")
         process.send_signal(signal.SIGTERM if n % 2 else signal.SIGKILL)
         process.wait(PATIENCE)
     start()

@@ -94,22 +94,22 @@ def servers(folder: Path) -> Iterator[tuple[Postgres, Postgres]]:
 
 
 @pytest.fixture
-async def given(repository: Repository) -> ContentBuilder:
-    given = ContentBuilder(repository)
-    await given.magazine()
-    await given.execute(
+async def builder(repository: Repository) -> ContentBuilder:
+    builder = ContentBuilder(repository)
+    await builder.magazine()
+    await builder.execute(
         c.IssueKey,
         workspace="acme",
         name="client",
         permissions=("content.view", "content.edit"),
         secret_hash=hashlib.sha256(KEY.encode()).hexdigest(),
     )
-    return given
+    return builder
 
 
 @pytest.fixture
 async def setup(
-    servers: tuple[Postgres, Postgres], given: ContentBuilder, database_url: str, tmp_path: Path
+    servers: tuple[Postgres, Postgres], builder: ContentBuilder, database_url: str, tmp_path: Path
 ) -> AsyncIterator[FailoverSetup]:
     hosts = ",".join(f"127.0.0.1:{one.port}" for one in servers)
     environment = {
@@ -126,7 +126,7 @@ async def setup(
     headers = {"Authorization": f"Bearer {KEY}"}
     try:
         async with hook_server() as hooks, aiohttp.ClientSession(headers=headers) as session:
-            await create_webhook(given, hooks, events=("entry.created",))
+            await create_webhook(builder, hooks, events=("entry.created",))
             for name in ("projector", "api", "webhooks"):
                 processes.start(name)
             await processes.caught_up()

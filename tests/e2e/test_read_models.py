@@ -61,9 +61,9 @@ def urls(databases: Databases, database_url: str) -> Iterator[dict[str, str]]:
 @pytest.fixture
 async def log(repository: Repository) -> None:
     for workspace in WORKSPACES:
-        given = ContentBuilder(repository, Scope(workspace, "production"))
-        await given.magazine()
-        await given.execute(
+        builder = ContentBuilder(repository, Scope(workspace, "production"))
+        await builder.magazine()
+        await builder.execute(
             c.IssueKey,
             workspace=workspace,
             name="client",

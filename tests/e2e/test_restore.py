@@ -97,11 +97,13 @@ async def execute_commands(store_url: str, seed: int, steps: int) -> None:
 async def add_entries(store_url: str, *slugs: str) -> None:
     """Adds entries in a separate workspace, which is created with the first entry."""
     async with open_recorder(store_url) as recorder:
-        given = ContentBuilder(Repository(recorder, EventMapper()), Scope("accident", "production"))
+        builder = ContentBuilder(
+            Repository(recorder, EventMapper()), Scope("accident", "production")
+        )
         if slugs[0] == "first":
-            await given.magazine()
+            await builder.magazine()
         for slug in slugs:
-            await given.entry(slug)
+            await builder.entry(slug)
 
 
 async def test_a_dump_of_the_log_restores_everything(

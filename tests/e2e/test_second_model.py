@@ -55,9 +55,9 @@ class ModelInstallation(Struct):
 @pytest.fixture
 async def log(repository: Repository) -> Repository:
     await RandomCommands(repository, 20).execute(120)
-    given = ContentBuilder(repository)
+    builder = ContentBuilder(repository)
     for workspace, secret in SECRETS.items():
-        await given.execute(
+        await builder.execute(
             c.IssueKey,
             workspace=workspace,
             name="reader",

@@ -117,7 +117,7 @@ def copied(path: Path) -> dict[str, Any]:
     return {entry_id: json.loads(text) for entry_id, text in rows}
 
 
-async def disturb(load: LoadTest, given: ContentBuilder, folder: Path) -> None:
+async def disturb(load: LoadTest, builder: ContentBuilder, folder: Path) -> None:
     """Causes each fault at least once."""
     end = time.monotonic() + SECONDS
     number = 0
@@ -136,7 +136,7 @@ async def disturb(load: LoadTest, given: ContentBuilder, folder: Path) -> None:
                 await operate(load, folder, "rollback")
         # A changed definition changes how every entry is rendered.
         fields = FIELDS[: 5 + number % 5]
-        await given.execute(
+        await builder.execute(
             c.ReviseContentType, scope=SCOPE, slug="posts", name=f"Posts {number}", fields=fields
         )
         number += 1

@@ -26,12 +26,12 @@ PATIENT = {"CONTENTLOG_READ_YOUR_WRITES_MS": "60000"}
 
 @pytest.fixture
 async def _posts(repository: Repository) -> None:
-    given = ContentBuilder(repository)
-    await given.workspace()
-    await given.content_type()
-    await given.execute(
+    builder = ContentBuilder(repository)
+    await builder.workspace()
+    await builder.content_type()
+    await builder.execute(
         c.IssueKey,
-        workspace=given.scope.workspace,
+        workspace=builder.scope.workspace,
         name="test",
         permissions=("content.view", "content.edit"),
         secret_hash=hashlib.sha256(SECRET.encode()).hexdigest(),

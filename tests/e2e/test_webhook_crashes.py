@@ -116,8 +116,8 @@ async def processes(database_url: str, tmp_path: Path) -> AsyncIterator[Processe
 async def test_each_change_arrives_in_order_although_the_deliverer_is_killed(
     repository: Repository, database_url: str, processes: Processes
 ) -> None:
-    given = ContentBuilder(repository)
-    await given.magazine()
+    builder = ContentBuilder(repository)
+    await builder.magazine()
     rng = random.Random(7)
     async with asyncpg.create_pool(database_url, min_size=1, max_size=4) as read_model:
         endpoints = [Endpoint(read_model, seed) for seed in range(ENDPOINTS)]
@@ -125,8 +125,8 @@ async def test_each_change_arrives_in_order_although_the_deliverer_is_killed(
             for endpoint in endpoints:
                 endpoint.server = await servers.enter_async_context(hook_server(endpoint.answer))
             for number, endpoint in enumerate(endpoints):
-                await create_webhook(given, endpoint.server, f"w{number}")
-            writing = asyncio.create_task(write(given, rng))
+                await create_webhook(builder, endpoint.server, f"w{number}")
+            writing = asyncio.create_task(write(builder, rng))
             kills = await kill_until_delivered(processes, endpoints, writing, rng)
             expected = await writing
     assert kills >= 5
@@ -180,10 +180,10 @@ async def test_the_standby_takes_over_from_a_process_that_is_paused(
 async def test_a_deliverer_killed_at_every_statement_leaves_nothing_out(
     repository: Repository, database_url: str
 ) -> None:
-    given = ContentBuilder(repository)
-    await given.magazine()
-    async with delivered_to(given, database_url, 2) as endpoints:
-        expected = await write(given, random.Random(10), 40)
+    builder = ContentBuilder(repository)
+    await builder.magazine()
+    async with delivered_to(builder, database_url, 2) as endpoints:
+        expected = await write(builder, random.Random(10), 40)
         await project_all(database_url, database_url)
         kills = await asyncio.to_thread(kill_everywhere, "webhooks", database_url, database_url)
     assert kills > 15
@@ -220,7 +220,7 @@ async def test_nothing_is_lost_while_a_projector_is_replaced_and_the_database_re
 
 @asynccontextmanager
 async def delivered_to(
-    given: ContentBuilder, database_url: str, number_of: int = 5
+    builder: ContentBuilder, database_url: str, number_of: int = 5
 ) -> AsyncIterator[list[Endpoint]]:
     """Starts endpoints that accept everything."""
     async with (
@@ -230,7 +230,7 @@ async def delivered_to(
         endpoints = [Endpoint(read_model, seed, failures=0.0) for seed in range(number_of)]
         for number, endpoint in enumerate(endpoints):
             endpoint.server = await servers.enter_async_context(hook_server(endpoint.answer))
-            await create_webhook(given, endpoint.server, f"w{number}")
+            await create_webhook(builder, endpoint.server, f"w{number}")
         yield endpoints
 
 
@@ -241,16 +241,16 @@ async def until_delivered(endpoints: list[Endpoint], expected: list[str]) -> Non
 
 
 async def write(
-    given: ContentBuilder, rng: random.Random, number: int = ENTRIES, first: int = 0
+    builder: ContentBuilder, rng: random.Random, number: int = ENTRIES, first: int = 0
 ) -> list[str]:
     """Creates entries, singly and in imports; returns their slugs in log order."""
     slugs: list[str] = []
     while len(slugs) < number:
         new = [f"e{first + len(slugs) + n}" for n in range(rng.choice((1, 1, 1, IMPORT)))]
         if len(new) == 1:
-            await given.entry(new[0])
+            await builder.entry(new[0])
         else:
-            await given.imports({"title": slug, "slug": slug} for slug in new)
+            await builder.imports({"title": slug, "slug": slug} for slug in new)
         slugs += new
         await asyncio.sleep(rng.random() * 0.05)
     return slugs

@@ -102,9 +102,9 @@ async def server(database_url: str, repository: Repository) -> AsyncIterator[Ser
 
 @pytest.fixture
 async def magazine(server: Server) -> ContentBuilder:
-    given = await server.workspace()
-    await given.content_type()
-    return given
+    builder = await server.workspace()
+    await builder.content_type()
+    return builder
 
 
 @pytest.fixture
@@ -124,7 +124,7 @@ def delivering(database_url: str, tmp_path: Path) -> Iterator[None]:
         assert process.wait(60) == 0
 
 
-async def receiver(given: ContentBuilder, port: int, **properties: Any) -> None:
+async def receiver(builder: ContentBuilder, port: int, **properties: Any) -> None:
     """Waits for a receiver to start on the port, and registers it as a webhook."""
     async with asyncio.timeout(60):
         while True:
@@ -135,7 +135,7 @@ async def receiver(given: ContentBuilder, port: int, **properties: Any) -> None:
                 continue
             writer.close()
             break
-    await given.execute(
+    await builder.execute(
         c.CreateWebhook,
         workspace="acme",
         name="example",

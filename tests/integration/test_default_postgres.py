@@ -93,10 +93,10 @@ def url() -> Iterator[str]:
 async def fill(url: str) -> None:
     await set_up(url)
     async with open_recorder(url) as recorder:
-        given = ContentBuilder(Repository(recorder, EventMapper()))
-        await given.magazine()
+        builder = ContentBuilder(Repository(recorder, EventMapper()))
+        await builder.magazine()
         for number in range(20):
-            await given.translate(await given.entry(f"entry-{number}"), "fr-FR", title="Titre")
+            await builder.translate(await builder.entry(f"entry-{number}"), "fr-FR", title="Titre")
     await project_all(url, url)
 
 

@@ -182,11 +182,11 @@ class Magazine:
         self.there = Scope(self.scope.workspace, "staging")
 
     async def made(self, entries: list[Entry]) -> None:
-        given = ContentBuilder(self.repository, self.scope)
-        await given.workspace(staging=True)
-        await given.execute(c.AddEnvironment, scope=self.there)
+        builder = ContentBuilder(self.repository, self.scope)
+        await builder.workspace(staging=True)
+        await builder.execute(c.AddEnvironment, scope=self.there)
         for media_id in ("hero", "logo"):
-            await given.execute(
+            await builder.execute(
                 c.PutMedia,
                 workspace=self.scope.workspace,
                 media_id=media_id,
@@ -200,31 +200,31 @@ class Magazine:
         copies = [(language, entry) for language in languages for entry in entries]
         ids = [new_id() for _ in copies]
         for entry_id, (language, entry) in zip(ids, copies, strict=True):
-            await self._create(given, entry_id, entry, language)
+            await self._create(builder, entry_id, entry, language)
         for entry_id, (_, entry) in zip(ids, copies, strict=True):
-            await self._refer(given, entry_id, entry["references"], targets, ids)
-        await given.delete(targets[-1])
+            await self._refer(builder, entry_id, entry["references"], targets, ids)
+        await builder.delete(targets[-1])
         # The id of a deleted entry may be another entry's slug.
-        await given.entry(targets[-1], type_slug="authors")
+        await builder.entry(targets[-1], type_slug="authors")
         await project_all(self.url, self.url)
 
-    async def _targets(self, given: ContentBuilder) -> list[str]:
+    async def _targets(self, builder: ContentBuilder) -> list[str]:
         """Create the types and the target entries in an environment; return the entries' ids."""
         for type_slug in ("authors", "topics"):
-            await given.content_type(Field("x", "X", "text"), slug=type_slug)
-        await given.content_type(*FIELDS)
+            await builder.content_type(Field("x", "X", "text"), slug=type_slug)
+        await builder.content_type(*FIELDS)
         targets: list[str] = []
         for type_slug, slug, language in TARGETS:
             known = targets[0] if slug == "UUID" else slug
-            targets.append(await given.entry(known, type_slug=type_slug, language=language))
+            targets.append(await builder.entry(known, type_slug=type_slug, language=language))
         return targets
 
     async def _create(
-        self, given: ContentBuilder, entry_id: str, entry: Entry, language: str
+        self, builder: ContentBuilder, entry_id: str, entry: Entry, language: str
     ) -> None:
-        await given.execute(
+        await builder.execute(
             c.CreateEntry,
-            scope=given.scope,
+            scope=builder.scope,
             content_type_slug="posts",
             entry_id=entry_id,
             title=entry["title"],
@@ -236,7 +236,7 @@ class Magazine:
 
     async def _refer(
         self,
-        given: ContentBuilder,
+        builder: ContentBuilder,
         entry_id: str,
         references: Entry,
         targets: list[str],
@@ -253,7 +253,7 @@ class Magazine:
             else:
                 values[slug] = [targets[number] for number in named]
         if values:
-            await given.update(entry_id, fields=raws(**values))
+            await builder.update(entry_id, fields=raws(**values))
 
     async def exported(self, kind: Kind) -> Table:
         """Export to a file and read the file back."""

@@ -25,25 +25,27 @@ def delivering(url: str) -> AbstractAsyncContextManager[None]:
 
 
 async def create_webhook(
-    given: ContentBuilder, server: HookServer, name: str = "search", **properties: Any
+    builder: ContentBuilder, server: HookServer, name: str = "search", **properties: Any
 ) -> None:
     definition = {
-        "workspace": given.scope.workspace,
+        "workspace": builder.scope.workspace,
         "name": name,
         "url": server.url(),
-        "environment": given.scope.environment,
+        "environment": builder.scope.environment,
         "secret": SECRET,
     }
-    await given.execute(c.CreateWebhook, **{**definition, **properties})
+    await builder.execute(c.CreateWebhook, **{**definition, **properties})
 
 
-async def webhook(given: ContentBuilder, name: str = "search") -> Webhook:
-    return (await given.repository.webhooks(given.scope.workspace)).by_name[name]
+async def webhook(builder: ContentBuilder, name: str = "search") -> Webhook:
+    return (await builder.repository.webhooks(builder.scope.workspace)).by_name[name]
 
 
-async def deliveries(given: ContentBuilder, name: str = "search", **options: Any) -> list[Delivery]:
-    cursors = Cursors(given.repository.recorder.fetch)
-    return await cursors.deliveries(given.scope.workspace, name, **options)
+async def deliveries(
+    builder: ContentBuilder, name: str = "search", **options: Any
+) -> list[Delivery]:
+    cursors = Cursors(builder.repository.recorder.fetch)
+    return await cursors.deliveries(builder.scope.workspace, name, **options)
 
 
 def entries_of(server: HookServer) -> list[tuple[str, int]]:

@@ -114,17 +114,17 @@ class Server:
         self, slug: str = "acme", permissions: tuple[str, ...] = BOTH, **plan: Any
     ) -> ContentBuilder:
         """Creates a workspace and its key ``secret-of-<slug>``."""
-        given = ContentBuilder(self.repository, Scope(slug, "production"))
-        await given.workspace(**plan)
+        builder = ContentBuilder(self.repository, Scope(slug, "production"))
+        await builder.workspace(**plan)
         await self.key(f"secret-of-{slug}", slug, permissions)
-        return given
+        return builder
 
     async def key(
         self, secret: str, workspace: str, permissions: tuple[str, ...] = BOTH, **limits: Any
     ) -> None:
         """``limits``: the key's ``environment`` and ``expires_at``."""
-        given = ContentBuilder(self.repository)
-        await given.execute(
+        builder = ContentBuilder(self.repository)
+        await builder.execute(
             c.IssueKey,
             workspace=workspace,
             name=secret,

@@ -32,18 +32,18 @@ TYPES = {
 }
 
 
-async def write_types(given: ContentBuilder) -> None:
+async def write_types(builder: ContentBuilder) -> None:
     for slug, fields in TYPES.items():
-        await given.content_type(*fields, slug=slug)
+        await builder.content_type(*fields, slug=slug)
 
 
 async def put_media(
-    given: ContentBuilder, *names: str, url: str = "https://example.com/x.png"
+    builder: ContentBuilder, *names: str, url: str = "https://example.com/x.png"
 ) -> None:
     for name in names:
-        await given.execute(
+        await builder.execute(
             c.PutMedia,
-            workspace=given.scope.workspace,
+            workspace=builder.scope.workspace,
             media_id=name,
             url=url,
             name=f"{name}.png",
@@ -57,10 +57,10 @@ def file(name: str, url: str = "https://example.com/x.png") -> dict[str, str]:
 
 
 async def entry(
-    given: ContentBuilder,
+    builder: ContentBuilder,
     slug: str,
     type_slug: str = "posts",
     status: str = "published",
     **fields: Any,
 ) -> str:
-    return await given.entry(slug, type_slug=type_slug, status=status, fields=raws(**fields))
+    return await builder.entry(slug, type_slug=type_slug, status=status, fields=raws(**fields))

@@ -117,12 +117,12 @@ async def store_tenant(server: Server, name: str, tenant: Tenant) -> StoredTenan
     return StoredTenant(name, tenant, dict(await asyncio.gather(*made)))
 
 
-async def _create_entry(given: ContentBuilder, entry: Entry) -> tuple[Entry, str]:
-    owner = f"of-{given.scope.workspace}-in-{given.scope.environment}"
+async def _create_entry(builder: ContentBuilder, entry: Entry) -> tuple[Entry, str]:
+    owner = f"of-{builder.scope.workspace}-in-{builder.scope.environment}"
     translations = {"fr-FR": Translation(f"traduit {owner}", {})} if entry.translated else {}
-    created = await given.execute(
+    created = await builder.execute(
         c.CreateEntry,
-        scope=given.scope,
+        scope=builder.scope,
         content_type_slug=entry.type,
         slug=entry.slug,
         title=f"{entry.slug} {owner}",

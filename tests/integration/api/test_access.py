@@ -38,15 +38,15 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-async def given(repository: Repository) -> ContentBuilder:
-    given = ContentBuilder(repository)
-    await given.workspace()
-    await issue(given, "somebody", SECRET)
-    return given
+async def builder(repository: Repository) -> ContentBuilder:
+    builder = ContentBuilder(repository)
+    await builder.workspace()
+    await issue(builder, "somebody", SECRET)
+    return builder
 
 
-async def issue(given: ContentBuilder, name: str, secret: str, **limits: Any) -> None:
-    await given.execute(
+async def issue(builder: ContentBuilder, name: str, secret: str, **limits: Any) -> None:
+    await builder.execute(
         c.IssueKey,
         workspace="acme",
         name=name,
@@ -56,8 +56,8 @@ async def issue(given: ContentBuilder, name: str, secret: str, **limits: Any) ->
     )
 
 
-async def revoke(given: ContentBuilder) -> None:
-    await given.execute(c.RevokeKey, workspace="acme", name="somebody")
+async def revoke(builder: ContentBuilder) -> None:
+    await builder.execute(c.RevokeKey, workspace="acme", name="somebody")
 
 
 @pytest.fixture
@@ -93,19 +93,19 @@ async def wait_until_current(known: Access) -> None:
 
 
 async def test_a_revoked_key_is_refused_without_a_notification(
-    given: ContentBuilder, monkeypatch: pytest.MonkeyPatch
+    builder: ContentBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(access, "POLL", FOR_EVER)
     monkeypatch.setattr(access, "VALID", 0.05)
-    async with Access(NOWHERE, given.repository) as known:
+    async with Access(NOWHERE, builder.repository) as known:
         assert await known.caller(SECRET)
-        await revoke(given)
+        await revoke(builder)
         await asyncio.sleep(0.05)
         assert await known.caller(SECRET) is None
 
 
 async def test_the_first_load_is_repeated_while_the_store_is_slow(
-    given: ContentBuilder, monkeypatch: pytest.MonkeyPatch
+    builder: ContentBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refresh, timeouts = KeyLoader.refresh, [TimeoutError()] * 2
 
@@ -115,12 +115,12 @@ async def test_the_first_load_is_repeated_while_the_store_is_slow(
         await refresh(claims)
 
     monkeypatch.setattr(KeyLoader, "refresh", slow)
-    async with Access(NOWHERE, given.repository) as known:
+    async with Access(NOWHERE, builder.repository) as known:
         assert await known.caller(SECRET)
 
 
 async def test_the_first_load_fails_in_the_end(
-    given: ContentBuilder, monkeypatch: pytest.MonkeyPatch
+    builder: ContentBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def too_slow(_: KeyLoader) -> None:
         raise TimeoutError
@@ -128,17 +128,17 @@ async def test_the_first_load_fails_in_the_end(
     monkeypatch.setattr(KeyLoader, "refresh", too_slow)
     monkeypatch.setattr(access, "STARTING", 0.0)
     with pytest.raises(StoreUnavailable, match="has not responded for 0 seconds"):
-        await Access(NOWHERE, given.repository).__aenter__()
+        await Access(NOWHERE, builder.repository).__aenter__()
 
 
 @pytest.mark.usefixtures("no_periodic_refresh")
 async def test_a_revoked_key_is_refused_after_a_notification(
-    given: ContentBuilder, database_url: str
+    builder: ContentBuilder, database_url: str
 ) -> None:
-    async with Access(database_url, given.repository) as known:
+    async with Access(database_url, builder.repository) as known:
         await wait_until_current(known)
         assert await known.caller(SECRET)
-        await revoke(given)
+        await revoke(builder)
 
         async def refused() -> bool:
             return await known.caller(SECRET) is None
@@ -147,11 +147,11 @@ async def test_a_revoked_key_is_refused_after_a_notification(
 
 
 async def test_a_revoked_key_is_removed_without_a_request(
-    given: ContentBuilder, monkeypatch: pytest.MonkeyPatch
+    builder: ContentBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(access, "VALID", FOR_EVER)
-    async with Access(NOWHERE, given.repository) as known:
-        await revoke(given)
+    async with Access(NOWHERE, builder.repository) as known:
+        await revoke(builder)
 
         async def gone() -> bool:
             return len(known._loader.keys._by_digest) == 0
@@ -160,18 +160,18 @@ async def test_a_revoked_key_is_removed_without_a_request(
 
 
 @pytest.mark.usefixtures("no_periodic_refresh")
-async def test_a_key_that_was_just_issued_is_valid(given: ContentBuilder) -> None:
-    async with Access(NOWHERE, given.repository) as known:
+async def test_a_key_that_was_just_issued_is_valid(builder: ContentBuilder) -> None:
+    async with Access(NOWHERE, builder.repository) as known:
         for n in range(5):
-            await issue(given, f"new {n}", f"a-secret-of-number-{n}")
+            await issue(builder, f"new {n}", f"a-secret-of-number-{n}")
             assert await known.caller(f"a-secret-of-number-{n}")
 
 
 @pytest.mark.usefixtures("no_periodic_refresh")
 async def test_a_known_key_is_found_in_memory(
-    given: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
+    builder: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with Access(database_url, given.repository) as known:
+    async with Access(database_url, builder.repository) as known:
         await wait_until_current(known)
         with recorded_refreshes(monkeypatch) as refreshes:
             for _ in range(100):
@@ -181,11 +181,11 @@ async def test_a_known_key_is_found_in_memory(
 
 @pytest.mark.usefixtures("no_periodic_refresh")
 async def test_every_refusal_does_the_same_work(
-    given: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
+    builder: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with Access(database_url, given.repository) as known:
+    async with Access(database_url, builder.repository) as known:
         await wait_until_current(known)
-        await revoke(given)
+        await revoke(builder)
 
         async def refused() -> bool:
             return await known.caller(SECRET) is None
@@ -195,9 +195,9 @@ async def test_every_refusal_does_the_same_work(
         fetch, sha256, compare = known._fetch, hashlib.sha256, Keys.caller
 
         def recorded(what: str, function: Any) -> Any:
-            def record(*given: Any) -> Any:
-                work.append(f"{what} {given[0]}" if what == "asked" else what)
-                return function(*given)
+            def record(*builder: Any) -> Any:
+                work.append(f"{what} {builder[0]}" if what == "asked" else what)
+                return function(*builder)
 
             return record
 
@@ -215,9 +215,9 @@ async def test_every_refusal_does_the_same_work(
 
 @pytest.mark.usefixtures("no_periodic_refresh")
 async def test_many_invalid_keys_cause_few_refreshes(
-    given: ContentBuilder, monkeypatch: pytest.MonkeyPatch
+    builder: ContentBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with Access(NOWHERE, given.repository) as known:
+    async with Access(NOWHERE, builder.repository) as known:
         with recorded_refreshes(monkeypatch) as refreshes:
             flood = [known.caller(f"made up {n}") for n in range(500)]
             assert not any(await asyncio.gather(*flood))
@@ -235,10 +235,10 @@ async def test_many_invalid_keys_cause_few_refreshes(
 
 @pytest.mark.usefixtures("no_periodic_refresh")
 async def test_a_cancelled_request_does_not_cancel_the_refresh_of_others(
-    given: ContentBuilder,
+    builder: ContentBuilder,
 ) -> None:
-    async with Access(NOWHERE, given.repository) as known:
-        await issue(given, "new", "a-secret-of-the-new-one")
+    async with Access(NOWHERE, builder.repository) as known:
+        await issue(builder, "new", "a-secret-of-the-new-one")
         waiting = [
             asyncio.create_task(known.caller("a-secret-of-the-new-one")),
             asyncio.create_task(known.caller("a-secret-of-the-new-one")),
@@ -250,12 +250,12 @@ async def test_a_cancelled_request_does_not_cancel_the_refresh_of_others(
 
 class TestStoreAway:
     async def test_known_keys_are_served_without_waiting(
-        self, given: ContentBuilder, monkeypatch: pytest.MonkeyPatch
+        self, builder: ContentBuilder, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(access, "VALID", 0.0)
         monkeypatch.setattr(access, "POLL", FOR_EVER)
-        async with Access(NOWHERE, given.repository) as known:
-            make_store_unavailable(given, monkeypatch)
+        async with Access(NOWHERE, builder.repository) as known:
+            make_store_unavailable(builder, monkeypatch)
             with recorded_refreshes(monkeypatch) as refreshes:
                 for _ in range(20):
                     assert all(await asyncio.gather(*(known.caller(SECRET) for _ in range(10))))
@@ -265,12 +265,12 @@ class TestStoreAway:
                 assert len(refreshes) == 1
 
     async def test_revoked_keys_are_refused_when_the_store_is_back(
-        self, given: ContentBuilder, monkeypatch: pytest.MonkeyPatch
+        self, builder: ContentBuilder, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        async with Access(NOWHERE, given.repository) as known:
-            await revoke(given)
+        async with Access(NOWHERE, builder.repository) as known:
+            await revoke(builder)
             with monkeypatch.context() as patch:
-                make_store_unavailable(given, patch)
+                make_store_unavailable(builder, patch)
 
                 async def noticed() -> bool:
                     return known._away
@@ -284,14 +284,14 @@ class TestStoreAway:
             await until(refused)
 
     async def test_a_dead_connection_is_replaced(
-        self, given: ContentBuilder, database_url: str
+        self, builder: ContentBuilder, database_url: str
     ) -> None:
-        async with Access(database_url, given.repository) as known:
+        async with Access(database_url, builder.repository) as known:
             await wait_until_current(known)
             dead = known._connection
             assert dead is not None
             dead.terminate()
-            await revoke(given)
+            await revoke(builder)
 
             async def listens_again() -> bool:
                 return known._connection not in (None, dead)
@@ -301,23 +301,23 @@ class TestStoreAway:
             assert await known.caller(SECRET) is None
 
     async def test_a_silently_dead_connection_keeps_no_revoked_key_valid(
-        self, given: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
+        self, builder: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(access, "POLL", FOR_EVER)
         monkeypatch.setattr(access, "VALID", 0.0)
-        async with proxy_to(database_url) as proxy, Access(proxy.url, given.repository) as known:
+        async with proxy_to(database_url) as proxy, Access(proxy.url, builder.repository) as known:
             await wait_until_current(known)
             monkeypatch.setattr(access, "PATIENCE", 1.0)
             proxy.go_dumb("answer")
-            await revoke(given)
+            await revoke(builder)
             assert await known.caller(SECRET) is None
 
     async def test_a_service_does_not_start_without_its_keys(
-        self, given: ContentBuilder, monkeypatch: pytest.MonkeyPatch
+        self, builder: ContentBuilder, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        make_store_unavailable(given, monkeypatch)
+        make_store_unavailable(builder, monkeypatch)
         with pytest.raises(StoreUnavailable):
-            async with Access(NOWHERE, given.repository):
+            async with Access(NOWHERE, builder.repository):
                 raise AssertionError("it has started")
 
 
@@ -334,13 +334,13 @@ class Clock:
 @pytest.mark.usefixtures("no_periodic_refresh")
 class TestTrust:
     async def test_without_the_store_known_keys_are_valid_for_five_minutes(
-        self, given: ContentBuilder, monkeypatch: pytest.MonkeyPatch
+        self, builder: ContentBuilder, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         clock = Clock()
         monkeypatch.setattr(access, "VALID", 0.0)
-        async with Access(NOWHERE, given.repository, clock) as known:
+        async with Access(NOWHERE, builder.repository, clock) as known:
             with monkeypatch.context() as patch:
-                make_store_unavailable(given, patch)
+                make_store_unavailable(builder, patch)
                 clock.now += access.TRUST
                 assert await known.caller(SECRET)
                 assert known.cached_caller(SECRET)
@@ -356,10 +356,10 @@ class TestTrust:
             assert await known.caller(SECRET)
 
     async def test_after_five_minutes_without_a_request_one_refresh_is_sufficient(
-        self, given: ContentBuilder
+        self, builder: ContentBuilder
     ) -> None:
         clock = Clock()
-        async with Access(NOWHERE, given.repository, clock) as known:
+        async with Access(NOWHERE, builder.repository, clock) as known:
             clock.now += 10 * FOR_EVER
             assert await known.caller(SECRET)
 
@@ -367,16 +367,16 @@ class TestTrust:
 @pytest.mark.usefixtures("no_periodic_refresh")
 class TestExpiry:
     async def test_a_key_expires_by_the_clock_of_the_store(
-        self, given: ContentBuilder, monkeypatch: pytest.MonkeyPatch
+        self, builder: ContentBuilder, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Between refreshes, this process's monotonic clock advances the store's time."""
         clock = Clock()
         until = datetime(2100, 1, 1, tzinfo=UTC)
-        await issue(given, "brief", "a-secret-that-expires", expires_at=until)
-        async with Access(NOWHERE, given.repository, clock) as known:
+        await issue(builder, "brief", "a-secret-that-expires", expires_at=until)
+        async with Access(NOWHERE, builder.repository, clock) as known:
             assert await known.caller("a-secret-that-expires")
             left = (until - known.store_time()).total_seconds()
-            make_store_unavailable(given, monkeypatch)
+            make_store_unavailable(builder, monkeypatch)
             monkeypatch.setattr(access, "TRUST", 10 * left)
             clock.now += left - 1
             assert known.cached_caller("a-secret-that-expires")
@@ -385,27 +385,30 @@ class TestExpiry:
             assert known.cached_caller(SECRET)
 
     async def test_an_expired_key_is_refused_like_an_unknown_one(
-        self, given: ContentBuilder, database_url: str
+        self, builder: ContentBuilder, database_url: str
     ) -> None:
         await follow_clock(database_url)
         soon = store_clock.Clock.time + timedelta(seconds=1)
-        await issue(given, "brief", "a-secret-that-expires", expires_at=soon)
+        await issue(builder, "brief", "a-secret-that-expires", expires_at=soon)
         store_clock.Clock.time = soon
-        async with Access(NOWHERE, given.repository) as known:
+        async with Access(NOWHERE, builder.repository) as known:
             assert await known.caller("a-secret-that-expires") is None
             # The expiry may be extended.
-            await given.execute(
+            await builder.execute(
                 c.PermitKey, workspace="acme", name="brief", permissions=("content.view",)
             )
             assert await known.caller("a-secret-that-expires")
 
 
 async def test_the_day_of_the_last_use_is_written_once_by_all_processes(
-    given: ContentBuilder,
+    builder: ContentBuilder,
 ) -> None:
-    fetch = given.repository.recorder.fetch
-    async with Access(NOWHERE, given.repository) as one, Access(NOWHERE, given.repository) as two:
-        [key] = await given.repository.keys("acme")
+    fetch = builder.repository.recorder.fetch
+    async with (
+        Access(NOWHERE, builder.repository) as one,
+        Access(NOWHERE, builder.repository) as two,
+    ):
+        [key] = await builder.repository.keys("acme")
         for known in (one, two, one):
             assert await known.caller(SECRET)
             assert await known.caller_of_key(key.id)
@@ -423,8 +426,8 @@ async def test_the_day_of_the_last_use_is_written_once_by_all_processes(
     assert await last_uses(fetch, [key.id]) == {key.id: today + timedelta(days=1)}
 
 
-def make_store_unavailable(given: ContentBuilder, monkeypatch: pytest.MonkeyPatch) -> None:
+def make_store_unavailable(builder: ContentBuilder, monkeypatch: pytest.MonkeyPatch) -> None:
     async def fetch(*_: object) -> None:
         raise StoreUnavailable
 
-    monkeypatch.setattr(given.repository.recorder, "fetch", fetch)
+    monkeypatch.setattr(builder.repository.recorder, "fetch", fetch)

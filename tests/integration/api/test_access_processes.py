@@ -50,10 +50,10 @@ async def test_a_key_is_valid_at_once_and_refused_within_a_second_of_its_expiry(
 ) -> None:
     async with aiohttp.ClientSession() as session:
         await asyncio.gather(*(process.caught_up(60) for process in processes))
-        given = ContentBuilder(repository)
-        await given.workspace()
+        builder = ContentBuilder(repository)
+        await builder.workspace()
         for name in ("first", "second"):
-            await given.execute(
+            await builder.execute(
                 c.IssueKey,
                 workspace="acme",
                 name=name,
@@ -61,6 +61,6 @@ async def test_a_key_is_valid_at_once_and_refused_within_a_second_of_its_expiry(
                 secret_hash=hashlib.sha256(SECRET.encode()).hexdigest(),
             )
             assert [await answer(session, process) for process in processes] == [200, 200], name
-            await given.execute(c.RevokeKey, workspace="acme", name=name)
+            await builder.execute(c.RevokeKey, workspace="acme", name=name)
             revoked = time.monotonic()
             await asyncio.gather(*(refuses(session, process, revoked) for process in processes))

@@ -59,11 +59,11 @@ async def server_without_errors(
     read = logged("json")
     async with serving(url, repository, max_body_bytes=50_000, **options) as server:
         for workspace, slug in (("acme", "hello"), ("globex", "hidden")):
-            given = await server.workspace(workspace, staging=True)
+            builder = await server.workspace(workspace, staging=True)
             fields = [Field("body", "Body", "text"), Field("views", "Views", "number")]
-            await given.content_type(*fields, Field("related", "Related", "json"))
+            await builder.content_type(*fields, Field("related", "Related", "json"))
             text = MARK if workspace == "globex" else "plain"
-            await given.entry(slug, fields=raws(body=text), status="published")
+            await builder.entry(slug, fields=raws(body=text), status="published")
         await server.caught_up()
         yield server
     faults = [line for line in map(json.decode, read().splitlines()) if line["level"] == "error"]

@@ -137,8 +137,8 @@ async def test_entries_that_are_large_together_are_read_by_each_stream(
         assert sorted(change["entry"]["slug"] for change in found) == [f"n{n}" for n in range(9)]
 
 
-async def _imported(given: ContentBuilder, slugs: list[str], body: str = "") -> None:
-    await asyncio.gather(*(given.entry(slug, fields=raws(body=body)) for slug in sorted(slugs)))
+async def _imported(builder: ContentBuilder, slugs: list[str], body: str = "") -> None:
+    await asyncio.gather(*(builder.entry(slug, fields=raws(body=body)) for slug in sorted(slugs)))
 
 
 async def test_idle_streams_cost_no_statements(server: Server, posts: ContentBuilder) -> None:

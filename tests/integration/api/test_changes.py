@@ -53,9 +53,9 @@ def types(found: list[dict[str, Any]]) -> list[str]:
     return [change["type"] for change in found]
 
 
-async def life(given: ContentBuilder) -> str:
+async def life(builder: ContentBuilder) -> str:
     """Takes an entry through every status, then deletes it."""
-    entry_id = await given.entry("one")
+    entry_id = await builder.entry("one")
     for changes in (
         {"title": "Uno"},
         {"status": "published"},
@@ -65,8 +65,8 @@ async def life(given: ContentBuilder) -> str:
         {"status": "archived"},
         {"status": "draft"},
     ):
-        await given.update(entry_id, **changes)
-    await given.delete(entry_id)
+        await builder.update(entry_id, **changes)
+    await builder.delete(entry_id)
     return entry_id
 
 
@@ -343,9 +343,9 @@ async def test_a_token_ahead_of_the_read_model_waits_until_it_can_be_read(
     async with serving(
         database_url, repository, projector=False, read_your_writes=4 * PATIENCE
     ) as server:
-        given = await server.workspace()
-        await given.content_type()
-        entry_id = await given.entry("one")
+        builder = await server.workspace()
+        await builder.content_type()
+        entry_id = await builder.entry("one")
         [event] = await repository.recorder.fetch(LAST_EVENT)
         ahead = ChangeRecord(
             position=event["position"],
@@ -362,7 +362,7 @@ async def test_a_token_ahead_of_the_read_model_waits_until_it_can_be_read(
             at=event["at"],
             actor="",
         )
-        token = server.service.change_tokens.token(given.scope, ahead)
+        token = server.service.change_tokens.token(builder.scope, ahead)
         asking = asyncio.create_task(server.client().get(f"/v1/changes?after={token}"))
         await asyncio.wait({asking}, timeout=0.1)
         assert not asking.done()

@@ -63,10 +63,10 @@ async def with_server(
     """A server with two entries and a route that exports them."""
     monkeypatch.setattr(module, "application", with_exports)
     async with serving(database_url, repository) as server:
-        given = await server.workspace()
-        await given.content_type()
-        await given.entry("one", status="published", fields=raws(body="=1+1"))
-        await given.entry("two", fields=raws(body="Two,\nagain"))
+        builder = await server.workspace()
+        await builder.content_type()
+        await builder.entry("one", status="published", fields=raws(body="=1+1"))
+        await builder.entry("two", fields=raws(body="Two,\nagain"))
         await server.caught_up()
         yield server
 

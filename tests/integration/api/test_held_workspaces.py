@@ -16,9 +16,11 @@ QUERY = {"query": "{ contentTypes { slug } }"}
 @pytest.fixture
 async def clients(server: Server) -> dict[str, Client]:
     for workspace in ("acme", "other"):
-        given = await server.workspace(workspace, ("content.view", "content.edit", "service.view"))
-        await given.content_type()
-        await given.entry("one", status="published")
+        builder = await server.workspace(
+            workspace, ("content.view", "content.edit", "service.view")
+        )
+        await builder.content_type()
+        await builder.entry("one", status="published")
     await server.caught_up()
     return {slug: server.client(f"secret-of-{slug}") for slug in ("acme", "other", "unknown")}
 

@@ -34,11 +34,11 @@ async def server(database_url: str, repository: Repository) -> AsyncIterator[Ser
 
 @pytest.fixture
 async def acme(server: Server) -> ContentBuilder:
-    given = await server.workspace(staging=True)
+    builder = await server.workspace(staging=True)
     await server.key(READER, "acme", ("content.published",))
-    await write_types(given)
-    await put_media(given, "hero", "face")
-    return given
+    await write_types(builder)
+    await put_media(builder, "hero", "face")
+    return builder
 
 
 async def included(client: Client, path: str) -> dict[str, Any]:

@@ -35,29 +35,29 @@ async def server(database_url: str, repository: Repository) -> AsyncIterator[Ser
 
 @pytest.fixture
 async def acme(server: Server) -> ContentBuilder:
-    given = await server.workspace(staging=True)
-    await write_types(given)
-    await put_media(given, "hero", "face")
+    builder = await server.workspace(staging=True)
+    await write_types(builder)
+    await put_media(builder, "hero", "face")
     for slug, one, fields in (
         ("friend", FRIEND, raws(photo="face", bio="b")),
         ("author", AUTHOR, raws(friend=FRIEND)),
     ):
-        await given.entry(
+        await builder.entry(
             slug, type_slug="authors", entry_id=one, status="published", fields=fields
         )
-    await entry(given, "one", author=AUTHOR, cover="hero")
+    await entry(builder, "one", author=AUTHOR, cover="hero")
     await server.caught_up()
     await agreed(server)
-    return given
+    return builder
 
 
-async def revise(given: ContentBuilder, slug: str, *fields: Field) -> None:
-    await given.revise_type(*fields, slug=slug)
+async def revise(builder: ContentBuilder, slug: str, *fields: Field) -> None:
+    await builder.revise_type(*fields, slug=slug)
 
 
-async def remove_media(given: ContentBuilder) -> None:
+async def remove_media(builder: ContentBuilder) -> None:
     # Entries that refer to it keep its id.
-    await given.execute(c.RemoveMedia, workspace=given.scope.workspace, media_id="face")
+    await builder.execute(c.RemoveMedia, workspace=builder.scope.workspace, media_id="face")
 
 
 Change = Callable[[ContentBuilder], Awaitable[None]]

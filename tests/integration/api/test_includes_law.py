@@ -86,13 +86,13 @@ def shown(one: dict[str, Any], members: list[str] | None) -> dict[str, Any]:
     return found
 
 
-async def write(given: ContentBuilder, random: Random) -> None:
+async def write(builder: ContentBuilder, random: Random) -> None:
     """Create entries of three types with random references; delete an entry and a media file."""
     of_type: dict[str, list[str]] = {slug: [] for slug in TYPES}
     for type_slug, ids in of_type.items():
         for number in range(NUMBER):
             status = random.choice(["published", "published", "draft"])
-            ids.append(await entry(given, f"e{number}", type_slug, status))
+            ids.append(await entry(builder, f"e{number}", type_slug, status))
     for type_slug, fields in TYPES.items():
         for one in of_type[type_slug]:
             values: dict[str, Any] = {}
@@ -102,9 +102,9 @@ async def write(given: ContentBuilder, random: Random) -> None:
                 drawn = random.choices(targets, k=random.randrange(4))
                 if field.spec.refers_to:
                     values[field.slug] = drawn if field.multiple else next(iter(drawn), None)
-            await given.update(one, fields=raws(**values))
-    await given.delete(random.choice([one for ids in of_type.values() for one in ids]))
-    await given.execute(c.RemoveMedia, workspace=given.scope.workspace, media_id=FILES[2])
+            await builder.update(one, fields=raws(**values))
+    await builder.delete(random.choice([one for ids in of_type.values() for one in ids]))
+    await builder.execute(c.RemoveMedia, workspace=builder.scope.workspace, media_id=FILES[2])
 
 
 def any_paths(random: Random, path: str) -> list[str]:

@@ -51,21 +51,21 @@ NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
 
 async def issue(
-    given: ContentBuilder, name: str, permissions: tuple[str, ...] = ("content.view",)
+    builder: ContentBuilder, name: str, permissions: tuple[str, ...] = ("content.view",)
 ) -> None:
-    await given.execute(
+    await builder.execute(
         c.IssueKey,
-        workspace=given.scope.workspace,
+        workspace=builder.scope.workspace,
         name=name,
         permissions=permissions,
-        secret_hash=secret_hash(f"{name} of {given.scope.workspace}"),
+        secret_hash=secret_hash(f"{name} of {builder.scope.workspace}"),
     )
 
 
 async def workspace(repository: Repository, slug: str) -> ContentBuilder:
-    given = ContentBuilder(repository, Scope(slug, "production"))
-    await given.workspace(staging=True)
-    return given
+    builder = ContentBuilder(repository, Scope(slug, "production"))
+    await builder.workspace(staging=True)
+    return builder
 
 
 def loaded_callers(keys: Keys) -> list[Any]:
@@ -101,21 +101,23 @@ async def test_the_keys_in_memory_match_the_store_after_every_change(
     assert access._LIVE not in fetch.statements, "it was never read from the start again"
 
 
-async def change(given: ContentBuilder, rng: random.Random) -> None:
-    name, slug = rng.choice("abcd"), given.scope.workspace
+async def change(builder: ContentBuilder, rng: random.Random) -> None:
+    name, slug = rng.choice("abcd"), builder.scope.workspace
     permissions = rng.choice([("content.view",), ("content.view", "content.edit")])
     try:
         match rng.randrange(5):
             case 0 | 1:
-                await issue(given, name, permissions)
+                await issue(builder, name, permissions)
             case 2:
-                await given.execute(c.RevokeKey, workspace=slug, name=name)
+                await builder.execute(c.RevokeKey, workspace=slug, name=name)
             case 3:
-                await given.execute(c.PermitKey, workspace=slug, name=name, permissions=permissions)
+                await builder.execute(
+                    c.PermitKey, workspace=slug, name=name, permissions=permissions
+                )
             case _:
                 plan = Plan(staging=True, entries=rng.randrange(100))
-                await given.execute(c.ChangePlan, workspace=slug, plan=plan)
-                await given.execute(c.AddEnvironment, scope=Scope(slug, "staging"))
+                await builder.execute(c.ChangePlan, workspace=slug, plan=plan)
+                await builder.execute(c.AddEnvironment, scope=Scope(slug, "staging"))
     except Refused:
         pass  # The key exists already, or it does not exist.
 

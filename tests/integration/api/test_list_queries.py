@@ -51,18 +51,18 @@ async def server(shared_server: Server) -> Server:
 
 async def write_posts(server: Server) -> None:
     """Create posts 0 to 29. Every third is a draft. The price is n modulo 7; post 7 has none."""
-    given = await server.workspace(staging=True)
+    builder = await server.workspace(staging=True)
     await server.key(PUBLISHED_ONLY, "acme", ("content.published",))
-    await given.content_type(*FIELDS, stages=STAGES)
-    await given.content_type(Field("text", "Text", "text"), slug="notes")
+    await builder.content_type(*FIELDS, stages=STAGES)
+    await builder.content_type(Field("text", "Text", "text"), slug="notes")
     for number in range(NUMBER):
-        await given.entry(
+        await builder.entry(
             f"post-{number}",
             title=f"Post {number}, the {'even' if number % 2 == 0 else 'Odd'}",
             status="published" if number % 3 else "draft",
             fields=values(number),
         )
-    await given.entry("note", type_slug="notes", status="published")
+    await builder.entry("note", type_slug="notes", status="published")
     other = await server.workspace("other")
     await other.content_type(*FIELDS)
     await other.entry("theirs", status="published", fields=raws(price=1))

@@ -23,9 +23,9 @@ async def test_a_cursor_survives_edits_of_its_entry_and_a_rebuild(server: Server
     whole = names(await client.get(f"{POSTS}?sort=title&limit=100"))
     first = await client.get(f"{path}&cursor=first")
     cursor = first.body["pagination"]["next"]
-    given = ContentBuilder(server.repository)
-    await given.update(first.data[-1]["id"], title="Zzz")
-    await given.delete(first.data[0]["id"])
+    builder = ContentBuilder(server.repository)
+    await builder.update(first.data[-1]["id"], title="Zzz")
+    await builder.delete(first.data[0]["id"])
     await server.caught_up()
     assert names(await client.get(f"{path}&cursor={cursor}")) == whole[5:10]
     assert (await rebuild(server.url, workers=1)).differences == []

@@ -49,10 +49,10 @@ async def title(client: Client, time: datetime, path: str = POST, **more: str) -
 
 
 async def of_id(
-    server: Server, given: ContentBuilder, entry_id: str, at: datetime
+    server: Server, builder: ContentBuilder, entry_id: str, at: datetime
 ) -> point_in_time.PastEntry:
     return await point_in_time.entry_of_id(
-        server.service, given.scope, entry_id=entry_id, locale="en-US", at=at
+        server.service, builder.scope, entry_id=entry_id, locale="en-US", at=at
     )
 
 

@@ -80,23 +80,23 @@ async def server(database_url: str, repository: Repository, paths: Paths) -> Asy
     async with serving(
         database_url, repository, trusted_proxies="127.0.0.1", key_rate_limit=10_000
     ) as server:
-        given = await server.workspace(staging=True)
-        await filled(given)
+        builder = await server.workspace(staging=True)
+        await filled(builder)
         await server.caught_up()
         await both_agree(server, paths)
         yield server
 
 
-async def filled(given: ContentBuilder) -> None:
-    await given.content_type(BODY)
-    one = await given.entry("one", fields=raws(body="long " * 400))
-    await given.update(one, status="published")
-    await given.translate(one, "fr-FR", title="Un")
-    await given.entry("two")
-    await given.content_type(BODY, slug="pages")
+async def filled(builder: ContentBuilder) -> None:
+    await builder.content_type(BODY)
+    one = await builder.entry("one", fields=raws(body="long " * 400))
+    await builder.update(one, status="published")
+    await builder.translate(one, "fr-FR", title="Un")
+    await builder.entry("two")
+    await builder.content_type(BODY, slug="pages")
     for number in range(20):
         text = random.Random(number).randbytes(4_000).hex()
-        await given.entry(f"page-{number}", type_slug="pages", fields=raws(body=text))
+        await builder.entry(f"page-{number}", type_slug="pages", fields=raws(body=text))
 
 
 async def both_agree(server: Server, paths: Paths) -> None:

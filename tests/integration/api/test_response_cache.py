@@ -61,15 +61,15 @@ def hits(server: Server) -> float:
 @pytest.fixture
 async def server(database_url: str, repository: Repository) -> AsyncIterator[Server]:
     async with serving(database_url, repository) as server:
-        given = await server.workspace(staging=True)
+        builder = await server.workspace(staging=True)
         await server.key(PUBLISHED_ONLY, "acme", ("content.published",))
-        await given.content_type(Field("body", "Body", "text"))
-        one = await given.entry("one", fields=raws(body="long " * 400))
-        await given.update(one, status="published")
-        await given.translate(one, "fr-FR", title="Un")
-        await given.entry("two")
+        await builder.content_type(Field("body", "Body", "text"))
+        one = await builder.entry("one", fields=raws(body="long " * 400))
+        await builder.update(one, status="published")
+        await builder.translate(one, "fr-FR", title="Un")
+        await builder.entry("two")
         # Too large to be compressed in the event loop.
-        await given.entry("large", fields=raws(body="x" * 70_000))
+        await builder.entry("large", fields=raws(body="x" * 70_000))
         await server.caught_up()
         await agreed(server)
         yield server
@@ -185,14 +185,14 @@ def acme(server: Server) -> Client:
 
 async def test_what_is_gone_was_seen_to_be_gone(server: Server, repository: Repository) -> None:
     """A 404 also reveals the checkpoint, so no other process may show an older state."""
-    given = ContentBuilder(repository)
+    builder = ContentBuilder(repository)
     entry_id = (await server.client().get("/v1/content/posts/two")).data["id"]
     mark = server.service.checkpoint._mark
-    await given.delete(entry_id)
+    await builder.delete(entry_id)
     await server.caught_up()
     assert (await server.client().get("/v1/content/posts/two")).status == 404
     at = mark.stamp
-    await given.entry("three")
+    await builder.entry("three")
     await server.caught_up()
     # The type does not exist, so no row has a stamp.
     assert (await server.client().get("/v1/content/nothing/two")).status == 404

@@ -180,9 +180,9 @@ async def test_more_matches_than_are_ranked_have_no_total(
 
 
 async def test_an_import_is_found(server: Server) -> None:
-    given = await server.workspace("importers")
-    await given.content_type()
-    await given.imports(
+    builder = await server.workspace("importers")
+    await builder.content_type()
+    await builder.imports(
         {"title": f"Imported {number}", "slug": f"imported-{number}"} for number in range(50)
     )
     await server.caught_up()

@@ -23,9 +23,9 @@ def unnoticed(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_a_position_that_was_passed_before_is_waited_for_again(
     server: Server, path: str
 ) -> None:
-    given = await server.workspace()
-    await given.content_type()
-    await given.entry("one", status="published")
+    builder = await server.workspace()
+    await builder.content_type()
+    await builder.entry("one", status="published")
     await server.caught_up()
     new = {"contentTypeSlug": "posts", "title": "Two", "slug": "two", "status": "published"}
     created = await server.client().post(new)

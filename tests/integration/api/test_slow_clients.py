@@ -39,9 +39,9 @@ async def server(database_url: str, repository: Repository) -> AsyncIterator[Ser
     async with serving(database_url, repository) as server:
         text = os.urandom(MB // 2).hex()
         for slug in (*SLOW, "rival"):
-            given = await server.workspace(slug)
-            await given.content_type(BODY)
-            await given.entry("one", status="published", fields=raws(body=text))
+            builder = await server.workspace(slug)
+            await builder.content_type(BODY)
+            await builder.entry("one", status="published", fields=raws(body=text))
         await server.caught_up()
         yield server
 

@@ -75,12 +75,12 @@ async def served(process: Processes, stack: AsyncExitStack) -> aiohttp.ClientSes
 async def test_every_change_is_one_event_and_none_is_lost(
     processes: list[Processes], repository: Repository
 ) -> None:
-    given = ContentBuilder(repository)
-    await given.workspace()
+    builder = ContentBuilder(repository)
+    await builder.workspace()
     fields = [f"field-{n}" for n in range(CLIENTS)]
-    await given.content_type(*(Field(slug, slug, "number") for slug in fields))
-    entry_id = await given.entry("one")
-    await given.execute(
+    await builder.content_type(*(Field(slug, slug, "number") for slug in fields))
+    entry_id = await builder.entry("one")
+    await builder.execute(
         c.IssueKey,
         workspace="acme",
         name="clients",

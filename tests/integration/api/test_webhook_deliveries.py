@@ -104,11 +104,11 @@ async def test_a_change_can_be_read_when_it_is_announced(
     assert early == [200] * 20
 
 
-async def until_settled(given: ContentBuilder, name: str = "search") -> None:
+async def until_settled(builder: ContentBuilder, name: str = "search") -> None:
     """Wait until all received deliveries are also recorded."""
 
     async def settled() -> bool:
-        made = await deliveries(given, name)
+        made = await deliveries(builder, name)
         return bool(made) and made[0].error is None
 
     await until(settled)

@@ -146,9 +146,9 @@ async def test_they_share_a_port_and_their_counts_and_a_killed_one_is_replaced(
 async def test_stopping_workers_refuse_new_requests_and_finish_those_in_progress(
     workers: Workers, repository: Repository
 ) -> None:
-    given = ContentBuilder(repository)
-    await given.magazine()
-    await given.execute(
+    builder = ContentBuilder(repository)
+    await builder.magazine()
+    await builder.execute(
         c.IssueKey,
         workspace="acme",
         name="writer",

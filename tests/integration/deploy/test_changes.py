@@ -32,9 +32,9 @@ def following(found: Databases, view: ChangeView) -> AsyncIterator[Change]:
 
 @pytest.fixture
 async def posts(repository: Repository) -> ContentBuilder:
-    given = ContentBuilder(repository)
-    await given.magazine()
-    return given
+    builder = ContentBuilder(repository)
+    await builder.magazine()
+    return builder
 
 
 async def test_new_changes_are_printed_as_they_come(

@@ -65,9 +65,9 @@ async def test_it_finds_what_was_changed_in_the_databases(run: Run, database_url
 async def test_it_finds_that_nothing_delivers_to_an_endpoint(
     run: Run, database_url: str, repository: Repository
 ) -> None:
-    given = ContentBuilder(repository)
-    await given.workspace()
-    await given.execute(
+    builder = ContentBuilder(repository)
+    await builder.workspace()
+    await builder.execute(
         c.CreateWebhook,
         workspace="acme",
         name="search",

@@ -23,9 +23,9 @@ async def test_pages_are_limited_in_bytes_and_complete(
     monkeypatch: pytest.MonkeyPatch,
     stream: str | None,
 ) -> None:
-    given = ContentBuilder(repository, Scope("acme", "production"))
-    await given.workspace()
-    await given.execute(RenameWorkspace, workspace="acme", name="Other")
+    builder = ContentBuilder(repository, Scope("acme", "production"))
+    await builder.workspace()
+    await builder.execute(RenameWorkspace, workspace="acme", name="Other")
     fetch, pages = asyncpg.Connection.fetch, []
 
     async def counted(*arguments: Any) -> Any:

@@ -29,11 +29,11 @@ HEADINGS = "ID,Title,Slug,Status,Content type,Created,Updated,Published,Body"
 
 async def magazine(url: str) -> None:
     async with open_recorder(url) as recorder:
-        given = ContentBuilder(Repository(recorder, EventMapper()))
-        await given.magazine()
-        await given.entry("one", status="published", fields=raws(body="ÜÄ"))
-        await given.entry("two")
-        await given.entry("deux", language="fr-FR")
+        builder = ContentBuilder(Repository(recorder, EventMapper()))
+        await builder.magazine()
+        await builder.entry("one", status="published", fields=raws(body="ÜÄ"))
+        await builder.entry("two")
+        await builder.entry("deux", language="fr-FR")
     await project_all(url, url)
 
 

@@ -9,5 +9,5 @@ from write_side.repository import Repository
 
 
 @pytest.fixture
-def given(repository: Repository) -> ContentBuilder:
+def builder(repository: Repository) -> ContentBuilder:
     return ContentBuilder(repository)

@@ -59,10 +59,10 @@ class Reader:
 async def project_with_marks(repository: Repository, url: str) -> None:
     """Projects a few entries in each of two workspaces."""
     for workspace in WORKSPACES:
-        given = ContentBuilder(repository, Scope(workspace, "production"))
-        await given.magazine()
+        builder = ContentBuilder(repository, Scope(workspace, "production"))
+        await builder.magazine()
         for number in range(ENTRIES):
-            await given.entry(f"entry-{number}")
+            await builder.entry(f"entry-{number}")
     await project_all(url, url)
     async with connected(url) as connection:
         await mark(connection, LIVE, 0)

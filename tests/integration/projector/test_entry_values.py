@@ -53,13 +53,13 @@ async def numbers(url: str) -> list[int]:
     return list((await rows(url, sql))[0])
 
 
-async def test_an_entry_has_its_keys(given: ContentBuilder, database_url: str) -> None:
-    await given.workspace()
-    await given.content_type(PRICE, TAGS, stages=STAGES)
-    one = await given.entry(
+async def test_an_entry_has_its_keys(builder: ContentBuilder, database_url: str) -> None:
+    await builder.workspace()
+    await builder.content_type(PRICE, TAGS, stages=STAGES)
+    one = await builder.entry(
         "one", title="Tide", status="published", fields=raws(price=1.5, tags=["b", "a"])
     )
-    two = await given.entry("two", fields=raws(tags=[]))
+    two = await builder.entry("two", fields=raws(tags=[]))
     await project_all(database_url, database_url)
     found = await keys_of(database_url, one, "fields.price", "fields.tags")
     [(created,)] = await rows(database_url, "SELECT created_at FROM entry WHERE id::text = $1", one)
@@ -81,39 +81,39 @@ async def test_an_entry_has_its_keys(given: ContentBuilder, database_url: str) -
 
 @pytest.mark.parametrize("copy_from", [1, 100])
 async def test_changes_of_an_entry(
-    copy_from: int, given: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
+    copy_from: int, builder: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("projector.writer.COPY_FROM", copy_from)
-    await given.workspace()
-    await given.content_type(PRICE, TAGS)
-    one = await given.entry("one", fields=raws(price=1, tags=["a", "b"]))
+    await builder.workspace()
+    await builder.content_type(PRICE, TAGS)
+    one = await builder.entry("one", fields=raws(price=1, tags=["a", "b"]))
     await project_all(database_url, database_url)
-    await given.update(one, title="New", fields=raws(price=None, tags=["b"]))
+    await builder.update(one, title="New", fields=raws(price=None, tags=["b"]))
     await project_all(database_url, database_url)
     found = await keys_of(database_url, one, "fields.price", "fields.tags")
     assert found["title"] == [b"New"]
     assert (found["fields.price"], found["fields.tags"]) == ([MISSING], [b"b"])
-    await given.update(one, status="published")
+    await builder.update(one, status="published")
     await project_all(database_url, database_url)
     found = await keys_of(database_url, one, "fields.price", "fields.tags")
     assert (found["title"], found["fields.tags"]) == ([b"New"], [b"b"])
     assert found["publishedAt"] == found["updatedAt"] != found["createdAt"]
-    await given.delete(one)
+    await builder.delete(one)
     await project_all(database_url, database_url)
     assert await numbers(database_url) == [0, 0]
 
 
-async def test_no_value_stops_the_projector(given: ContentBuilder, database_url: str) -> None:
+async def test_no_value_stops_the_projector(builder: ContentBuilder, database_url: str) -> None:
     text = Field("text", "Text", "text", indexed=True)
-    await given.workspace()
-    await given.content_type(PRICE, text)
+    await builder.workspace()
+    await builder.content_type(PRICE, text)
     values = [
         raws(text="x" * 10_000),
         {"price": Raw(b"1e-20000")},
         {"price": Raw(b"-" + b"3" * 300 + b"." + b"3" * 3_600)},
     ]
-    ids = [await given.entry(f"e{n}", fields=fields) for n, fields in enumerate(values)]
-    await given.entry("long", title="ü" * 5_000)
+    ids = [await builder.entry(f"e{n}", fields=fields) for n, fields in enumerate(values)]
+    await builder.entry("long", title="ü" * 5_000)
     await project_all(database_url, database_url)
     found = [await keys_of(database_url, one, "fields.price", "fields.text") for one in ids]
     assert [keys["fields.text"] for keys in found] == [[INCOMPARABLE], [MISSING], [MISSING]]
@@ -128,19 +128,21 @@ class TestIndexing:
         monkeypatch.setattr(background, "CHUNK", 1)
         monkeypatch.setattr(entry_values, "AT_ONCE", 2)
 
-    async def test_a_field_becomes_indexed(self, given: ContentBuilder, database_url: str) -> None:
-        await given.workspace()
-        type_id = await given.content_type(PLAIN)
-        ids = [await given.entry(f"e{n}", fields=raws(price=n)) for n in range(3)]
+    async def test_a_field_becomes_indexed(
+        self, builder: ContentBuilder, database_url: str
+    ) -> None:
+        await builder.workspace()
+        type_id = await builder.content_type(PLAIN)
+        ids = [await builder.entry(f"e{n}", fields=raws(price=n)) for n in range(3)]
         await project_all(database_url, database_url)
-        await given.revise_type(PRICE)
+        await builder.revise_type(PRICE)
         await project_all(database_url, database_url, renderings=2)
         assert await incomplete(database_url) == [(type_id, ["fields.price"])]
         assert await numbers(database_url) == [23, 23]
-        new = await given.entry("new", fields=raws(price=7))
-        await given.update(ids[0], fields=raws(price=8))
-        await given.update(ids[1], status="published")
-        await given.delete(ids[2])
+        new = await builder.entry("new", fields=raws(price=7))
+        await builder.update(ids[0], fields=raws(price=8))
+        await builder.update(ids[1], status="published")
+        await builder.delete(ids[2])
         await project_all(database_url, database_url)
         assert await incomplete(database_url) == []
         for one, price in ((new, b"7"), (ids[0], b"8"), (ids[1], b"1")):
@@ -149,31 +151,31 @@ class TestIndexing:
         assert await numbers(database_url) == [24, 24]
 
     async def test_rows_of_a_field_that_is_no_longer_indexed_go(
-        self, given: ContentBuilder, database_url: str
+        self, builder: ContentBuilder, database_url: str
     ) -> None:
-        await given.workspace()
-        await given.content_type(PRICE, TAGS)
-        ids = [await given.entry(f"e{n}", fields=raws(price=n)) for n in range(4)]
+        await builder.workspace()
+        await builder.content_type(PRICE, TAGS)
+        ids = [await builder.entry(f"e{n}", fields=raws(price=n)) for n in range(4)]
         await project_all(database_url, database_url)
-        await given.revise_type(PLAIN)
-        await given.update(ids[0], status="archived")
-        await given.update(ids[1], fields=raws(price=5, tags=["a"]))
-        await given.delete(ids[3])
+        await builder.revise_type(PLAIN)
+        await builder.update(ids[0], status="archived")
+        await builder.update(ids[1], fields=raws(price=5, tags=["a"]))
+        await builder.delete(ids[3])
         await project_all(database_url, database_url)
         for one in ids[:3]:
             await keys_of(database_url, one)
         assert await numbers(database_url) == [21, 21]
 
     async def test_a_revision_meanwhile_adds_its_paths(
-        self, given: ContentBuilder, database_url: str
+        self, builder: ContentBuilder, database_url: str
     ) -> None:
-        await given.workspace()
-        type_id = await given.content_type(PLAIN)
-        ids = [await given.entry(f"e{n}", fields=raws(price=n)) for n in range(3)]
+        await builder.workspace()
+        type_id = await builder.content_type(PLAIN)
+        ids = [await builder.entry(f"e{n}", fields=raws(price=n)) for n in range(3)]
         await project_all(database_url, database_url)
-        await given.revise_type(PRICE)
+        await builder.revise_type(PRICE)
         await project_all(database_url, database_url, renderings=2)
-        await given.revise_type(PRICE, TAGS)
+        await builder.revise_type(PRICE, TAGS)
         await project_all(database_url, database_url, renderings=1)
         assert await incomplete(database_url) == [(type_id, ["fields.price", "fields.tags"])]
         await project_all(database_url, database_url)
@@ -183,53 +185,55 @@ class TestIndexing:
             assert found["fields.tags"] == [MISSING]
         assert await numbers(database_url) == [27, 27]
 
-    async def test_stages_are_filled_again(self, given: ContentBuilder, database_url: str) -> None:
-        await given.workspace()
-        await given.content_type(PRICE, stages=STAGES)
-        one = await given.entry("one")
+    async def test_stages_are_filled_again(
+        self, builder: ContentBuilder, database_url: str
+    ) -> None:
+        await builder.workspace()
+        await builder.content_type(PRICE, stages=STAGES)
+        one = await builder.entry("one")
         await project_all(database_url, database_url)
         assert (await keys_of(database_url, one, "fields.price"))["stage"] == [b"writing"]
         for stages, stage in ((STAGES[1:], b"review"), ((), MISSING)):
-            await given.revise_type(PRICE, stages=stages)
+            await builder.revise_type(PRICE, stages=stages)
             await project_all(database_url, database_url)
             assert (await keys_of(database_url, one, "fields.price"))["stage"] == [stage]
 
     async def test_a_type_without_entries_is_complete_at_once(
-        self, given: ContentBuilder, database_url: str
+        self, builder: ContentBuilder, database_url: str
     ) -> None:
-        await given.workspace()
-        await given.content_type(PLAIN)
+        await builder.workspace()
+        await builder.content_type(PLAIN)
         await project_all(database_url, database_url)
-        await given.revise_type(PRICE)
+        await builder.revise_type(PRICE)
         await project_all(database_url, database_url, renderings=0)
         assert await incomplete(database_url) == []
 
     async def test_a_removed_type_has_nothing_to_fill(
-        self, given: ContentBuilder, database_url: str
+        self, builder: ContentBuilder, database_url: str
     ) -> None:
-        await given.workspace()
-        await given.content_type(PLAIN)
-        one = await given.entry("one")
-        two = await given.entry("two")
+        await builder.workspace()
+        await builder.content_type(PLAIN)
+        one = await builder.entry("one")
+        two = await builder.entry("two")
         await project_all(database_url, database_url)
-        await given.revise_type(PRICE)
+        await builder.revise_type(PRICE)
         await project_all(database_url, database_url, renderings=1)
-        await given.delete(one)
-        await given.delete(two)
-        await given.execute(c.RemoveContentType, scope=SCOPE, slug="posts")
+        await builder.delete(one)
+        await builder.delete(two)
+        await builder.execute(c.RemoveContentType, scope=SCOPE, slug="posts")
         await project_all(database_url, database_url, renderings=0)
         assert await incomplete(database_url) == []
 
     @pytest.mark.slow
     async def test_incomplete_paths_are_no_difference_and_other_rows_are(
-        self, given: ContentBuilder, database_url: str
+        self, builder: ContentBuilder, database_url: str
     ) -> None:
-        await given.workspace()
-        await given.content_type(PLAIN, TAGS)
+        await builder.workspace()
+        await builder.content_type(PLAIN, TAGS)
         for n in range(3):
-            await given.entry(f"e{n}", fields=raws(price=n))
+            await builder.entry(f"e{n}", fields=raws(price=n))
         await project_all(database_url, database_url)
-        await given.revise_type(PRICE, TAGS)
+        await builder.revise_type(PRICE, TAGS)
         await project_all(database_url, database_url, renderings=1)
         assert (await rebuild(database_url)).differences == []
         complete = await dump(database_url)

@@ -54,10 +54,10 @@ async def test_a_heartbeat_during_the_status_is_zero_seconds_ago(
 
 
 async def test_the_older_writer_is_fenced_off_and_writes_nothing(
-    given: ContentBuilder, database_url: str, models: tuple[Connection, Connection]
+    builder: ContentBuilder, database_url: str, models: tuple[Connection, Connection]
 ) -> None:
-    await given.magazine()
-    await given.entry("one", translations={"fr-FR": Translation("Un")})
+    await builder.magazine()
+    await builder.entry("one", translations={"fr-FR": Translation("Un")})
     older, newer = models
     epoch, checkpoint = await begin_epoch(older)
     writer = Writer(older, epoch)
@@ -74,10 +74,10 @@ async def test_the_older_writer_is_fenced_off_and_writes_nothing(
 
 
 async def test_a_newer_writer_that_already_wrote_fences_off_the_older_one(
-    given: ContentBuilder, database_url: str, models: tuple[Connection, Connection]
+    builder: ContentBuilder, database_url: str, models: tuple[Connection, Connection]
 ) -> None:
     """Even within one epoch: the checkpoint moves only from the position that was read."""
-    await given.magazine()
+    await builder.magazine()
     epoch, checkpoint = await begin_epoch(models[0])
     async with connected(database_url) as store:
         batch = await Log(store).read(0)
@@ -89,10 +89,10 @@ async def test_a_newer_writer_that_already_wrote_fences_off_the_older_one(
 
 
 async def test_one_of_two_simultaneous_writers_writes(
-    given: ContentBuilder, database_url: str, models: tuple[Connection, Connection]
+    builder: ContentBuilder, database_url: str, models: tuple[Connection, Connection]
 ) -> None:
-    await given.magazine()
-    await given.entry("one")
+    await builder.magazine()
+    await builder.entry("one")
     epoch, checkpoint = await begin_epoch(models[0])
     async with connected(database_url) as store:
         batch = await Log(store).read(0)
@@ -107,23 +107,23 @@ async def test_one_of_two_simultaneous_writers_writes(
 @pytest.mark.parametrize("change", ["create", "update", "delete"])
 async def test_a_projector_behind_at_a_switch_is_fenced_off_and_not_halted(
     change: str,
-    given: ContentBuilder,
+    builder: ContentBuilder,
     database_url: str,
     models: tuple[Connection, Connection],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The rebuild has projected more of the log than the projector, so its batch is behind."""
     monkeypatch.setattr(writer_module, "COPY_FROM", 1)
-    await given.magazine()
-    one = await given.entry("one")
+    await builder.magazine()
+    one = await builder.entry("one")
     await project_all(database_url, database_url)
     epoch, checkpoint = await begin_epoch(models[0])
     if change == "create":
-        await given.entry("two")
+        await builder.entry("two")
     elif change == "update":
-        await given.update(one, title="Two")
+        await builder.update(one, title="Two")
     else:
-        await given.delete(one)
+        await builder.delete(one)
     async with connected(database_url) as store:
         batch = await Log(store).read(checkpoint.position)
     await rebuild(database_url)
@@ -134,14 +134,14 @@ async def test_a_projector_behind_at_a_switch_is_fenced_off_and_not_halted(
 
 
 async def test_renderings_are_fenced_too(
-    given: ContentBuilder, database_url: str, models: tuple[Connection, Connection]
+    builder: ContentBuilder, database_url: str, models: tuple[Connection, Connection]
 ) -> None:
-    await given.magazine()
-    await given.entry("one")
+    await builder.magazine()
+    await builder.entry("one")
     await project_all(database_url, database_url)
     older, newer = models
     epoch, checkpoint = await begin_epoch(older)
-    await given.revise_type(LEAD)
+    await builder.revise_type(LEAD)
     async with connected(database_url) as store:
         batch = await Log(store).read(checkpoint.position)
     await Writer(older, epoch).write(batch, checkpoint)
@@ -152,10 +152,10 @@ async def test_renderings_are_fenced_too(
 
 
 async def test_looking_for_background_work_does_not_wait_for_the_checkpoint(
-    given: ContentBuilder, database_url: str, models: tuple[Connection, Connection]
+    builder: ContentBuilder, database_url: str, models: tuple[Connection, Connection]
 ) -> None:
-    await given.magazine()
-    await given.entry("one")
+    await builder.magazine()
+    await builder.entry("one")
     await project_all(database_url, database_url)
     model, other = models
     epoch, _ = await begin_epoch(model)
@@ -166,9 +166,9 @@ async def test_looking_for_background_work_does_not_wait_for_the_checkpoint(
 
 
 async def test_an_idle_projector_notices_that_it_was_replaced(
-    given: ContentBuilder, database_url: str, models: tuple[Connection, Connection]
+    builder: ContentBuilder, database_url: str, models: tuple[Connection, Connection]
 ) -> None:
-    await given.magazine()
+    await builder.magazine()
     await project_all(database_url, database_url)
     older, newer = models
     epoch, _ = await begin_epoch(older)
@@ -178,9 +178,9 @@ async def test_an_idle_projector_notices_that_it_was_replaced(
 
 
 async def test_a_second_projector_stands_by_and_takes_over(
-    given: ContentBuilder, database_url: str
+    builder: ContentBuilder, database_url: str
 ) -> None:
-    await given.magazine()
+    await builder.magazine()
 
     async def roles() -> list[str]:
         return sorted(projector.role for projector in (await status_of(database_url)).projectors)
@@ -197,7 +197,7 @@ async def test_a_second_projector_stands_by_and_takes_over(
             await second.enter_async_context(projecting(database_url))
             await until(one_of_each)
             epoch = (await status_of(database_url)).epoch
-        await given.entry("one")
+        await builder.entry("one")
         await caught_up(database_url)
         await until(one_alone)
         assert (await status_of(database_url)).epoch == epoch + 1

@@ -53,22 +53,22 @@ LANGUAGES = "SELECT fields::text FROM entry_locale_production_other"
 
 
 async def test_appended_events_are_projected_at_once(
-    given: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
+    builder: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Seconds; without notifications, an event would wait for the poll.
     monkeypatch.setattr(follower, "POLL", 3600.0)
     monkeypatch.setattr(follower, "WORK_EVERY", 3600.0)
-    await given.magazine()
+    await builder.magazine()
     async with projecting(database_url), CheckpointWatch(database_url) as watch:
         await caught_up(database_url)
         for n in range(20):
-            await given.entry(f"entry-{n}")
+            await builder.entry(f"entry-{n}")
             assert await watch.wait(await head_of(database_url), SECONDS)
 
 
 @pytest.mark.slow
 async def test_an_announced_event_is_read_once(
-    given: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
+    builder: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reads: list[int] = []
     read = Log.read
@@ -81,12 +81,12 @@ async def test_an_announced_event_is_read_once(
     monkeypatch.setattr(Log, "read", counted)
     monkeypatch.setattr(follower, "POLL", 60.0)
     monkeypatch.setattr(follower, "WORK_EVERY", 60.0)
-    await given.magazine()
+    await builder.magazine()
     async with projecting(database_url):
         await caught_up(database_url)
         reads.clear()
         for n in range(20):
-            await given.entry(f"entry-{n}")
+            await builder.entry(f"entry-{n}")
             await caught_up(database_url)
     assert sum(reads) == 20
     assert reads.count(0) <= 1, "the first may end before the notice of what preceded it"
@@ -105,34 +105,34 @@ async def test_the_live_projector_writes_the_same_tables(
 
 
 async def test_event_store_and_read_model_may_be_two_databases(
-    given: ContentBuilder, database_url: str, model_url: str
+    builder: ContentBuilder, database_url: str, model_url: str
 ) -> None:
-    await given.magazine()
+    await builder.magazine()
     async with projecting(database_url, model_url):
         await caught_up(database_url, model_url)
-        await given.entry("one", translations={"fr-FR": Translation("Un")})
+        await builder.entry("one", translations={"fr-FR": Translation("Un")})
         await caught_up(database_url, model_url)
     assert await rows(model_url, "SELECT slug FROM entry") == [("one",)]
     assert await checkpoint_of(database_url) == 0
 
 
 async def test_grown_tables_are_analyzed(
-    given: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
+    builder: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Otherwise plans made while the tables were empty would scan them."""
     monkeypatch.setattr(follower, "FIRST_ANALYZE", 10)
-    await given.magazine()
+    await builder.magazine()
     async with projecting(database_url):
         await caught_up(database_url)
         assert await rows(database_url, ANALYSED) == []
         for n in range(20):
-            await given.entry(f"entry-{n}")
+            await builder.entry(f"entry-{n}")
         await caught_up(database_url)
         await until(lambda: rows(database_url, ANALYSED))
 
 
 async def test_tables_that_were_analyzed_are_not_analyzed_after_a_restart(
-    given: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
+    builder: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At a million entries this takes seconds, during which no write becomes visible."""
     monkeypatch.setattr(follower, "FIRST_ANALYZE", 3)
@@ -140,25 +140,25 @@ async def test_tables_that_were_analyzed_are_not_analyzed_after_a_restart(
     async with connected(database_url) as connection:
         await connection.execute("CREATE TABLE read_model.analyzed (was boolean)")
         await connection.execute("GRANT ALL ON read_model.analyzed TO PUBLIC")
-    await given.magazine()
+    await builder.magazine()
     analyzed = []
     for session in range(3):
         async with projecting(database_url):
             for n in range(3):
-                await given.entry(f"entry-{session}-{n}")
+                await builder.entry(f"entry-{session}-{n}")
                 await caught_up(database_url)
         analyzed.append(len(await rows(database_url, "SELECT FROM analyzed")))
     assert analyzed == [1, 1, 1]
 
 
 async def test_a_missed_notification_is_replaced_by_the_poll(
-    given: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
+    builder: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await given.magazine()
+    await builder.magazine()
     monkeypatch.setattr(follower.Follower, "_on_event", lambda *_: None)
     async with projecting(database_url):
         await caught_up(database_url)
-        await given.entry("one")
+        await builder.entry("one")
         await caught_up(database_url)
 
 
@@ -199,8 +199,10 @@ async def test_the_statement_timeout_is_set_by_the_connection(database_url: str)
         await model.close()
 
 
-async def test_reads_of_the_log_are_planned_once(given: ContentBuilder, database_url: str) -> None:
-    await given.magazine()
+async def test_reads_of_the_log_are_planned_once(
+    builder: ContentBuilder, database_url: str
+) -> None:
+    await builder.magazine()
     store = await connect_store(database_url)
     log = Log(store)
     for after in range(2):
@@ -209,24 +211,24 @@ async def test_reads_of_the_log_are_planned_once(given: ContentBuilder, database
     await store.close()
 
 
-async def test_the_checkpoint_names_its_event(given: ContentBuilder, database_url: str) -> None:
-    await given.magazine()
-    entry_id = await given.entry("one")
-    await given.update(entry_id, title="Two")
+async def test_the_checkpoint_names_its_event(builder: ContentBuilder, database_url: str) -> None:
+    await builder.magazine()
+    entry_id = await builder.entry("one")
+    await builder.update(entry_id, title="Two")
     await project_all(database_url, database_url)
     sql = "SELECT position, originator_id, originator_version FROM checkpoint"
     assert await rows(database_url, sql) == [(4, f"entry/{entry_id}", 2)]
 
 
 async def test_a_batch_is_also_limited_in_bytes(
-    given: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
+    builder: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A batch of thousands of entries of a megabyte each would not fit into memory."""
     monkeypatch.setattr("projector.log.BATCH_BYTES", 30_000)
-    await given.magazine()
+    await builder.magazine()
     large = raws(body="x" * 10_000)
     for n in range(5):
-        await given.entry(f"large-{n}", fields=large)
+        await builder.entry(f"large-{n}", fields=large)
     sizes = [len(batch) for batch in await batches(database_url)]
     assert sizes == [
         5,
@@ -249,15 +251,15 @@ class TestRendering:
     """A change of a content type is applied to its entries in the background."""
 
     async def test_entries_are_rendered_again_under_the_newest_version(
-        self, given: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
+        self, builder: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("projector.background.CHUNK", 3)
-        await given.magazine()
-        entries = [await given.entry(f"e{n}", fields=raws(body="B")) for n in range(10)]
-        await given.translate(entries[0], "fr-FR", title="Un", fields=raws(body="T"))
+        await builder.magazine()
+        entries = [await builder.entry(f"e{n}", fields=raws(body="B")) for n in range(10)]
+        await builder.translate(entries[0], "fr-FR", title="Un", fields=raws(body="T"))
         async with projecting(database_url):
             await caught_up(database_url)
-            await given.revise_type(LEAD, BODY)
+            await builder.revise_type(LEAD, BODY)
             await caught_up(database_url)
             await rendered(database_url)
         found = await rows(database_url, "SELECT DISTINCT type_version, fields::text FROM entry")
@@ -265,51 +267,51 @@ class TestRendering:
         assert await rows(database_url, LANGUAGES) == [('{"lead":null,"body":"T"}',)]
 
     async def test_background_work_gets_its_turn_while_events_keep_arriving(
-        self, given: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
+        self, builder: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """New events keep arriving whenever the projector reaches the end of the log."""
         monkeypatch.setattr("projector.background.CHUNK", 5)
-        await given.magazine()
-        entry_ids = [await given.entry(f"e{n}") for n in range(20)]
+        await builder.magazine()
+        entry_ids = [await builder.entry(f"e{n}") for n in range(20)]
         read = Log.read
 
         async def endless(log: Log, after: int) -> Any:
             while not (batch := await read(log, after)):
-                await given.update(entry_ids[0], title=f"Title {after}")
+                await builder.update(entry_ids[0], title=f"Title {after}")
             return batch
 
         monkeypatch.setattr(Log, "read", endless)
         async with projecting(database_url):
             await caught_up(database_url)
-            await given.revise_type(LEAD, BODY)
+            await builder.revise_type(LEAD, BODY)
             await caught_up(database_url)
             await rendered(database_url)
         stale = "SELECT count(*) FROM entry WHERE type_version < 2"
         assert await rows(database_url, stale) == [(0,)]
 
     async def test_a_revision_during_rerendering_restarts_it(
-        self, given: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
+        self, builder: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("projector.background.CHUNK", 1)
-        await given.magazine()
+        await builder.magazine()
         for n in range(3):
-            await given.entry(f"e{n}", fields=raws(body="B"))
+            await builder.entry(f"e{n}", fields=raws(body="B"))
         await project_all(database_url, database_url)
         for fields in ([LEAD, BODY], [BODY, LEAD]):
-            await given.revise_type(*fields)
+            await builder.revise_type(*fields)
             await project_all(database_url, database_url, renderings=2)
         await project_all(database_url, database_url)
         found = await rows(database_url, "SELECT DISTINCT type_version, fields::text FROM entry")
         assert found == [(3, '{"body":"B","lead":null}')]
 
     async def test_values_of_a_removed_field_are_hidden_and_return(
-        self, given: ContentBuilder, database_url: str
+        self, builder: ContentBuilder, database_url: str
     ) -> None:
         faq = Field("faq", "FAQ", "repeater", fields=(BODY, LEAD))
-        await given.workspace()
-        await given.content_type(BODY, faq)
+        await builder.workspace()
+        await builder.content_type(BODY, faq)
         values = raws(body="B", faq=[{"body": "b", "lead": "l"}])
-        entry_id = await given.entry("one", fields=values)
+        entry_id = await builder.entry("one", fields=values)
         shown = {"body": "B", "faq": [{"body": "b", "lead": "l"}]}
         without = Field("faq", "FAQ", "repeater", fields=(LEAD,))
         async with projecting(database_url):
@@ -319,19 +321,19 @@ class TestRendering:
                 ((BODY, without), {"body": "B", "faq": [{"lead": "l"}]}),
                 ((BODY, faq), shown),
             ):
-                await given.revise_type(*fields)
+                await builder.revise_type(*fields)
                 await caught_up(database_url)
                 await rendered(database_url)
                 assert await fields_of(database_url, entry_id) == expected
 
     async def test_removing_a_type_ends_its_rerendering(
-        self, given: ContentBuilder, database_url: str
+        self, builder: ContentBuilder, database_url: str
     ) -> None:
-        await given.magazine()
-        entry_id = await given.entry("one")
-        await given.revise_type(LEAD)
-        await given.delete(entry_id)
-        await given.execute(c.RemoveContentType, scope=SCOPE, slug="posts")
+        await builder.magazine()
+        entry_id = await builder.entry("one")
+        await builder.revise_type(LEAD)
+        await builder.delete(entry_id)
+        await builder.execute(c.RemoveContentType, scope=SCOPE, slug="posts")
         async with projecting(database_url):
             await caught_up(database_url)
             await rendered(database_url)
@@ -339,20 +341,20 @@ class TestRendering:
 
 
 async def test_two_read_models_are_projected_from_one_log(
-    given: ContentBuilder, database_url: str, model_url: str
+    builder: ContentBuilder, database_url: str, model_url: str
 ) -> None:
-    await given.magazine()
+    await builder.magazine()
     async with projecting(database_url), projecting(database_url, model_url):
-        await given.entry("one")
+        await builder.entry("one")
         await caught_up(database_url)
         await caught_up(database_url, model_url)
     assert await dump(database_url) == await dump(model_url)
 
 
 async def test_the_projector_waits_for_an_unavailable_database(
-    given: ContentBuilder, database_url: str
+    builder: ContentBuilder, database_url: str
 ) -> None:
-    await given.magazine()
+    await builder.magazine()
     async with connected(database_url) as connection:
         name = await connection.fetchval("SELECT current_database()")
     async with projecting(database_url):
@@ -363,5 +365,5 @@ async def test_the_projector_waits_for_an_unavailable_database(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1", name
             )
             await server.execute(f'ALTER DATABASE "{name}" CONNECTION LIMIT -1')
-        await given.entry("one")
+        await builder.entry("one")
         await caught_up(database_url)

@@ -51,11 +51,11 @@ async def execute(url: str, *steps: tuple[object, ...]) -> None:
 
 
 async def test_a_gap_in_the_log_halts_it_before_the_gap(
-    given: ContentBuilder, database_url: str
+    builder: ContentBuilder, database_url: str
 ) -> None:
-    await given.magazine()
+    await builder.magazine()
     for slug in ("one", "two", "three"):
-        await given.entry(slug)
+        await builder.entry(slug)
     await execute(database_url, ("DELETE FROM write_side.event WHERE notification_id = 4",))
     before = await dump(database_url)
     async with projecting(database_url):
@@ -65,9 +65,9 @@ async def test_a_gap_in_the_log_halts_it_before_the_gap(
 
 
 async def test_a_gap_after_the_checkpoint_halts_it_too(
-    given: ContentBuilder, database_url: str
+    builder: ContentBuilder, database_url: str
 ) -> None:
-    await given.magazine()
+    await builder.magazine()
     async with projecting(database_url):
         await caught_up(database_url)
         async with connected(database_url) as connection, connection.transaction():
@@ -82,12 +82,12 @@ async def test_a_gap_after_the_checkpoint_halts_it_too(
 
 class TestUnknownTopic:
     async def test_it_halts_at_exactly_that_event_and_continues_after_repair(
-        self, given: ContentBuilder, database_url: str
+        self, builder: ContentBuilder, database_url: str
     ) -> None:
-        await given.magazine()
-        await given.entry("one")
+        await builder.magazine()
+        await builder.entry("one")
         await execute(database_url, (APPEND, "comet/1", "comet.seen.v1", "{}"))
-        await given.entry("two")
+        await builder.entry("two")
         async with projecting(database_url):
             await until_halted(database_url, "at position 4, stream comet/1")
             assert await checkpoint_of(database_url) == 3
@@ -110,10 +110,10 @@ class TestUnknownTopic:
             await until(goes_on)
 
     async def test_the_reason_is_kept_while_it_is_tried_again(
-        self, given: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
+        self, builder: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Otherwise readiness checks would sometimes succeed."""
-        await given.magazine()
+        await builder.magazine()
         await execute(database_url, (APPEND, "comet/1", "comet.seen.v1", "{}"))
         said: list[str | None] = []
         take_over = Heartbeat.take_over
@@ -131,9 +131,9 @@ class TestUnknownTopic:
         assert [text is None for text in said] == [True, False, False]
 
     async def test_state_that_does_not_decode_halts_it_too(
-        self, given: ContentBuilder, database_url: str
+        self, builder: ContentBuilder, database_url: str
     ) -> None:
-        await given.magazine()
+        await builder.magazine()
         await execute(database_url, (APPEND, "media/a/1", "media.removed.v1", '{"at": 7}'))
         async with projecting(database_url):
             await until_halted(database_url, "at position 3, stream media/a/1")
@@ -144,10 +144,10 @@ class TestRestoredLog:
     """After the log is restored to an earlier point, positions are used again."""
 
     async def test_a_checkpoint_beyond_the_head_halts_it(
-        self, given: ContentBuilder, database_url: str
+        self, builder: ContentBuilder, database_url: str
     ) -> None:
-        await given.magazine()
-        await given.entry("one")
+        await builder.magazine()
+        await builder.entry("one")
         await project_all(database_url, database_url)
         await execute(database_url, (RESTORE, 2), (HEAD, 2))
         async with projecting(database_url):
@@ -155,16 +155,16 @@ class TestRestoredLog:
         assert await checkpoint_of(database_url) == 3
 
     async def test_a_checkpoint_at_another_event_halts_it(
-        self, given: ContentBuilder, database_url: str
+        self, builder: ContentBuilder, database_url: str
     ) -> None:
-        await given.magazine()
-        entry_id = await given.entry("one")
+        await builder.magazine()
+        entry_id = await builder.entry("one")
         await project_all(database_url, database_url)
         await execute(
             database_url, (RESTORE, 2), (HEAD, 2), ("DELETE FROM write_side.entry_claim",)
         )
-        await given.entry("two")
-        await given.entry("three")
+        await builder.entry("two")
+        await builder.entry("three")
         assert await head_of(database_url) == 4
         async with projecting(database_url):
             await until_halted(database_url, entry_stream(entry_id))
@@ -172,9 +172,9 @@ class TestRestoredLog:
         assert await rows(database_url, "SELECT slug FROM entry") == [("one",)]
 
     async def test_a_checkpoint_of_the_same_stream_at_another_version_is_detected(
-        self, given: ContentBuilder, database_url: str
+        self, builder: ContentBuilder, database_url: str
     ) -> None:
-        await given.magazine()
+        await builder.magazine()
         async with connected(database_url) as connection:
             log = Log(connection)
             projected = await log.checkpoint_at(1)
@@ -183,17 +183,17 @@ class TestRestoredLog:
                 await log.check(replace(projected, version=2))
 
     async def test_the_same_version_of_a_recreated_stream_is_detected(
-        self, given: ContentBuilder, database_url: str
+        self, builder: ContentBuilder, database_url: str
     ) -> None:
         """An entry is edited, the log is restored to an earlier point, and the entry is edited
         again."""
-        await given.magazine()
-        entry_id = await given.entry("one")
-        await given.update(entry_id, title="Lost")
+        await builder.magazine()
+        entry_id = await builder.entry("one")
+        await builder.update(entry_id, title="Lost")
         await project_all(database_url, database_url)
         await execute(database_url, (RESTORE, 3), (HEAD, 3))
         await asyncio.sleep(0.002)  # times of events have milliseconds
-        await given.update(entry_id, title="New")
+        await builder.update(entry_id, title="New")
         async with projecting(database_url):
             await until_halted(database_url, f"position 4 holds {entry_stream(entry_id)} version 2")
             await until_halted(database_url, "rebuild the read model")
@@ -205,26 +205,26 @@ class TestRestoredLog:
 
 
 async def test_an_event_that_does_not_fit_the_read_model_halts_it(
-    given: ContentBuilder, database_url: str
+    builder: ContentBuilder, database_url: str
 ) -> None:
     """Either the log or the read model is damaged. Which one, an operator must decide."""
-    await given.magazine()
-    entry_id = await given.entry("one")
+    await builder.magazine()
+    entry_id = await builder.entry("one")
     await project_all(database_url, database_url)
     await execute(database_url, ("DELETE FROM read_model.entry",))
-    await given.update(entry_id, title="Two")
+    await builder.update(entry_id, title="Two")
     async with projecting(database_url):
         await until_halted(database_url, f"entry/{entry_id} at position 4 was never created")
     assert await checkpoint_of(database_url) == 3
 
 
 async def test_an_unexpected_fault_halts_it_and_is_reported(
-    given: ContentBuilder, database_url: str
+    builder: ContentBuilder, database_url: str
 ) -> None:
     """The fault would recur after a restart, so ending the process would not help."""
-    await given.magazine()
+    await builder.magazine()
     await execute(database_url, (REFUSE_ONE,))
-    await given.entry("one")
+    await builder.entry("one")
     async with projecting(database_url):
         await until_halted(database_url, "unexpected error")
         assert await checkpoint_of(database_url) == 0
@@ -239,9 +239,9 @@ async def test_without_a_migration_it_says_what_to_run(database_url: str) -> Non
 
 
 async def test_a_read_model_of_a_different_shape_is_not_written(
-    given: ContentBuilder, database_url: str
+    builder: ContentBuilder, database_url: str
 ) -> None:
-    await given.magazine()
+    await builder.magazine()
     await execute(
         database_url,
         ("UPDATE read_model.checkpoint SET shape = 'older'",),
@@ -253,10 +253,10 @@ async def test_a_read_model_of_a_different_shape_is_not_written(
 
 
 async def test_no_projector_is_reported_as_halted_after_one_continues(
-    given: ContentBuilder, database_url: str
+    builder: ContentBuilder, database_url: str
 ) -> None:
     """Two projectors that halt pass the lock to each other, and each reports its reason."""
-    await given.magazine()
+    await builder.magazine()
     await execute(database_url, ("UPDATE read_model.checkpoint SET shape = 'older'",))
     async with projecting(database_url), projecting(database_url):
 

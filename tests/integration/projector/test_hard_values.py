@@ -64,14 +64,14 @@ DOCUMENTS = (
 
 
 async def test_hard_texts_are_projected_and_rebuilt(
-    given: ContentBuilder, database_url: str
+    builder: ContentBuilder, database_url: str
 ) -> None:
-    await given.workspace()
-    await given.content_type(*FIELDS)
+    await builder.workspace()
+    await builder.content_type(*FIELDS)
     for language in ("en-US", "tr-TR", "ja-JP", "ar-EG"):
         for number, text in enumerate(HARD_TEXTS):
             values = raws(text=text, rich=f"<b>{text}</b> {text}")
-            await given.entry(
+            await builder.entry(
                 f"{number}{text}"[:500],
                 title=f"a{text}",
                 language=language,
@@ -82,22 +82,22 @@ async def test_hard_texts_are_projected_and_rebuilt(
 
 
 async def test_hard_values_are_projected_and_rebuilt(
-    given: ContentBuilder, database_url: str
+    builder: ContentBuilder, database_url: str
 ) -> None:
-    await given.workspace()
-    await given.content_type(*FIELDS)
+    await builder.workspace()
+    await builder.content_type(*FIELDS)
     values = {
         "number": NUMBERS,
         "when": [f'"{time}"' for time in TIMES],
         "span": [f'{{"from":"{time}","to":"{time}"}}' for time in TIMES],
         "json": DOCUMENTS,
     }
-    changed = await given.entry("changed", fields=raws(choices=CHOICES))
+    changed = await builder.entry("changed", fields=raws(choices=CHOICES))
     for slug, given_values in values.items():
         for number, value in enumerate(given_values):
             fields = {slug: Raw(value.encode())}
-            await given.entry(f"{slug}{number}", fields=fields)
-            await given.update(changed, fields=fields)
+            await builder.entry(f"{slug}{number}", fields=fields)
+            await builder.update(changed, fields=fields)
     await assert_rebuilt_alike(database_url)
 
 
@@ -116,7 +116,7 @@ FAULTS: dict[str, tuple[str, Callable[[], Any]]] = {
 async def test_an_entry_whose_words_fail_is_projected_without_words(
     fault: str,
     batch: int,
-    given: ContentBuilder,
+    builder: ContentBuilder,
     database_url: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -128,22 +128,22 @@ async def test_an_entry_whose_words_fail_is_projected_without_words(
 
     monkeypatch.setattr(entry_search, name, faulty)
     before = unsearchable()
-    await given.workspace()
-    await given.content_type(*FIELDS)
+    await builder.workspace()
+    await builder.content_type(*FIELDS)
     values = raws(text=HARD)
     german = {"de-DE": Translation(f"Ein {HARD}", values)}
-    entry_id = await given.entry("hard", title="Hard", fields=values, translations=german)
+    entry_id = await builder.entry("hard", title="Hard", fields=values, translations=german)
     # From 64 entries on, a batch begins with COPY.
-    await given.imports([{"title": "Plain", "slug": f"plain{n}"} for n in range(64)])
+    await builder.imports([{"title": "Plain", "slug": f"plain{n}"} for n in range(64)])
     with capture_logs() as lines:
         await project_all(database_url, database_url, [batch])
     named = {"workspace": "acme", "entry": entry_id, "fault": fault}
     line = {"event": "an entry is not found by search", "log_level": "error", **named}
     assert lines == [line]
     assert unsearchable() == before + 1
-    await given.update(entry_id, title="Harder")
-    await given.revise_type(*FIELDS[1:])
-    await given.revise_type(*FIELDS)
+    await builder.update(entry_id, title="Harder")
+    await builder.revise_type(*FIELDS[1:])
+    await builder.revise_type(*FIELDS)
     await project_all(database_url, database_url, [batch])
     counted = await rows(
         database_url, "SELECT words = '', count(*)::int FROM entry_search GROUP BY 1 ORDER BY 1"
@@ -160,7 +160,7 @@ def unsearchable() -> float:
 
 
 async def test_a_fault_in_the_keys_of_an_entry_is_not_passed_over(
-    given: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
+    builder: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A filter that did not have the entry would be wrong."""
 
@@ -168,8 +168,8 @@ async def test_a_fault_in_the_keys_of_an_entry_is_not_passed_over(
         raise ValueError("of keys")
 
     monkeypatch.setattr(TypeValues, "rows", rows_of)
-    await given.magazine()
-    await given.entry("one")
+    await builder.magazine()
+    await builder.entry("one")
     with pytest.raises(ValueError, match="of keys"):
         await project_all(database_url, database_url)
 

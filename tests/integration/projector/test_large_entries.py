@@ -65,16 +65,16 @@ async def test_portions_of_one_entry_give_the_same_tables(
 @pytest.mark.slow
 @pytest.mark.usefixtures("no_room")
 async def test_a_cut_batch_is_followed_by_its_rest(
-    given: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
+    builder: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Four events in a batch, so that the next batch is read ahead.
     monkeypatch.setattr("projector.follower.BATCH", 4)
     monkeypatch.setattr(log.Log.read, "__defaults__", (4,))
-    await given.magazine()
-    ids = [await given.entry(f"e{n}", fields=raws(body="x" * 100)) for n in range(6)]
+    await builder.magazine()
+    ids = [await builder.entry(f"e{n}", fields=raws(body="x" * 100)) for n in range(6)]
     await project_all(database_url, database_url)
-    await asyncio.gather(*(given.update(i, fields=raws(body="new")) for i in ids))
-    await given.revise_type(BODY, LEAD)
+    await asyncio.gather(*(builder.update(i, fields=raws(body="new")) for i in ids))
+    await builder.revise_type(BODY, LEAD)
     async with projecting(database_url):
         await caught_up(database_url)
         await rendered(database_url)
@@ -83,13 +83,13 @@ async def test_a_cut_batch_is_followed_by_its_rest(
 
 
 async def test_a_batch_is_cut_if_known_entries_are_too_large(
-    given: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
+    builder: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await given.magazine()
-    ids = [await given.entry(f"e{n}", fields=raws(body="x" * 1000)) for n in range(20)]
+    await builder.magazine()
+    ids = [await builder.entry(f"e{n}", fields=raws(body="x" * 1000)) for n in range(20)]
     await project_all(database_url, database_url)
     for entry_id in ids:
-        await given.update(entry_id, status="published")
+        await builder.update(entry_id, status="published")
     monkeypatch.setattr(stored_rows, "LOADED_BYTES", 5_500)
     async with connected(database_url) as store:
         model = await connect_model(database_url)
@@ -102,12 +102,12 @@ async def test_a_batch_is_cut_if_known_entries_are_too_large(
 
 
 async def test_large_entries_are_not_all_written_in_one_transaction(
-    given: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
+    builder: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writer, "WRITTEN_BYTES", 5_500)
-    await given.magazine()
-    ids = [await given.entry(f"e{n}", fields=raws(body="x" * 1000)) for n in range(7)]
-    await given.update(ids[0], title="again")
+    await builder.magazine()
+    ids = [await builder.entry(f"e{n}", fields=raws(body="x" * 1000)) for n in range(7)]
+    await builder.update(ids[0], title="again")
     async with connected(database_url) as store:
         model = await connect_model(database_url)
         try:
@@ -122,15 +122,15 @@ async def test_large_entries_are_not_all_written_in_one_transaction(
 
 
 async def test_more_words_than_a_tsvector_holds_do_not_stop_the_projector(
-    given: ContentBuilder, database_url: str
+    builder: ContentBuilder, database_url: str
 ) -> None:
-    await given.workspace()
+    await builder.workspace()
     slugs = [f"text{number}" for number in range(5)]
-    await given.content_type(*[Field(slug, slug, "text", searchable=True) for slug in slugs])
+    await builder.content_type(*[Field(slug, slug, "text", searchable=True) for slug in slugs])
     # One character becomes four letters of two bytes, and the stem of each word is as long.
     words = iter([57 * "\ufdf2" + f"ab{number:04}s" for number in range(1_500)])
     texts = {slug: " ".join(islice(words, 300)) for slug in slugs}
-    await given.entry("one", fields=raws(**texts))
+    await builder.entry("one", fields=raws(**texts))
     await project_all(database_url, database_url)
     [(found,)] = await rows(database_url, "SELECT length(words) FROM entry_search")
     assert found > 1_500
@@ -151,7 +151,7 @@ async def first_batch_written(url: str) -> AsyncIterator[tuple[Connection, int]]
 
 
 async def test_long_texts_of_one_workspace_are_read_after_the_writes_of_all(
-    given: ContentBuilder,
+    builder: ContentBuilder,
     repository: Repository,
     database_url: str,
     monkeypatch: pytest.MonkeyPatch,
@@ -160,15 +160,15 @@ async def test_long_texts_of_one_workspace_are_read_after_the_writes_of_all(
     monkeypatch.setattr(background, "WORDS_BYTES", 1)
     other = ContentBuilder(repository, Scope("other", "production"))
     text = Field("text", "Text", "text", searchable=True)
-    for one in (given, other):
+    for one in (builder, other):
         await one.workspace()
         await one.content_type(text)
-    changed = await given.entry("changed", fields=raws(text="earlier"))
+    changed = await builder.entry("changed", fields=raws(text="earlier"))
     await project_all(database_url, database_url)
     german = {"de-DE": Translation("", raws(text="lang " * 100))}
     words = [{"fields": raws(text="long " * n), "translations": german} for n in (100, 99, 98, 1)]
-    await given.imports([{"title": "x", "slug": f"e{n}", **one} for n, one in enumerate(words)])
-    await given.update(changed, fields=raws(text="later " * 150))
+    await builder.imports([{"title": "x", "slug": f"e{n}", **one} for n, one in enumerate(words)])
+    await builder.update(changed, fields=raws(text="later " * 150))
     await other.entry("theirs", fields=raws(text="theirs " * 50))
     async with first_batch_written(database_url) as (model, epoch):
         unread = "SELECT workspace, locale FROM entry_search WHERE words IS NULL ORDER BY 1, 2"
@@ -188,13 +188,13 @@ async def test_long_texts_of_one_workspace_are_read_after_the_writes_of_all(
 
 
 async def test_verify_compares_texts_next_to_those_whose_words_are_still_to_be_found(
-    given: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
+    builder: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(entry_search, "AT_ONCE", 20)
-    await given.workspace()
-    await given.content_type(Field("text", "Text", "text", searchable=True))
+    await builder.workspace()
+    await builder.content_type(Field("text", "Text", "text", searchable=True))
     texts = (raws(), raws(), raws(text="word " * 9), raws(text="word " * 9))
-    await given.imports(
+    await builder.imports(
         [{"title": "x", "slug": f"e{n}", "fields": text} for n, text in enumerate(texts)]
     )
     async with first_batch_written(database_url) as (model, _):
@@ -210,12 +210,12 @@ async def test_verify_compares_texts_next_to_those_whose_words_are_still_to_be_f
 
 
 async def test_an_active_projector_reads_the_words_that_it_left(
-    given: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
+    builder: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(entry_search, "AT_ONCE", 20)
-    await given.workspace()
-    await given.content_type(Field("text", "Text", "text", searchable=True))
-    await given.imports(
+    await builder.workspace()
+    await builder.content_type(Field("text", "Text", "text", searchable=True))
+    await builder.imports(
         [{"title": "x", "slug": f"e{n}", "fields": raws(text="word " * 9)} for n in range(20)]
     )
     async with projecting(database_url):
@@ -227,15 +227,15 @@ async def test_an_active_projector_reads_the_words_that_it_left(
         await until(are_found)
 
 
-async def test_an_entry_has_a_maximum_size(given: ContentBuilder) -> None:
-    await given.magazine()
+async def test_an_entry_has_a_maximum_size(builder: ContentBuilder) -> None:
+    await builder.magazine()
     with pytest.raises(InvalidEntry, match="bytes; the limit is 2,097,152"):
-        await given.entry("huge", fields=raws(body="x" * (2 * 1024 * 1024)))
-    entry_id = await given.entry("large", fields=raws(body="x" * (2 * 1024 * 1024 - 100)))
+        await builder.entry("huge", fields=raws(body="x" * (2 * 1024 * 1024)))
+    entry_id = await builder.entry("large", fields=raws(body="x" * (2 * 1024 * 1024 - 100)))
     with pytest.raises(InvalidEntry, match="bytes; the limit is 2,097,152"):
-        await given.update(entry_id, title="y" * 200)
+        await builder.update(entry_id, title="y" * 200)
     locales = sorted(supported_locales() - {"en-US"})
     for locale in locales[:3]:
-        await given.translate(entry_id, locale, title="x" * (2 * 1024 * 1024))
+        await builder.translate(entry_id, locale, title="x" * (2 * 1024 * 1024))
     with pytest.raises(InvalidEntry, match="with its translations; the limit is 8,388,608"):
-        await given.translate(entry_id, locales[3], title="y" * 200)
+        await builder.translate(entry_id, locales[3], title="y" * 200)

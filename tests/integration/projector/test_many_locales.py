@@ -100,9 +100,9 @@ async def fill(url: str) -> None:
     await set_up(url)
     async with open_recorder(url) as recorder:
         repository, events = Repository(recorder, EventMapper()), []
-        given = ContentBuilder(repository)
-        await given.workspace(staging=True)
-        await given.staging()
+        builder = ContentBuilder(repository)
+        await builder.workspace(staging=True)
+        await builder.staging()
         for environment in ENVIRONMENTS:
             type_id = await ContentBuilder(repository, Scope("acme", environment)).content_type()
             events += [translated(environment, type_id, f"entry-{n}") for n in range(2)]

@@ -43,10 +43,10 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partitions, "CHECK_EVERY", 0.0)
 
 
-async def french(given: ContentBuilder, n: int = 5) -> list[str]:
+async def french(builder: ContentBuilder, n: int = 5) -> list[str]:
     """Ids of entries that have a translation."""
-    await given.magazine()
-    return [await given.entry(f"e{i}", status="published", translations=FRENCH) for i in range(n)]
+    await builder.magazine()
+    return [await builder.entry(f"e{i}", status="published", translations=FRENCH) for i in range(n)]
 
 
 async def grow(url: str, steps: int = 1_000) -> int:
@@ -77,10 +77,10 @@ async def titles(pool: Pool, locale: str = "fr-FR") -> list[str]:
 
 
 async def test_a_locale_that_has_grown_gets_its_own_partition(
-    given: ContentBuilder, database_url: str
+    builder: ContentBuilder, database_url: str
 ) -> None:
-    entry_ids = await french(given)
-    await given.translate(entry_ids[0], "de-DE", title="Titel")
+    entry_ids = await french(builder)
+    await builder.translate(entry_ids[0], "de-DE", title="Titel")
     async with projecting(database_url), open_pool(database_url) as pool:
         await caught_up(database_url)
         await until(lambda: has_settled(database_url))
@@ -88,10 +88,10 @@ async def test_a_locale_that_has_grown_gets_its_own_partition(
             ("production/fr-FR", 5),
             ("production/other", 1),
         ]
-        await given.translate(entry_ids[0], "fr-FR", title="Autre")
-        await given.translate(entry_ids[1], "fr-FR", title="")
-        await given.delete(entry_ids[2])
-        await given.entry("new", status="published", translations=FRENCH)
+        await builder.translate(entry_ids[0], "fr-FR", title="Autre")
+        await builder.translate(entry_ids[1], "fr-FR", title="")
+        await builder.delete(entry_ids[2])
+        await builder.entry("new", status="published", translations=FRENCH)
         await caught_up(database_url)
         assert await titles(pool) == ["Titre", "Titre", "Titre", "E1", "Autre"]
         assert await titles(pool, "de-DE") == ["New", "E4", "E3", "E1", "Titel"]
@@ -104,9 +104,9 @@ async def has_settled(url: str) -> bool:
 
 
 async def test_a_locale_that_has_not_grown_shares_a_partition(
-    given: ContentBuilder, database_url: str
+    builder: ContentBuilder, database_url: str
 ) -> None:
-    await french(given, 4)
+    await french(builder, 4)
     await project_all(database_url, database_url)
     assert await grow(database_url) == 0
     assert await rows(database_url, PLACES) == [("production/other", 4)]
@@ -114,9 +114,9 @@ async def test_a_locale_that_has_not_grown_shares_a_partition(
 
 @pytest.mark.slow
 async def test_no_read_misses_or_repeats_rows_while_they_move(
-    given: ContentBuilder, database_url: str
+    builder: ContentBuilder, database_url: str
 ) -> None:
-    await french(given, 40)
+    await french(builder, 40)
     await project_all(database_url, database_url)
     async with open_pool(database_url) as pool:
         await titles(pool)  # so that there is a plan made before the partition existed
@@ -132,10 +132,10 @@ async def test_no_read_misses_or_repeats_rows_while_they_move(
 
 
 async def test_nothing_moves_before_every_reader_knows_the_partition(
-    given: ContentBuilder, database_url: str
+    builder: ContentBuilder, database_url: str
 ) -> None:
     """A statement with an older plan could miss the rows that moved."""
-    await french(given)
+    await french(builder)
     await project_all(database_url, database_url)
     async with connected(database_url) as reader:
         async with reader.transaction():
@@ -185,12 +185,12 @@ async def without_places(url: str) -> dict[str, list[Any]]:
 
 
 async def test_an_environment_has_a_maximum_number_of_partitions(
-    given: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
+    builder: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(partitions, "MOST", 1)
-    entry_ids = await french(given, 6)
+    entry_ids = await french(builder, 6)
     for entry_id in entry_ids[:5]:
-        await given.translate(entry_id, "de-DE", title="Titel")
+        await builder.translate(entry_id, "de-DE", title="Titel")
     await project_all(database_url, database_url)
     await grow(database_url)
     assert await rows(database_url, PLACES) == [("production/fr-FR", 6), ("production/other", 5)]
@@ -198,11 +198,11 @@ async def test_an_environment_has_a_maximum_number_of_partitions(
 
 @pytest.mark.slow
 async def test_a_rebuild_chooses_partitions_by_its_own_counts(
-    given: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
+    builder: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The partitions may differ, but the read models are equal. A rollback restores the other
     partitions."""
-    await french(given, 7)
+    await french(builder, 7)
     await project_all(database_url, database_url)
     assert (await rebuild(database_url)).differences == []
     moving = [("production", "fr-FR", "moving")]
@@ -213,13 +213,13 @@ async def test_a_rebuild_chooses_partitions_by_its_own_counts(
     monkeypatch.setattr(partitions, "GROWN", 8)
     assert (await rebuild(database_url)).differences == []
     assert await rows(database_url, PLACES) == [("production/other", 7)]
-    await given.entry("eight", translations=FRENCH)
+    await builder.entry("eight", translations=FRENCH)
     await rollback(database_url)
     assert await rows(database_url, PLACES) == [("production/fr-FR", 8)]
 
 
-async def test_a_lost_count_is_a_difference(given: ContentBuilder, database_url: str) -> None:
-    await french(given)
+async def test_a_lost_count_is_a_difference(builder: ContentBuilder, database_url: str) -> None:
+    await french(builder)
     await project_all(database_url, database_url)
     async with connected(database_url) as connection:
         await connection.execute("UPDATE read_model.locale_count SET n = n + 1")
@@ -228,14 +228,14 @@ async def test_a_lost_count_is_a_difference(given: ContentBuilder, database_url:
 
 
 async def test_a_new_partition_waits_for_a_lock_in_small_steps(
-    given: ContentBuilder, database_url: str
+    builder: ContentBuilder, database_url: str
 ) -> None:
     """Otherwise readers would queue behind the projector."""
-    entry_ids = await french(given)
+    entry_ids = await french(builder)
     async with projecting(database_url), connected(database_url) as holder:
         async with holder.transaction():
             await holder.execute("LOCK read_model.entry_locale IN SHARE UPDATE EXCLUSIVE MODE")
-            await given.update(entry_ids[0], fields=raws(body="B"))
+            await builder.update(entry_ids[0], fields=raws(body="B"))
             await caught_up(database_url)
             await asyncio.sleep(0.5)
             assert await rows(database_url, STATES) == []

@@ -63,15 +63,15 @@ async def test_the_tables_are_the_same_as_those_that_were_followed(
 
 
 async def test_a_rebuilt_model_is_followed_and_can_be_rebuilt_again(
-    given: ContentBuilder, database_url: str
+    builder: ContentBuilder, database_url: str
 ) -> None:
-    await given.magazine()
-    one = await given.entry("one")
+    await builder.magazine()
+    one = await builder.entry("one")
     await project_all(database_url, database_url)
     for _ in range(3):
-        await given.update(one, title="Changed")
+        await builder.update(one, title="Changed")
         await rebuild(database_url)
-        await given.entry(f"entry-{await head_of(database_url)}")
+        await builder.entry(f"entry-{await head_of(database_url)}")
         await project_all(database_url, database_url)
     assert await checkpoint_of(database_url) == await head_of(database_url)
     assert len(await rows(database_url, "SELECT FROM entry")) == 4
@@ -83,10 +83,10 @@ async def test_an_empty_log_gives_an_empty_read_model(database_url: str) -> None
 
 
 async def test_a_new_read_model_in_another_database_begins_at_the_head(
-    given: ContentBuilder, database_url: str, model_url: str
+    builder: ContentBuilder, database_url: str, model_url: str
 ) -> None:
-    await given.magazine()
-    await given.entry("one")
+    await builder.magazine()
+    await builder.entry("one")
     await project_all(database_url, database_url)
     assert (await rebuild(database_url, model_url)).position == 3
     assert await dump(model_url) == await dump(database_url)
@@ -107,10 +107,10 @@ CHANGES = {
     [pytest.param(kind, marks=() if kind == "different" else pytest.mark.slow) for kind in CHANGES],
 )
 async def test_differences_are_listed_and_stop_the_switch(
-    kind: str, given: ContentBuilder, database_url: str
+    kind: str, builder: ContentBuilder, database_url: str
 ) -> None:
-    await given.magazine()
-    entry_id = await given.entry("one")
+    await builder.magazine()
+    entry_id = await builder.entry("one")
     await project_all(database_url, database_url)
     expected = await dump(database_url)
     change, relation = CHANGES[kind]
@@ -140,21 +140,21 @@ async def test_each_table_is_compared(repository: Repository, database_url: str)
     assert {one.relation for one in refused.value.differences} == compared
 
 
-async def test_renderings_are_not_compared(given: ContentBuilder, database_url: str) -> None:
+async def test_renderings_are_not_compared(builder: ContentBuilder, database_url: str) -> None:
     """Entries that wait to be rendered again are not a difference: readers see the new
     rendering."""
-    await given.magazine()
-    await given.entry("one")
-    await given.revise_type(LEAD)
+    await builder.magazine()
+    await builder.entry("one")
+    await builder.revise_type(LEAD)
     await project_all(database_url, database_url, renderings=0)
     assert (await rebuild(database_url)).differences == []
     assert await rows(database_url, "SELECT FROM rendering") == []
 
 
-async def test_a_missing_event_stops_it(given: ContentBuilder, database_url: str) -> None:
-    await given.magazine()
+async def test_a_missing_event_stops_it(builder: ContentBuilder, database_url: str) -> None:
+    await builder.magazine()
     for slug in ("one", "two"):
-        await given.entry(slug)
+        await builder.entry(slug)
     await project_all(database_url, database_url)
     await execute(database_url, "DELETE FROM write_side.event WHERE notification_id = 3")
     before = await dump(database_url)
@@ -165,11 +165,11 @@ async def test_a_missing_event_stops_it(given: ContentBuilder, database_url: str
 
 @pytest.mark.parametrize("workers", [1, 2])
 async def test_an_unreadable_event_stops_it_and_is_named(
-    workers: int, given: ContentBuilder, database_url: str, small_ranges: None
+    workers: int, builder: ContentBuilder, database_url: str, small_ranges: None
 ) -> None:
-    await given.magazine()
+    await builder.magazine()
     for n in range(70 * (workers - 1) + 1):
-        await given.entry(f"entry-{n}")
+        await builder.entry(f"entry-{n}")
     await project_all(database_url, database_url)
     head = await head_of(database_url)
     await execute(database_url, APPEND, "entry/strange", 1, "entry.sold.v1", "{}")
@@ -183,10 +183,10 @@ async def test_an_unreadable_event_stops_it_and_is_named(
     assert LIVE in await schemas(database_url)
 
 
-async def test_a_stream_with_a_hole_stops_it(given: ContentBuilder, database_url: str) -> None:
-    await given.magazine()
-    entry_id = await given.entry("one")
-    await given.update(entry_id, title="Two")
+async def test_a_stream_with_a_hole_stops_it(builder: ContentBuilder, database_url: str) -> None:
+    await builder.magazine()
+    entry_id = await builder.entry("one")
+    await builder.update(entry_id, title="Two")
     await project_all(database_url, database_url)
     await execute(
         database_url,
@@ -198,12 +198,12 @@ async def test_a_stream_with_a_hole_stops_it(given: ContentBuilder, database_url
 
 
 async def test_after_a_restore_of_the_log_it_must_be_accepted(
-    given: ContentBuilder, database_url: str
+    builder: ContentBuilder, database_url: str
 ) -> None:
     """Reads would go back in time, so an operator must decide."""
-    await given.magazine()
+    await builder.magazine()
     for slug in ("one", "two"):
-        await given.entry(slug)
+        await builder.entry(slug)
     await project_all(database_url, database_url)
     await execute(database_url, "DELETE FROM write_side.event WHERE notification_id > 3")
     await execute(database_url, "UPDATE write_side.head SET position = 3")
@@ -215,10 +215,10 @@ async def test_after_a_restore_of_the_log_it_must_be_accepted(
 
 @pytest.mark.slow
 async def test_a_live_read_model_of_a_different_shape_is_replaced_if_accepted(
-    given: ContentBuilder, database_url: str
+    builder: ContentBuilder, database_url: str
 ) -> None:
-    await given.magazine()
-    await given.entry("one")
+    await builder.magazine()
+    await builder.entry("one")
     await project_all(database_url, database_url)
     expected = await dump(database_url)
     await execute(database_url, "UPDATE read_model.checkpoint SET shape = 'older'")
@@ -257,10 +257,10 @@ async def test_status_shows_it_while_it_runs(database_url: str) -> None:
 
 @pytest.mark.slow
 async def test_a_cancelled_rebuild_leaves_the_live_read_model_unchanged(
-    given: ContentBuilder, database_url: str
+    builder: ContentBuilder, database_url: str
 ) -> None:
-    await given.magazine()
-    await given.entry("one")
+    await builder.magazine()
+    await builder.entry("one")
     await project_all(database_url, database_url)
     before = await dump(database_url)
     for phase in ("replay", "index", "follow", "compare", "switch"):

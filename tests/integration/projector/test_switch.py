@@ -70,12 +70,12 @@ async def in_background(*coroutines: object) -> AsyncIterator[None]:
 
 @pytest.mark.parametrize("is_refused", [False, True])
 async def test_a_read_of_several_statements_is_of_one_read_model(
-    given: ContentBuilder, database_url: str, is_refused: bool
+    builder: ContentBuilder, database_url: str, is_refused: bool
 ) -> None:
     """Each statement looks up its tables, so the later ones would read the new tables, in which the
     snapshot of the transaction has no rows."""
-    await given.magazine()
-    await given.entry("first")
+    await builder.magazine()
+    await builder.entry("first")
     await project_all(database_url, database_url)
     attempts: list[tuple[int, int]] = []
 
@@ -95,9 +95,9 @@ async def test_a_read_of_several_statements_is_of_one_read_model(
 
 
 async def test_a_large_page_that_may_mix_two_read_models_is_discarded(
-    given: ContentBuilder, database_url: str
+    builder: ContentBuilder, database_url: str
 ) -> None:
-    await given.magazine()
+    await builder.magazine()
 
     async def read(pool: Pool, *, switches: bool) -> int:
         async with snapshot(pool) as connection:
@@ -113,9 +113,9 @@ async def test_a_large_page_that_may_mix_two_read_models_is_discarded(
 
 
 async def test_a_rebuild_whose_connection_is_lost_after_the_switch_is_done(
-    given: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
+    builder: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await given.magazine()
+    await builder.magazine()
     await rebuild(database_url)
     drops: list[str] = []
 
@@ -130,16 +130,18 @@ async def test_a_rebuild_whose_connection_is_lost_after_the_switch_is_done(
 
 
 @pytest.mark.slow
-async def test_readers_and_writers_notice_nothing(given: ContentBuilder, database_url: str) -> None:
+async def test_readers_and_writers_notice_nothing(
+    builder: ContentBuilder, database_url: str
+) -> None:
     """No read is empty, fails or returns fewer entries, and each create becomes visible soon,
     across three switches."""
-    await given.magazine()
-    await given.entry("first")
+    await builder.magazine()
+    await builder.entry("first")
     written, seen, numbers = [1], [0, 0], itertools.count()
 
     async def write() -> None:
         while True:
-            await given.entry(f"entry-{next(numbers)}")
+            await builder.entry(f"entry-{next(numbers)}")
             written[0] += 1
 
     async def read(who: int) -> None:
@@ -187,10 +189,10 @@ class SlowHead(Log):
 
 
 async def test_a_batch_that_waits_for_the_switch_is_fenced_off_and_not_notified(
-    given: ContentBuilder, database_url: str
+    builder: ContentBuilder, database_url: str
 ) -> None:
     """It was written to the old tables, so readers who were notified of it would not find it."""
-    await given.magazine()
+    await builder.magazine()
     await project_all(database_url, database_url)
     settings = build_settings(database_url)
     notices: list[str] = []
@@ -205,7 +207,7 @@ async def test_a_batch_that_waits_for_the_switch_is_fenced_off_and_not_notified(
         made = await Build(settings, NEXT, store, model, Operation(silent)).make(
             checkpoint.position
         )
-        await given.entry("one")
+        await builder.entry("one")
         batch = await Log(other_store).read(checkpoint.position)
         made.log = log
         switching = asyncio.create_task(made.switch(TO_NEXT))
@@ -231,9 +233,9 @@ class UnresponsiveHead(Log):
 
 
 async def test_a_switch_that_waits_for_a_silent_store_is_aborted_and_blocks_no_one(
-    given: ContentBuilder, database_url: str
+    builder: ContentBuilder, database_url: str
 ) -> None:
-    await given.magazine()
+    await builder.magazine()
     await project_all(database_url, database_url)
     settings = build_settings(database_url)
     async with module.connections(settings, NEXT) as (store, model):
@@ -241,23 +243,23 @@ async def test_a_switch_that_waits_for_a_silent_store_is_aborted_and_blocks_no_o
         made.log = UnresponsiveHead(store)
         with pytest.raises(LOST), terminated_after(0.2, model, store):
             await made.switch(TO_NEXT)
-    await given.entry("one")
+    await builder.entry("one")
     await project_all(database_url, database_url)
     assert await rows(database_url, "SELECT slug FROM entry") == [("one",)]
     assert await schemas(database_url) == [LIVE, NEXT]
 
 
 async def test_the_projector_continues_in_the_new_model_at_once(
-    given: ContentBuilder, database_url: str
+    builder: ContentBuilder, database_url: str
 ) -> None:
     """It keeps its connections, because writers are waiting."""
-    await given.magazine()
+    await builder.magazine()
     async with projecting(database_url):
         await caught_up(database_url)
         async with connected(database_url) as connection:
             before = await connection.fetch(WHO)
             await rebuild(database_url)
-            await given.entry("one")
+            await builder.entry("one")
             await caught_up(database_url)
             assert await connection.fetch(WHO) == before != []
     assert await rows(database_url, "SELECT slug FROM entry") == [("one",)]
@@ -269,15 +271,15 @@ AND datname = current_database() ORDER BY 1"""
 
 
 async def test_rollback_catches_up_and_can_be_repeated(
-    given: ContentBuilder, database_url: str
+    builder: ContentBuilder, database_url: str
 ) -> None:
-    await given.magazine()
-    await given.entry("one")
+    await builder.magazine()
+    await builder.entry("one")
     await project_all(database_url, database_url)
     await mark(database_url, "first")
     await rebuild(database_url)
     await mark(database_url, "second")
-    await given.entry("two")
+    await builder.entry("two")
     await project_all(database_url, database_url)
     expected = await dump(database_url)
     for name in ("first", "second", "first"):
@@ -285,7 +287,7 @@ async def test_rollback_catches_up_and_can_be_repeated(
         assert await name_of(database_url) == name
         assert await dump(database_url) == expected
         assert await schemas(database_url) == [LIVE, PREVIOUS]
-        await given.entry(f"after-{await head_of(database_url)}")
+        await builder.entry(f"after-{await head_of(database_url)}")
         await project_all(database_url, database_url)
         expected = await dump(database_url)
 
@@ -303,11 +305,11 @@ async def name_of(url: str) -> str:
 
 
 async def test_rollback_needs_a_previous_one_that_this_version_can_write(
-    given: ContentBuilder, database_url: str
+    builder: ContentBuilder, database_url: str
 ) -> None:
     with pytest.raises(NoPreviousReadModel, match="only a rebuild leaves one"):
         await rollback(database_url)
-    await given.magazine()
+    await builder.magazine()
     await project_all(database_url, database_url)
     await rebuild(database_url)
     async with connected(database_url) as connection:
@@ -319,28 +321,28 @@ async def test_rollback_needs_a_previous_one_that_this_version_can_write(
 
 
 async def test_rollback_of_a_projector_that_follows(
-    given: ContentBuilder, database_url: str
+    builder: ContentBuilder, database_url: str
 ) -> None:
-    await given.magazine()
+    await builder.magazine()
     async with projecting(database_url):
-        await given.entry("one")
+        await builder.entry("one")
         await caught_up(database_url)
         await rebuild(database_url)
-        await given.entry("two")
+        await builder.entry("two")
         await caught_up(database_url)
         assert await rollback(database_url) >= 4
-        await given.entry("three")
+        await builder.entry("three")
         await caught_up(database_url)
     found = await rows(database_url, "SELECT slug FROM entry ORDER BY position")
     assert found == [("one",), ("two",), ("three",)]
 
 
 async def test_writes_of_an_earlier_build_are_refused(
-    given: ContentBuilder, database_url: str
+    builder: ContentBuilder, database_url: str
 ) -> None:
     """Its worker may outlive a build that was killed, and would find the tables of the next one."""
-    await given.magazine()
-    await given.entry("one")
+    await builder.magazine()
+    await builder.entry("one")
     await project_all(database_url, database_url)
     settings = build_settings(database_url)
     async with module.connections(settings, NEXT) as (store, model):
@@ -353,8 +355,10 @@ async def test_writes_of_an_earlier_build_are_refused(
         assert await model.fetchval("SELECT count(*) FROM entry") == 1
 
 
-async def test_leftovers_of_a_switch_are_removed(given: ContentBuilder, database_url: str) -> None:
-    await given.magazine()
+async def test_leftovers_of_a_switch_are_removed(
+    builder: ContentBuilder, database_url: str
+) -> None:
+    await builder.magazine()
     await project_all(database_url, database_url)
     async with connected(database_url) as connection:
         for name in (DISCARDED, NEXT):
@@ -367,10 +371,10 @@ async def test_leftovers_of_a_switch_are_removed(given: ContentBuilder, database
 
 
 async def test_an_append_that_is_not_yet_committed_is_never_skipped(
-    given: ContentBuilder, database_url: str
+    builder: ContentBuilder, database_url: str
 ) -> None:
     """It holds the head, so other appends wait for it and no position is skipped."""
-    await given.magazine()
+    await builder.magazine()
     await project_all(database_url, database_url)
     async with connected(database_url) as slow:
         transaction = slow.transaction()
@@ -381,7 +385,7 @@ async def test_an_append_that_is_not_yet_committed_is_never_skipped(
             "'media.added.v1', $1, now() FROM write_side.head",
             LATE,
         )
-        writing = asyncio.create_task(given.entry("one"))
+        writing = asyncio.create_task(builder.entry("one"))
         async with connected(database_url) as connection:
             await until(lambda: blocked(connection))
         assert (await rebuild(database_url)).position == 2

@@ -30,12 +30,12 @@ LOCALES = "SELECT locale, title, fields::text FROM entry_locale WHERE id = $1::u
 
 
 async def test_a_workspace_with_its_plan_and_environments(
-    given: ContentBuilder, database_url: str
+    builder: ContentBuilder, database_url: str
 ) -> None:
-    await given.workspace(entries=3)
-    await given.execute(c.RenameWorkspace, workspace="acme", name="Acme & Sons")
-    await given.execute(c.ChangePlan, workspace="acme", plan=Plan(staging=True, entries=5))
-    await given.staging()
+    await builder.workspace(entries=3)
+    await builder.execute(c.RenameWorkspace, workspace="acme", name="Acme & Sons")
+    await builder.execute(c.ChangePlan, workspace="acme", plan=Plan(staging=True, entries=5))
+    await builder.staging()
     await project_all(database_url, database_url)
     [(slug, name, plan, environments)] = await rows(
         database_url, "SELECT slug, name, plan::text, environments FROM workspace"
@@ -44,18 +44,18 @@ async def test_a_workspace_with_its_plan_and_environments(
     assert msgspec.json.decode(plan) == {"entries": 5, "staging": True}
 
 
-async def test_keys_without_their_secrets(given: ContentBuilder, database_url: str) -> None:
-    await given.workspace()
+async def test_keys_without_their_secrets(builder: ContentBuilder, database_url: str) -> None:
+    await builder.workspace()
     for name in ("kept", "revoked"):
-        await given.execute(
+        await builder.execute(
             c.IssueKey,
             workspace="acme",
             name=name,
             permissions=("content.view",),
             secret_hash=hashlib.sha256(name.encode()).hexdigest(),
         )
-    await given.execute(c.PermitKey, workspace="acme", name="kept", permissions=("content.edit",))
-    await given.execute(c.RevokeKey, workspace="acme", name="revoked")
+    await builder.execute(c.PermitKey, workspace="acme", name="kept", permissions=("content.edit",))
+    await builder.execute(c.RevokeKey, workspace="acme", name="revoked")
     await project_all(database_url, database_url)
     found = await rows(
         database_url, "SELECT name, permissions, revoked_at IS NULL FROM api_key ORDER BY name"
@@ -64,11 +64,11 @@ async def test_keys_without_their_secrets(given: ContentBuilder, database_url: s
     assert hashlib.sha256(b"kept").hexdigest() not in str(await dump(database_url))
 
 
-async def test_the_media_library(given: ContentBuilder, database_url: str) -> None:
-    await given.workspace()
+async def test_the_media_library(builder: ContentBuilder, database_url: str) -> None:
+    await builder.workspace()
 
     async def put(media_id: str, name: str) -> None:
-        await given.execute(
+        await builder.execute(
             c.PutMedia,
             workspace="acme",
             media_id=media_id,
@@ -80,17 +80,17 @@ async def test_the_media_library(given: ContentBuilder, database_url: str) -> No
     await put("hero", "one")
     await put("hero", "two")
     await put("gone", "three")
-    await given.execute(c.RemoveMedia, workspace="acme", media_id="gone")
+    await builder.execute(c.RemoveMedia, workspace="acme", media_id="gone")
     await project_all(database_url, database_url)
     assert await rows(database_url, "SELECT * FROM media") == [
         ("acme", "hero", "https://cdn/two", "two", "image/png")
     ]
 
 
-async def test_an_import_and_its_entries(given: ContentBuilder, database_url: str) -> None:
-    type_id = await given.magazine()
+async def test_an_import_and_its_entries(builder: ContentBuilder, database_url: str) -> None:
+    type_id = await builder.magazine()
     titles = [{"title": "One"}, {"title": "Two"}]
-    await given.imports(titles, import_id="i-1", file_name="posts.csv", skipped=4)
+    await builder.imports(titles, import_id="i-1", file_name="posts.csv", skipped=4)
     await project_all(database_url, database_url)
     [run] = await rows(
         database_url,
@@ -101,7 +101,7 @@ async def test_an_import_and_its_entries(given: ContentBuilder, database_url: st
         ("One",),
         ("Two",),
     ]
-    await given.execute(c.RevertImport, scope=SCOPE, import_id="i-1")
+    await builder.execute(c.RevertImport, scope=SCOPE, import_id="i-1")
     await project_all(database_url, database_url)
     [run] = await rows(
         database_url,
@@ -111,12 +111,12 @@ async def test_an_import_and_its_entries(given: ContentBuilder, database_url: st
     assert await rows(database_url, "SELECT title FROM entry") == []
 
 
-async def test_an_entry_with_all_its_columns(given: ContentBuilder, database_url: str) -> None:
-    await given.workspace()
-    type_id = await given.content_type(BODY, LEAD, stages=STAGES)
+async def test_an_entry_with_all_its_columns(builder: ContentBuilder, database_url: str) -> None:
+    await builder.workspace()
+    type_id = await builder.content_type(BODY, LEAD, stages=STAGES)
     before = datetime.now(UTC)
-    entry_id = await given.entry("héllo", fields=raws(lead="L"), status="published")
-    await given.update(entry_id, stage_id="review")
+    entry_id = await builder.entry("héllo", fields=raws(lead="L"), status="published")
+    await builder.update(entry_id, stage_id="review")
     await project_all(database_url, database_url)
     async with connected(database_url) as connection:
         row = await row_of(connection, entry_id)
@@ -150,19 +150,19 @@ async def test_an_entry_with_all_its_columns(given: ContentBuilder, database_url
 
 
 async def test_values_are_stored_once_if_they_are_rendered_as_they_are(
-    given: ContentBuilder, database_url: str
+    builder: ContentBuilder, database_url: str
 ) -> None:
-    await given.workspace()
-    await given.content_type(LEAD, BODY)
+    await builder.workspace()
+    await builder.content_type(LEAD, BODY)
     complete, partial = raws(lead="L", body="B"), raws(body="B")
     for slug, fields in (("complete", complete), ("partial", partial)):
-        await given.entry(slug, fields=fields)
+        await builder.entry(slug, fields=fields)
     await project_all(database_url, database_url)
     values = "SELECT slug, stored, fields FROM entry ORDER BY slug"
     both = '{"lead":"L","body":"B"}'
     rendered = ("partial", '{"body":"B"}', '{"lead":null,"body":"B"}')
     assert await rows(database_url, values) == [("complete", None, both), rendered]
-    await given.revise_type(BODY, LEAD)
+    await builder.revise_type(BODY, LEAD)
     await project_all(database_url, database_url)
     other = ("complete", both, '{"body":"B","lead":"L"}')
     rendered = ("partial", '{"body":"B"}', '{"body":"B","lead":null}')
@@ -170,14 +170,14 @@ async def test_values_are_stored_once_if_they_are_rendered_as_they_are(
 
 
 async def test_a_deleted_entry_leaves_its_past_slug_and_version_behind(
-    given: ContentBuilder, database_url: str
+    builder: ContentBuilder, database_url: str
 ) -> None:
-    await given.magazine()
+    await builder.magazine()
     await project_all(database_url, database_url)
     before = await dump(database_url)
-    entry_id = await given.entry("one", translations={"fr-FR": Translation("Un")})
+    entry_id = await builder.entry("one", translations={"fr-FR": Translation("Un")})
     await project_all(database_url, database_url)
-    await given.delete(entry_id)
+    await builder.delete(entry_id)
     await project_all(database_url, database_url)
     after = await dump(database_url)
     for table in ("past_slug", "past_version"):
@@ -194,17 +194,17 @@ FROM past_slug ORDER BY position"""
 
 @pytest.mark.parametrize("limits", [[100], [1]])
 async def test_released_slugs(
-    limits: list[int], given: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
+    limits: list[int], builder: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await follow_clock(database_url)
-    type_id = await given.magazine()
-    entry_id = await given.entry("one", language="sv-SE")
+    type_id = await builder.magazine()
+    entry_id = await builder.entry("one", language="sv-SE")
     made, changes = Clock.time, ({"slug": "two"}, {"title": "Two"}, {"slug": "one"})
     for change in changes:
         Clock.time += timedelta(seconds=1)
-        await given.update(entry_id, **change)
+        await builder.update(entry_id, **change)
     Clock.time += timedelta(seconds=1)
-    await given.delete(entry_id)
+    await builder.delete(entry_id)
     await project_all(database_url, database_url, limits)
     first, second, third, fourth = (made + timedelta(seconds=n) for n in (0, 1, 3, 4))
     kept = (type_id, "sv-SE")
@@ -223,21 +223,21 @@ FROM past_version WHERE id = $1::uuid ORDER BY until"""
 
 @pytest.mark.parametrize("limits", [[100], [1]])
 async def test_versions_that_ended(
-    limits: list[int], given: ContentBuilder, database_url: str
+    limits: list[int], builder: ContentBuilder, database_url: str
 ) -> None:
     """A version that began and ended at the same time has no row."""
     await follow_clock(database_url)
-    await given.workspace()
-    await given.content_type(stages=STAGES)
+    await builder.workspace()
+    await builder.content_type(stages=STAGES)
     made = Clock.time
-    entry_id, long = await given.entry("one"), "✓" * 334
+    entry_id, long = await builder.entry("one"), "✓" * 334
     Clock.time += timedelta(seconds=1)
-    await given.update(entry_id, title="Two", status="published", stage_id="review")
-    await given.update(entry_id, title=long)
+    await builder.update(entry_id, title="Two", status="published", stage_id="review")
+    await builder.update(entry_id, title=long)
     Clock.time += timedelta(seconds=1)
-    await given.update(entry_id, title="Three", slug=long)
+    await builder.update(entry_id, title="Three", slug=long)
     Clock.time += timedelta(seconds=1)
-    await given.delete(entry_id)
+    await builder.delete(entry_id)
     await project_all(database_url, database_url, limits)
     first, second, third, fourth = (made + timedelta(seconds=n) for n in range(4))
     assert await rows(database_url, PAST_VERSIONS, entry_id) == [
@@ -247,10 +247,10 @@ async def test_versions_that_ended(
     ]
 
 
-async def test_a_type_that_was_removed(given: ContentBuilder, database_url: str) -> None:
-    gone = await given.magazine()
-    await given.execute(c.RemoveContentType, scope=SCOPE, slug="posts")
-    await given.content_type()
+async def test_a_type_that_was_removed(builder: ContentBuilder, database_url: str) -> None:
+    gone = await builder.magazine()
+    await builder.execute(c.RemoveContentType, scope=SCOPE, slug="posts")
+    await builder.content_type()
     await project_all(database_url, database_url)
     assert await rows(
         database_url, "SELECT slug, id::text, position, since <= until FROM past_type"
@@ -258,11 +258,11 @@ async def test_a_type_that_was_removed(given: ContentBuilder, database_url: str)
 
 
 async def test_locale_rows_appear_and_vanish_with_translations(
-    given: ContentBuilder, database_url: str
+    builder: ContentBuilder, database_url: str
 ) -> None:
-    await given.magazine()
-    entry_id = await given.entry("one", fields=raws(body="Hello"))
-    other = await given.entry("two")
+    await builder.magazine()
+    entry_id = await builder.entry("one", fields=raws(body="Hello"))
+    other = await builder.entry("two")
 
     async def locales() -> list[tuple[Any, ...]]:
         await project_all(database_url, database_url)
@@ -270,46 +270,46 @@ async def test_locale_rows_appear_and_vanish_with_translations(
         return await rows(database_url, LOCALES, entry_id)
 
     assert await locales() == []
-    await given.translate(entry_id, "fr-FR", title="Un")
-    await given.translate(entry_id, "de-DE", fields=raws(body="Hallo"))
+    await builder.translate(entry_id, "fr-FR", title="Un")
+    await builder.translate(entry_id, "de-DE", fields=raws(body="Hallo"))
     assert await locales() == [
         ("de-DE", "One", '{"body":"Hallo"}'),
         ("fr-FR", "Un", None),
     ]
-    await given.update(entry_id, title="Uno", fields=raws(body="Hola"))
+    await builder.update(entry_id, title="Uno", fields=raws(body="Hola"))
     assert await locales() == [
         ("de-DE", "Uno", '{"body":"Hallo"}'),
         ("fr-FR", "Un", None),
     ]
-    await given.translate(entry_id, "fr-FR", title="")
+    await builder.translate(entry_id, "fr-FR", title="")
     assert [row[0] for row in await locales()] == ["de-DE"]
-    await given.translate(entry_id, "de-DE", fields=raws(body=None))
+    await builder.translate(entry_id, "de-DE", fields=raws(body=None))
     assert await locales() == []
 
 
 async def test_slugs_swapped_between_two_entries_in_one_batch(
-    given: ContentBuilder, database_url: str
+    builder: ContentBuilder, database_url: str
 ) -> None:
-    await given.magazine()
-    one, two = await given.entry("one"), await given.entry("two")
+    await builder.magazine()
+    one, two = await builder.entry("one"), await builder.entry("two")
     await project_all(database_url, database_url)
     for entry_id, slug in ((one, "aside"), (two, "one"), (one, "two")):
-        await given.update(entry_id, slug=slug)
+        await builder.update(entry_id, slug=slug)
     await project_all(database_url, database_url)
     found = dict(await rows(database_url, "SELECT slug, id::text FROM entry"))
     assert found == {"one": two, "two": one}
 
 
 async def test_a_type_removed_with_its_entries_and_created_again_in_one_batch(
-    given: ContentBuilder, database_url: str
+    builder: ContentBuilder, database_url: str
 ) -> None:
-    first = await given.magazine()
-    entry_id = await given.entry("one")
+    first = await builder.magazine()
+    entry_id = await builder.entry("one")
     await project_all(database_url, database_url)
-    await given.delete(entry_id)
-    await given.execute(c.RemoveContentType, scope=SCOPE, slug="posts")
-    second = await given.content_type(LEAD)
-    again = await given.entry("one", fields=raws(lead="L"))
+    await builder.delete(entry_id)
+    await builder.execute(c.RemoveContentType, scope=SCOPE, slug="posts")
+    second = await builder.content_type(LEAD)
+    again = await builder.entry("one", fields=raws(lead="L"))
     await project_all(database_url, database_url)
     assert first != second
     assert await rows(database_url, "SELECT id::text, version FROM content_type") == [(second, 1)]
@@ -323,12 +323,12 @@ async def test_a_type_removed_with_its_entries_and_created_again_in_one_batch(
 
 
 async def test_staging_is_isolated_from_production(
-    given: ContentBuilder, database_url: str
+    builder: ContentBuilder, database_url: str
 ) -> None:
-    await given.magazine()
-    staging = await given.staging()
+    await builder.magazine()
+    staging = await builder.staging()
     await staging.content_type()
-    await given.entry("one")
+    await builder.entry("one")
     await staging.entry("one", translations={"fr-FR": Translation("Un")})
     await project_all(database_url, database_url)
     for table, n in (

@@ -63,16 +63,16 @@ async def test_log_claims_and_read_model_agree_after_any_commands(
 
 @pytest.mark.slow
 async def test_log_claims_and_read_model_agree_during_writes(
-    given: ContentBuilder, database_url: str
+    builder: ContentBuilder, database_url: str
 ) -> None:
-    await given.magazine()
+    await builder.magazine()
     going_on = True
 
     async def write() -> None:
         number = 0
         while going_on:
-            entry_id = await given.entry(f"entry-{number}")
-            await given.update(entry_id, slug=f"renamed-{number}")
+            entry_id = await builder.entry(f"entry-{number}")
+            await builder.update(entry_id, slug=f"renamed-{number}")
             number += 1
 
     async with projecting(database_url):
@@ -112,14 +112,14 @@ WRONG = {
 
 
 async def test_wrong_claims_are_found_and_repaired(
-    given: ContentBuilder, repository: Repository, database_url: str
+    builder: ContentBuilder, repository: Repository, database_url: str
 ) -> None:
-    await given.workspace(entries=10)
-    await given.content_type()
-    await given.entry("one")
-    await given.key("alive")
-    await given.key("revoked")
-    await given.revoke("revoked")
+    await builder.workspace(entries=10)
+    await builder.content_type()
+    await builder.entry("one")
+    await builder.key("alive")
+    await builder.key("revoked")
+    await builder.revoke("revoked")
     await project_all(database_url, database_url)
     for name, (change, relation, kind) in WRONG.items():
         await execute(database_url, change)
@@ -163,12 +163,12 @@ OF_EACH_TABLE = ("a slug that is missing", "a version of another status", "a typ
     ],
 )
 async def test_errors_in_past_rows_are_found(
-    name: str, given: ContentBuilder, database_url: str
+    name: str, builder: ContentBuilder, database_url: str
 ) -> None:
-    await given.magazine()
-    await given.content_type(slug="gone")
-    await given.execute(c.RemoveContentType, scope=SCOPE, slug="gone")
-    await given.update(await given.entry("one"), slug="two")
+    await builder.magazine()
+    await builder.content_type(slug="gone")
+    await builder.execute(c.RemoveContentType, scope=SCOPE, slug="gone")
+    await builder.update(await builder.entry("one"), slug="two")
     await project_all(database_url, database_url)
     change, relation, kind = WRONG_PAST[name]
     await execute(database_url, change)
@@ -176,32 +176,34 @@ async def test_errors_in_past_rows_are_found(
     assert {(one.relation, one.kind) for one in seen.read_model} == {(relation, kind)}
 
 
-async def test_repaired_claims_are_enforced_again(given: ContentBuilder, database_url: str) -> None:
-    await given.workspace(entries=2)
-    await given.content_type()
-    await given.entry("one")
+async def test_repaired_claims_are_enforced_again(
+    builder: ContentBuilder, database_url: str
+) -> None:
+    await builder.workspace(entries=2)
+    await builder.content_type()
+    await builder.entry("one")
     await project_all(database_url, database_url)
     await execute(database_url, "DELETE FROM write_side.entry_claim")
     await execute(database_url, "UPDATE write_side.usage SET used = 0")
     await repair(database_url, (await verify(database_url)).claims)
     with pytest.raises(SlugTaken):
-        await given.entry("one")
-    await given.entry("two")
+        await builder.entry("one")
+    await builder.entry("two")
     with pytest.raises(PlanLimitReached):
-        await given.entry("three")
+        await builder.entry("three")
 
 
 async def test_appends_wait_while_claims_are_repaired(
-    given: ContentBuilder, database_url: str
+    builder: ContentBuilder, database_url: str
 ) -> None:
-    await given.magazine()
+    await builder.magazine()
     for number in range(20):
-        await given.entry(f"entry-{number}")
+        await builder.entry(f"entry-{number}")
     await project_all(database_url, database_url)
     await execute(database_url, "UPDATE write_side.entry_claim SET slug_hash = id::text::bytea")
     wrong = (await verify(database_url)).claims
     assert len(wrong) == 20
-    made = [asyncio.create_task(given.entry(f"more-{n}")) for n in range(30)]
+    made = [asyncio.create_task(builder.entry(f"more-{n}")) for n in range(30)]
     await repair(database_url, wrong)
     await asyncio.gather(*made)
     await project_all(database_url, database_url)
@@ -209,15 +211,17 @@ async def test_appends_wait_while_claims_are_repaired(
     assert (seen.read_model, seen.claims) == ([], [])
 
 
-async def test_an_empty_read_model_does_not_agree(given: ContentBuilder, database_url: str) -> None:
+async def test_an_empty_read_model_does_not_agree(
+    builder: ContentBuilder, database_url: str
+) -> None:
     assert (await verify(database_url)).not_compared is None, "nor has the log anything"
-    await given.magazine()
+    await builder.magazine()
     assert (await verify(database_url)).not_compared == "it is empty"
 
 
-async def test_a_wrong_read_model_is_reported(given: ContentBuilder, database_url: str) -> None:
-    await given.magazine()
-    entry_id = await given.entry("one")
+async def test_a_wrong_read_model_is_reported(builder: ContentBuilder, database_url: str) -> None:
+    await builder.magazine()
+    entry_id = await builder.entry("one")
     await project_all(database_url, database_url)
     await execute(database_url, 'UPDATE read_model.entry SET stored = \'{"body": "Tampered"}\'')
     [one] = (await verify(database_url)).read_model

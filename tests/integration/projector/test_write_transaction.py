@@ -66,34 +66,34 @@ class Sending:
 
 
 @pytest.fixture
-async def sending(given: ContentBuilder, database_url: str, model: Connection) -> Sending:
+async def sending(builder: ContentBuilder, database_url: str, model: Connection) -> Sending:
     """The writer has read the content type and the known words."""
-    await given.magazine()
-    await given.entry("one", title="One two three", translations=FRENCH)
+    await builder.magazine()
+    await builder.entry("one", title="One two three", translations=FRENCH)
     sending = Sending(database_url, model)
     await sending.begin()
     return sending
 
 
-async def test_new_entries_are_one_statement(given: ContentBuilder, sending: Sending) -> None:
+async def test_new_entries_are_one_statement(builder: ContentBuilder, sending: Sending) -> None:
     for slug in ("two", "three"):
-        await given.entry(slug, title="Two 22", translations=FRENCH, fields=raws(body="Three"))
+        await builder.entry(slug, title="Two 22", translations=FRENCH, fields=raws(body="Three"))
     assert await sending.write() == ["WITH"]
 
 
-async def test_a_change_is_loaded_and_written(given: ContentBuilder, sending: Sending) -> None:
-    entry_id = await given.entry("two", title="Two")
+async def test_a_change_is_loaded_and_written(builder: ContentBuilder, sending: Sending) -> None:
+    entry_id = await builder.entry("two", title="Two")
     await sending.write()
-    await given.update(entry_id, title="Three", translations=FRENCH)
+    await builder.update(entry_id, title="Three", translations=FRENCH)
     assert await sending.write() == ["SELECT", "WITH"]
 
 
 async def test_counts_that_fall_are_written_with_the_rest(
-    given: ContentBuilder, sending: Sending
+    builder: ContentBuilder, sending: Sending
 ) -> None:
-    entry_id = await given.entry("two", title="Two")
+    entry_id = await builder.entry("two", title="Two")
     await sending.write()
-    await given.delete(entry_id)
+    await builder.delete(entry_id)
     assert await sending.write() == ["SELECT", "WITH"]
 
 
@@ -117,9 +117,9 @@ async def write_media(model: Connection, epoch: int, checkpoint: Checkpoint) -> 
 
 @pytest.mark.parametrize("is_nested", [False, True])
 async def test_a_moved_checkpoint_undoes_the_statement(
-    is_nested: bool, given: ContentBuilder, database_url: str, model: Connection
+    is_nested: bool, builder: ContentBuilder, database_url: str, model: Connection
 ) -> None:
-    await given.magazine()
+    await builder.magazine()
     await project_all(database_url, database_url)
     epoch, checkpoint = await begin_epoch(model)
     before = await dump(database_url)
@@ -134,14 +134,14 @@ async def test_a_moved_checkpoint_undoes_the_statement(
 
 
 async def test_a_checkpoint_that_moves_while_the_statement_waits_undoes_it(
-    given: ContentBuilder, database_url: str, model: Connection
+    builder: ContentBuilder, database_url: str, model: Connection
 ) -> None:
     """PostgreSQL then evaluates the condition again with the newest row."""
-    await given.magazine()
+    await builder.magazine()
     await project_all(database_url, database_url)
     epoch, checkpoint = await begin_epoch(model)
     writer = Writer(model, epoch)
-    await given.entry("one", title="One two three", translations=FRENCH)
+    await builder.entry("one", title="One two three", translations=FRENCH)
     async with connected(database_url) as store:
         batch = await Log(store).read(checkpoint.position)
     before = await dump(database_url)

@@ -26,7 +26,7 @@ FRENCH = "fr-FR"
 
 
 @pytest.fixture
-def given(repository: Repository) -> ContentBuilder:
+def builder(repository: Repository) -> ContentBuilder:
     return ContentBuilder(repository)
 
 
@@ -45,18 +45,18 @@ async def rows_of(wanted: Export) -> list[ExportRow]:
 
 
 @pytest.fixture
-async def magazine(given: ContentBuilder, database_url: str) -> ContentBuilder:
-    await given.magazine()
-    await given.content_type(slug="authors")
-    await given.entry("one", status="published")
-    await given.entry("two")
-    await given.entry("deux", language="fr-FR")
-    await given.entry("three", status="archived")
-    await given.entry("ann", type_slug="authors")
-    await given.entry("100%_done", status="published")
-    await given.translate(await given.entry("four"), "fr-FR", title="Quatre")
+async def magazine(builder: ContentBuilder, database_url: str) -> ContentBuilder:
+    await builder.magazine()
+    await builder.content_type(slug="authors")
+    await builder.entry("one", status="published")
+    await builder.entry("two")
+    await builder.entry("deux", language="fr-FR")
+    await builder.entry("three", status="archived")
+    await builder.entry("ann", type_slug="authors")
+    await builder.entry("100%_done", status="published")
+    await builder.translate(await builder.entry("four"), "fr-FR", title="Quatre")
     await project_all(database_url, database_url)
-    return given
+    return builder
 
 
 FILTERS = [
@@ -110,15 +110,15 @@ async def test_texts_are_original_even_if_translated(
 
 
 async def test_values_are_the_stored_ones_of_current_fields(
-    given: ContentBuilder, pool: Pool, database_url: str
+    builder: ContentBuilder, pool: Pool, database_url: str
 ) -> None:
     """Removed fields are hidden, also in repeaters. Stored values are not rendered."""
-    await given.workspace()
+    await builder.workspace()
     parts = Field("parts", "Parts", "repeater", fields=(BODY, LEAD))
-    await given.content_type(BODY, LEAD, parts)
+    await builder.content_type(BODY, LEAD, parts)
     values = raws(body="b", lead="l", parts=[{"body": "x", "lead": "y"}])
-    await given.entry("one", fields=values)
-    await given.revise_type(BODY, Field("parts", "Parts", "repeater", fields=(BODY,)))
+    await builder.entry("one", fields=values)
+    await builder.revise_type(BODY, Field("parts", "Parts", "repeater", fields=(BODY,)))
     await project_all(database_url, database_url)
     [row] = await rows_of(await exported(pool))
     assert {slug: bytes(value) for slug, value in row.values.items()} == {

@@ -57,7 +57,7 @@ async def pool(database_url: str) -> AsyncIterator[Pool]:
 
 
 @pytest.fixture
-def given(repository: Repository) -> ContentBuilder:
+def builder(repository: Repository) -> ContentBuilder:
     return ContentBuilder(repository)
 
 
@@ -138,19 +138,19 @@ async def test_every_page_after_random_commands(
 
 @pytest.mark.slow
 async def test_pages_of_many_blocks_before_and_after_a_rebuild_and_a_rollback(
-    given: ContentBuilder, database_url: str, pool: Pool
+    builder: ContentBuilder, database_url: str, pool: Pool
 ) -> None:
     """Entries change their status, and some are deleted, among them all entries of a large
     block."""
-    await given.magazine()
-    ids = [await given.entry(f"entry-{n}", status=STATUSES[n % 2]) for n in range(130)]
+    await builder.magazine()
+    ids = [await builder.entry(f"entry-{n}", status=STATUSES[n % 2]) for n in range(130)]
     lists = Lists(database_url, pool, SCOPE)
     await project_all(database_url, database_url, [11])
     assert await lists.check((1,)) == 130
     for entry_id in ids[::5]:
-        await given.update(entry_id, status="archived")
+        await builder.update(entry_id, status="archived")
     for entry_id in {*ids[30:100], *ids[1::9]}:
-        await given.delete(entry_id)
+        await builder.delete(entry_id)
     await project_all(database_url, database_url, [5])
     left = await lists.check((1,))
     followed = await dump(database_url)
@@ -166,9 +166,11 @@ def test_other_sizes_of_blocks_are_another_shape() -> None:
     assert stated in (resources.files("read_side") / "tables.sql").read_text("utf-8")
 
 
-async def test_a_wrong_count_of_a_block_is_found(given: ContentBuilder, database_url: str) -> None:
-    await given.magazine()
-    await given.entry("one")
+async def test_a_wrong_count_of_a_block_is_found(
+    builder: ContentBuilder, database_url: str
+) -> None:
+    await builder.magazine()
+    await builder.entry("one")
     await project_all(database_url, database_url)
     async with connected(database_url, search_path=LIVE) as connection:
         await connection.execute("UPDATE entry_count SET n = n + 1 WHERE level = 2 AND filters = 0")

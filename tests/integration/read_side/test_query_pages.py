@@ -78,22 +78,22 @@ async def write(url: str) -> list[Known]:
     rng = Random(14)
     async with open_recorder(url) as recorder:
         repository = Repository(recorder, EventMapper())
-        given = ContentBuilder(repository)
-        await given.workspace()
-        await given.content_type(*FIELDS, stages=STAGES)
-        await given.content_type(*FIELDS, slug="notes")
+        builder = ContentBuilder(repository)
+        await builder.workspace()
+        await builder.content_type(*FIELDS, stages=STAGES)
+        await builder.content_type(*FIELDS, slug="notes")
         other = ContentBuilder(repository, replace(SCOPE, workspace="other"))
         await other.workspace()
         await other.content_type(*FIELDS)
         for entry_id in IDS:
-            await given.entry(entry_id, type_slug="notes", title="a", entry_id=entry_id)
+            await builder.entry(entry_id, type_slug="notes", title="a", entry_id=entry_id)
             written[entry_id] = ("notes", "en-US", {})
         for number in range(ENTRIES):
             type_slug = rng.choice(["posts", "posts", "posts", "notes"])
             language = rng.choice(["en-US", "en-US", "en-US", "fr-FR"])
             values = random_values(rng)
             title = rng.choice([text for text in TEXTS if text])
-            entry_id = await given.entry(
+            entry_id = await builder.entry(
                 f"entry-{rng.randrange(10**6)}-{number}",
                 type_slug=type_slug,
                 title=title,
@@ -105,7 +105,7 @@ async def write(url: str) -> list[Known]:
             written[entry_id] = (type_slug, language, shown(values))
         await other.entry("theirs", status="published", fields=raws(lead="a", views=1))
         for entry_id in islice(written, 0, ENTRIES, 7):
-            await given.update(entry_id, status=rng.choice(STATUSES))
+            await builder.update(entry_id, status=rng.choice(STATUSES))
     await project_all(url, url)
     known = []
     for record in await rows(

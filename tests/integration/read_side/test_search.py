@@ -33,11 +33,11 @@ WHERE ts_lexize($1::text::regdictionary, word) IS DISTINCT FROM ARRAY[word]"""
 
 
 @pytest.fixture
-async def given(repository: Repository) -> ContentBuilder:
-    given = ContentBuilder(repository)
-    await given.workspace(staging=True)
-    await given.content_type(BODY, NOTE)
-    return given
+async def builder(repository: Repository) -> ContentBuilder:
+    builder = ContentBuilder(repository)
+    await builder.workspace(staging=True)
+    await builder.content_type(BODY, NOTE)
+    return builder
 
 
 async def test_no_stemmer_changes_a_number(database_url: str) -> None:
@@ -78,35 +78,35 @@ SCRIPTS = [
 
 
 @pytest.mark.slow
-async def test_words_are_found_in_every_script(given: ContentBuilder, database_url: str) -> None:
+async def test_words_are_found_in_every_script(builder: ContentBuilder, database_url: str) -> None:
     for number, (language, title, _) in enumerate(SCRIPTS):
-        await given.entry(f"e-{number}", title=title, language=language)
+        await builder.entry(f"e-{number}", title=title, language=language)
     await project(database_url)
     for number, (_, title, texts) in enumerate(SCRIPTS):
         for text in texts:
             assert f"e-{number}" in await found(database_url, text), (title, text)
 
 
-async def test_what_is_not_there_is_not_found(given: ContentBuilder, database_url: str) -> None:
-    await given.entry("one", title="Running in the woods")
-    await given.entry("two", title="東京都")
+async def test_what_is_not_there_is_not_found(builder: ContentBuilder, database_url: str) -> None:
+    await builder.entry("one", title="Running in the woods")
+    await builder.entry("two", title="東京都")
     await project(database_url)
     for text in ("ran", "unning", "woods house", "都東", "ru woods", "!!!", "★", "x" * 200):
         assert await found(database_url, text) == [], text
 
 
-async def test_a_stop_word_counts_only_alone(given: ContentBuilder, database_url: str) -> None:
-    await given.entry("who", title="The Who")
-    await given.entry("rings", title="Lord of Rings")
-    await given.entry("body", title="Other", fields=raws(body="the"))
+async def test_a_stop_word_counts_only_alone(builder: ContentBuilder, database_url: str) -> None:
+    await builder.entry("who", title="The Who")
+    await builder.entry("rings", title="Lord of Rings")
+    await builder.entry("body", title="Other", fields=raws(body="the"))
     await project(database_url)
     assert await found(database_url, "the") == ["who"]
     assert await found(database_url, "the lord of the") == ["rings"]
 
 
-async def test_markup_is_not_searched(given: ContentBuilder, database_url: str) -> None:
+async def test_markup_is_not_searched(builder: ContentBuilder, database_url: str) -> None:
     html = "<p class='secret'>Half<b>way</b></p><li>caf&eacute;<script>hidden()</script>"
-    await given.entry("one", fields=raws(body=html, note="invisible"))
+    await builder.entry("one", fields=raws(body=html, note="invisible"))
     await project(database_url)
     for text in ("halfway", "café"):
         assert await found(database_url, text) == ["one"]
@@ -115,21 +115,21 @@ async def test_markup_is_not_searched(given: ContentBuilder, database_url: str) 
 
 
 async def test_the_title_counts_most_and_repetition_counts(
-    given: ContentBuilder, database_url: str
+    builder: ContentBuilder, database_url: str
 ) -> None:
-    await given.entry("title", title="Whale")
-    await given.entry("often", title="Other", fields=raws(body="whale " * 5))
-    await given.entry("once", title="Other", fields=raws(body="a whale"))
+    await builder.entry("title", title="Whale")
+    await builder.entry("often", title="Other", fields=raws(body="whale " * 5))
+    await builder.entry("once", title="Other", fields=raws(body="a whale"))
     await project(database_url)
     assert await found(database_url, "whale", by_rank=True) == ["title", "often", "once"]
 
 
 async def test_a_translation_stands_for_the_original(
-    given: ContentBuilder, database_url: str
+    builder: ContentBuilder, database_url: str
 ) -> None:
-    one = await given.entry("one", title="House", fields=raws(body="garden"))
-    await given.entry("two", title="House")
-    await given.translate(one, "de-DE", title="Häuser")
+    one = await builder.entry("one", title="House", fields=raws(body="garden"))
+    await builder.entry("two", title="House")
+    await builder.translate(one, "de-DE", title="Häuser")
     await project(database_url)
     assert await found(database_url, "house") == ["two", "one"]
     assert await found(database_url, "house", "de-DE") == ["two"]
@@ -139,9 +139,9 @@ async def test_a_translation_stands_for_the_original(
     assert await found(database_url, "house", "en-US") == ["two", "one"], "its own language"
 
 
-async def test_rows_follow_every_change(given: ContentBuilder, database_url: str) -> None:
+async def test_rows_follow_every_change(builder: ContentBuilder, database_url: str) -> None:
     """After each change, the rows are those that a rebuild would write."""
-    one = await given.entry("one", title="First", fields=raws(body="alpha"))
+    one = await builder.entry("one", title="First", fields=raws(body="alpha"))
     changes: list[dict[str, Any]] = [
         {"title": "Second"},
         {"fields": raws(body="beta")},
@@ -153,23 +153,25 @@ async def test_rows_follow_every_change(given: ContentBuilder, database_url: str
         {"fields": raws(note="irrelevant")},
     ]
     for change in changes:
-        await given.update(one, **change)
+        await builder.update(one, **change)
         await project(database_url)
         assert await verified(database_url), change
     assert await found(database_url, "beta third") == ["one"]
     assert await found(database_url, "quatre", "fr-FR") == []
     assert [one.kind[1] for one in (await searched(database_url, "third")).matches] == ["draft"]
-    await given.delete(one)
+    await builder.delete(one)
     await project(database_url)
     assert await found(database_url, "third") == []
     assert await verified(database_url)
 
 
-async def test_a_newly_searchable_field_is_filled(given: ContentBuilder, database_url: str) -> None:
-    await given.entry("one", fields=raws(body="alpha", note="beta"))
+async def test_a_newly_searchable_field_is_filled(
+    builder: ContentBuilder, database_url: str
+) -> None:
+    await builder.entry("one", fields=raws(body="alpha", note="beta"))
     await project(database_url)
     assert await found(database_url, "beta") == []
-    await given.revise_type(replace(BODY, searchable=False), replace(NOTE, searchable=True))
+    await builder.revise_type(replace(BODY, searchable=False), replace(NOTE, searchable=True))
     await project(database_url)
     assert await found(database_url, "beta") == ["one"]
     assert await found(database_url, "alpha") == []
@@ -181,13 +183,13 @@ async def test_workspaces_and_environments_are_isolated(
 ) -> None:
     scopes = [SCOPE, Scope("acme", "staging"), Scope("other", "production")]
     for scope in scopes:
-        given = ContentBuilder(repository, scope)
+        builder = ContentBuilder(repository, scope)
         if scope.environment == "production":
-            await given.workspace(staging=True)
+            await builder.workspace(staging=True)
         else:
-            await given.execute(c.AddEnvironment, scope=scope)
-        await given.content_type(BODY)
-        await given.entry("e", title=f"Shared {scope.workspace}{scope.environment}")
+            await builder.execute(c.AddEnvironment, scope=scope)
+        await builder.content_type(BODY)
+        await builder.entry("e", title=f"Shared {scope.workspace}{scope.environment}")
     await project(database_url)
     for scope in scopes:
         assert len(await found(database_url, "shared", scope=scope)) == 1
@@ -198,7 +200,7 @@ async def test_workspaces_and_environments_are_isolated(
 
 
 @pytest.mark.slow
-async def test_no_text_stops_the_projector(given: ContentBuilder, database_url: str) -> None:
+async def test_no_text_stops_the_projector(builder: ContentBuilder, database_url: str) -> None:
     letters = "".join(chr(code) for code in range(0x4E00, 0x9000))
     texts = [
         "word " * 200_000,
@@ -214,7 +216,7 @@ async def test_no_text_stops_the_projector(given: ContentBuilder, database_url: 
         "\u0301\u0301 e\u0301 \ufdfa" * 50_000,
     ]
     for number, text in enumerate(texts):
-        await given.entry(f"e-{number}", title=f"Entry {number}", fields=raws(body=text))
+        await builder.entry(f"e-{number}", title=f"Entry {number}", fields=raws(body=text))
     await project(database_url)
     assert len(await found(database_url, "entry")) == len(texts)
     assert "e-1" in await found(database_url, "x" * 200)
@@ -226,13 +228,13 @@ WORDS = ["anna", "ben", "carla", "carl", "dora", "be", "an", "東京", "ดี"]
 
 @pytest.mark.parametrize("many", [40, pytest.param(150, marks=pytest.mark.slow)])
 async def test_every_search_agrees_with_a_naive_one(
-    many: int, given: ContentBuilder, database_url: str
+    many: int, builder: ContentBuilder, database_url: str
 ) -> None:
     """In a language without a stemmer."""
     rng = random.Random(7)
     titles = [" ".join(rng.choices(WORDS, k=rng.randint(1, 4))) for _ in range(many)]
     for number, title in enumerate(titles):
-        await given.entry(f"e-{number}", title=title, language="pl-PL")
+        await builder.entry(f"e-{number}", title=title, language="pl-PL")
     await project(database_url)
     for _ in range(many):
         text = " ".join(rng.choices([*WORDS, "c", "carlo", "京"], k=rng.randint(1, 3)))

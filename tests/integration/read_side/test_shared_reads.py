@@ -36,14 +36,14 @@ VALUES: dict[str, list[Any]] = {
 
 @pytest.fixture
 async def pool(repository: Repository, database_url: str) -> AsyncIterator[Pool]:
-    given = ContentBuilder(repository)
-    await given.magazine()
-    await given.content_type(slug="authors")
-    await given.entry("one", status="published")
-    await given.entry("two")
-    await given.entry("deux", language="fr-FR")
-    await given.entry("large", fields=raws(body="x" * (SHARED + 1)))
-    await given.translate(await given.entry("ann", type_slug="authors"), "fr-FR", title="Anne")
+    builder = ContentBuilder(repository)
+    await builder.magazine()
+    await builder.content_type(slug="authors")
+    await builder.entry("one", status="published")
+    await builder.entry("two")
+    await builder.entry("deux", language="fr-FR")
+    await builder.entry("large", fields=raws(body="x" * (SHARED + 1)))
+    await builder.translate(await builder.entry("ann", type_slug="authors"), "fr-FR", title="Anne")
     await project_all(database_url, database_url)
     async with open_pool(database_url) as pool:
         yield pool
@@ -132,11 +132,11 @@ async def test_a_read_sees_what_was_committed_before_it_began(
     pool: Pool, repository: Repository, database_url: str
 ) -> None:
     """It never gets the result of a statement that was already in progress."""
-    given = ContentBuilder(repository)
+    builder = ContentBuilder(repository)
     where = ("posts", "en-US", slug_hash("new"), INLINE)
     sleeping = asyncio.create_task(fetch(pool, "SELECT pg_sleep(0.5)"))
     before = asyncio.create_task(pool.shared.fetch("entry_of_slug", *ACME, *where))
-    await given.entry("new")
+    await builder.entry("new")
     await project_all(database_url, database_url)
     after = await pool.shared.fetch("entry_of_slug", *ACME, *where)
     assert [row["slug"] for row in after] == ["new"]

@@ -20,7 +20,7 @@ from write_side.store import streams
 
 
 @pytest.fixture
-def given(repository: Repository) -> ContentBuilder:
+def builder(repository: Repository) -> ContentBuilder:
     return ContentBuilder(repository)
 
 
@@ -38,11 +38,11 @@ def statements(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> list[
     return sent
 
 
-async def renamed(given: ContentBuilder, slug: str, times: int) -> str:
+async def renamed(builder: ContentBuilder, slug: str, times: int) -> str:
     """An entry whose title was changed this often after its creation."""
-    entry_id = await given.entry(slug)
+    entry_id = await builder.entry(slug)
     for number in range(times):
-        await given.update(entry_id, title=f"{slug} {number + 2}")
+        await builder.update(entry_id, title=f"{slug} {number + 2}")
     return entry_id
 
 
@@ -60,10 +60,10 @@ def titles(changes: tuple[Change, ...]) -> list[tuple[Any, Any]]:
 
 
 async def test_history_lists_actors_and_changes_newest_first(
-    given: ContentBuilder, repository: Repository
+    builder: ContentBuilder, repository: Repository
 ) -> None:
-    await given.magazine()
-    entry_id = await given.entry("one", fields=raws(body="Hello"))
+    await builder.magazine()
+    entry_id = await builder.entry("one", fields=raws(body="Hello"))
     await execute(
         c.UpdateEntry(
             actor=Actor("key", "k-1", "website"),
@@ -90,10 +90,10 @@ async def test_history_lists_actors_and_changes_newest_first(
 
 
 async def test_many_histories_with_different_windows_take_one_statement(
-    given: ContentBuilder, repository: Repository, statements: list[str]
+    builder: ContentBuilder, repository: Repository, statements: list[str]
 ) -> None:
-    await given.magazine()
-    ids = [await renamed(given, f"entry-{n}", times=n) for n in range(6)]
+    await builder.magazine()
+    ids = [await renamed(builder, f"entry-{n}", times=n) for n in range(6)]
     statements.clear()
     asked = [
         *(HistoryRequest(one) for one in ids),
@@ -118,18 +118,20 @@ async def test_many_histories_with_different_windows_take_one_statement(
     assert titles(found[7]) == [("entry-5 2", "entry-5 3"), ("Entry-5", "entry-5 2")]
 
 
-async def test_a_limit_is_at_most_a_hundred(given: ContentBuilder, repository: Repository) -> None:
-    await given.magazine()
-    entry_id = await renamed(given, "one", times=104)
+async def test_a_limit_is_at_most_a_hundred(
+    builder: ContentBuilder, repository: Repository
+) -> None:
+    await builder.magazine()
+    entry_id = await renamed(builder, "one", times=104)
     [changes] = await histories(repository, SCOPE, [HistoryRequest(entry_id, limit=1_000_000)])
     assert versions(changes) == list(range(105, 5, -1))
 
 
 async def test_the_history_of_other_workspaces_is_not_visible(
-    given: ContentBuilder, repository: Repository
+    builder: ContentBuilder, repository: Repository
 ) -> None:
-    await given.magazine()
-    entry_id = await given.entry("one")
+    await builder.magazine()
+    entry_id = await builder.entry("one")
     for scope in (Scope("other", "production"), Scope("acme", "staging")):
         assert await histories(repository, scope, [HistoryRequest(entry_id)]) == [()]
     asked = [HistoryRequest(new_id()), HistoryRequest("no \x00"), HistoryRequest(entry_id)]
@@ -141,13 +143,13 @@ async def test_the_history_of_other_workspaces_is_not_visible(
 async def test_history_is_independent_of_page_sizes(
     rows: int,
     size: int,
-    given: ContentBuilder,
+    builder: ContentBuilder,
     repository: Repository,
     statements: list[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    await given.magazine()
-    ids = [await renamed(given, f"entry-{n}", times=n) for n in (3, 0, 4)]
+    await builder.magazine()
+    ids = [await renamed(builder, f"entry-{n}", times=n) for n in (3, 0, 4)]
     asked = [HistoryRequest(one, limit=3) for one in [ids[2], new_id(), *ids]]
     expected = await histories(repository, SCOPE, asked)
     assert [versions(changes) for changes in expected] == [
@@ -161,15 +163,15 @@ async def test_history_is_independent_of_page_sizes(
 
 
 async def test_large_changes_are_returned_in_smaller_pages(
-    given: ContentBuilder, repository: Repository, monkeypatch: pytest.MonkeyPatch
+    builder: ContentBuilder, repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(entry_history, "BYTES", 10_000)
-    await given.workspace()
-    await given.content_type(BODY)
-    entry_id = await given.entry("one", fields=raws(body="0" * 3_000))
+    await builder.workspace()
+    await builder.content_type(BODY)
+    entry_id = await builder.entry("one", fields=raws(body="0" * 3_000))
     for number in range(1, 7):
-        await given.update(entry_id, fields=raws(body=str(number) * 3_000))
-    await given.update(entry_id, fields=raws(body="7" * 11_000))
+        await builder.update(entry_id, fields=raws(body=str(number) * 3_000))
+    await builder.update(entry_id, fields=raws(body="7" * 11_000))
     [first] = await histories(repository, SCOPE, [HistoryRequest(entry_id)])
     assert versions(first) == [8]
     [second] = await histories(repository, SCOPE, [HistoryRequest(entry_id, before=8)])
