@@ -49,8 +49,8 @@ def owner_of(url: str) -> str:
 def _with_user(url: str, user: str, password: str | None) -> str:
     parts = urlsplit(url)
     password = password or parts.password
-    said = f"{user}:{password}" if password else user
-    return urlunsplit(parts._replace(netloc=f"{said}@{parts.netloc.rpartition('@')[2]}"))
+    credentials = f"{user}:{password}" if password else user
+    return urlunsplit(parts._replace(netloc=f"{credentials}@{parts.netloc.rpartition('@')[2]}"))
 
 
 class Databases:

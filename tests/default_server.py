@@ -67,8 +67,8 @@ class _Server:
     def start(self, *options: Iterable[str]) -> None:
         address = f"-h 127.0.0.1 -p {self._port} -k ''"
         log = str(self._private / "cluster" / LOG)
-        given = " ".join((address, *chain(*options)))
-        self.run("pg_ctl", "start", "-w", "-l", log, "-o", given)
+        line = " ".join((address, *chain(*options)))
+        self.run("pg_ctl", "start", "-w", "-l", log, "-o", line)
 
     def run(self, name: str, *arguments: str) -> None:
         if folder := os.environ.get(BINARIES):

@@ -23,7 +23,7 @@ class Spans:
     def named(self, name: str) -> list[ReadableSpan]:
         return [span for span in self.ended() if span.name == name]
 
-    def one(self, name: str) -> ReadableSpan:
+    def single(self, name: str) -> ReadableSpan:
         [span] = self.named(name)
         return span
 

@@ -58,9 +58,9 @@ def _databases(stack: ExitStack) -> list[str]:
     cluster = stack.enter_context(citus.cluster(folder))
     nodes = citus.nodes(cluster)
 
-    def new(name: str, *given: object) -> str:
+    def new(name: str, *arguments: object) -> str:
         (folder / name).mkdir()
-        databases = Databases(cluster, folder / name, *given)  # type: ignore[arg-type]
+        databases = Databases(cluster, folder / name, *arguments)  # type: ignore[arg-type]
         return stack.enter_context(stack.enter_context(closing(databases)).new())
 
     return [

@@ -95,8 +95,8 @@ async def measure(url: str, _other: str) -> str:
         child = await asyncio.create_subprocess_exec(
             sys.executable, "-m", __name__, url, kind, stdout=asyncio.subprocess.PIPE
         )
-        said, _ = await child.communicate()
-        found.append((kind, msgspec.json.decode(said, type=Figures)))
+        stdout, _ = await child.communicate()
+        found.append((kind, msgspec.json.decode(stdout, type=Figures)))
     projector.cancel()
     await asyncio.gather(projector, return_exceptions=True)
     return "\n".join([_TITLE, *(line for kind, figures in found for line in _lines(kind, figures))])

@@ -53,11 +53,11 @@ async def measure(url: str, _other: str) -> str:
         await started.caught_up(120)
         apis = []
         for number, pool in enumerate((None, url, pooler.url(url))):
-            given = {**LIMITS, "CONTENTLOG_CACHE_BYTES": "0"}
+            settings = {**LIMITS, "CONTENTLOG_CACHE_BYTES": "0"}
             if pool is not None:
-                given |= {"CONTENTLOG_EVENT_STORE_POOL_URL": pool}
-                given |= {"CONTENTLOG_READ_MODEL_POOL_URL": pool}
-            api = Processes(url, Path(folder) / f"log-{number}", **given)
+                settings |= {"CONTENTLOG_EVENT_STORE_POOL_URL": pool}
+                settings |= {"CONTENTLOG_READ_MODEL_POOL_URL": pool}
+            api = Processes(url, Path(folder) / f"log-{number}", **settings)
             stack.callback(api.stop)
             api.start("api")
             await api.caught_up(60)

@@ -31,13 +31,13 @@ SAMPLERS = {
 async def measure(url: str, other: str) -> str:
     rows: list[Row] = []
     with TemporaryDirectory() as folder, collecting(keep=False) as collector:
-        asked = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url}
+        environment = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url}
         Processes(other, Path(folder) / "log").run("migrate")
         for database in (url, other):
             await _fill(database)
         for what, sampler in SAMPLERS.items():
             with (
-                running(url, Path(folder) / "traced", **LIMITS, **asked, **sampler) as traced,
+                running(url, Path(folder) / "traced", **LIMITS, **environment, **sampler) as traced,
                 running(other, Path(folder) / "not traced", **LIMITS) as plain,
             ):
                 rows += await _compared(what, [traced, plain])

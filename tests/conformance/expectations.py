@@ -70,7 +70,7 @@ def count(expected: int) -> Expectation:
     return expect
 
 
-def each(name: str, fits: Callable[[Any], bool] | Any) -> Expectation:
+def every_entry(name: str, fits: Callable[[Any], bool] | Any) -> Expectation:
     """There is at least one entry; each has the property with a fitting value."""
 
     def expect(answer: Answer) -> None:

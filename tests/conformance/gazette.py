@@ -103,26 +103,26 @@ class AsOfTimes(Struct, frozen=True):
 async def write_gazette(server: Server) -> AsOfTimes:
     """Writes the entries of both moments. Between the two, entries are created, changed, published,
     unpublished and deleted, and content types are revised."""
-    given = await workspace(server, "gazette", GAZETTE, staging=True)
+    builder = await workspace(server, "gazette", GAZETTE, staging=True)
     await server.key(GAZETTE_READER, "gazette", ("content.published",))
-    staging = await given.staging()
-    for each in (given, staging):
+    staging = await builder.staging()
+    for each in (builder, staging):
         await each.content_type(*AUTHORS, slug="authors")
         await each.content_type(BODY, AUTHOR)
     await _create(staging, REHEARSAL)
     for one in reversed(_THEN[:-1]):
-        await _create(given, one)
+        await _create(builder, one)
     then = await _time(server)
-    await given.update(_french.id, status="draft")
-    await given.delete(_THEN[2].id)
-    await given.update(_gone.id, status="published")
-    await given.update(_harbour.id, title="Haven", fields=raws(author=CAT))
-    await given.update(CAT, status="archived")
-    await given.update(BOB, status="published")
-    await given.update(ADA, title="Ada L.")
-    await given.revise_type(Field("lead", "Lead", "text"), AUTHOR, BODY)
-    await given.revise_type(Field("layout", "Layout", "section"), slug="authors")
-    await _create(given, _NOW[0])
+    await builder.update(_french.id, status="draft")
+    await builder.delete(_THEN[2].id)
+    await builder.update(_gone.id, status="published")
+    await builder.update(_harbour.id, title="Haven", fields=raws(author=CAT))
+    await builder.update(CAT, status="archived")
+    await builder.update(BOB, status="published")
+    await builder.update(ADA, title="Ada L.")
+    await builder.revise_type(Field("lead", "Lead", "text"), AUTHOR, BODY)
+    await builder.revise_type(Field("layout", "Layout", "section"), slug="authors")
+    await _create(builder, _NOW[0])
     await server.caught_up()
     return AsOfTimes(then, await _time(server))
 

@@ -128,7 +128,7 @@ async def workspace(server: Server, slug: str, key: str, **plan: Any) -> Content
 async def _write_content(server: Server) -> datetime:
     """Creates these entries, newest first: «port», «plain», «gone», «harbour», «untouched», «ada»,
     the notes. Returns the expiry of EXPIRED."""
-    given = await workspace(server, "magazine", KEY, staging=True)
+    builder = await workspace(server, "magazine", KEY, staging=True)
     await server.key(VIEWER, "magazine", BOTH[:1])
     await server.key(EDITOR, "magazine", BOTH[1:])
     await server.key(OPERATOR, "magazine", ("service.view",))
@@ -136,23 +136,23 @@ async def _write_content(server: Server) -> datetime:
     await server.key(REHEARSER, "magazine", environment="staging")
     expiry = await _issue_brief_key(server)
     await server.key(REVOKED, "magazine")
-    await given.execute(c.RevokeKey, workspace="magazine", name=REVOKED)
-    await types(given)
-    await given.content_type(*NOTE, slug="notes")
-    await given.content_type(*NOTE, slug="empty")
-    await _write_notes(given)
-    await given.entry("ada", type_slug="authors", entry_id=ADA)
-    await given.entry("untouched")
-    await given.entry(
+    await builder.execute(c.RevokeKey, workspace="magazine", name=REVOKED)
+    await types(builder)
+    await builder.content_type(*NOTE, slug="notes")
+    await builder.content_type(*NOTE, slug="empty")
+    await _write_notes(builder)
+    await builder.entry("ada", type_slug="authors", entry_id=ADA)
+    await builder.entry("untouched")
+    await builder.entry(
         "harbour",
         entry_id=HARBOUR,
         status="published",
         fields=raws(**SAVED),
         translations={"fr-FR": FRENCH, "de-DE": GERMAN, "es-ES": SPANISH},
     )
-    await given.entry("gone", status="archived")
-    await given.entry("plain", status="published", fields=raws(body="Plain."))
-    await given.entry(
+    await builder.entry("gone", status="archived")
+    await builder.entry("plain", status="published", fields=raws(body="Plain."))
+    await builder.entry(
         "harbour",
         entry_id=HARBOUR_IN_FRENCH,
         language="fr-FR",
@@ -207,12 +207,12 @@ async def _write_staging(server: Server) -> None:
 
 
 async def _write_desk(server: Server) -> None:
-    given = await workspace(server, "desk", DESK)
-    await types(given)
-    await given.entry("ada", type_slug="authors", entry_id=AT_DESK.format("aa"))
-    await given.entry("bob", type_slug="authors", entry_id=BOB)
-    await given.delete(BOB)
-    await given.entry("taken", entry_id=AT_DESK.format("bb"))
+    builder = await workspace(server, "desk", DESK)
+    await types(builder)
+    await builder.entry("ada", type_slug="authors", entry_id=AT_DESK.format("aa"))
+    await builder.entry("bob", type_slug="authors", entry_id=BOB)
+    await builder.delete(BOB)
+    await builder.entry("taken", entry_id=AT_DESK.format("bb"))
 
 
 async def _write_others(server: Server) -> None:

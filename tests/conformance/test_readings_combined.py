@@ -337,8 +337,8 @@ async def test_filters_17_an_entry_by_its_id(
 ) -> None:
     expected_result = ExpectedResult(names, key, None)
     for one in (*NOW.entries, *THEN.entries):
-        given = {**arguments(names, times), "id": one.id}
-        answer = await client.send(graphql(BY_ID, expected_result.secret, **given))
+        parameters = {**arguments(names, times), "id": one.id}
+        answer = await client.send(graphql(BY_ID, expected_result.secret, **parameters))
         now = [each for each in expected_result.all_entries(None, None) if each.id == one.id]
         check_one(expected_result, answer.body["data"]["contentEntryById"], now[0] if now else None)
 
@@ -353,12 +353,12 @@ def check_one(expected_result: ExpectedResult, found: Any, one: ExpectedEntry | 
 
 
 def arguments(names: frozenset[str], times: AsOfTimes) -> dict[str, Any]:
-    given: dict[str, Any] = {}
+    parameters: dict[str, Any] = {}
     for name in names:
-        given |= ARGUMENTS[name]
-    if "asOf" in given:
-        given["asOf"] = given["asOf"].format(then=times.then, now=times.now)
-    return given
+        parameters |= ARGUMENTS[name]
+    if "asOf" in parameters:
+        parameters["asOf"] = parameters["asOf"].format(then=times.then, now=times.now)
+    return parameters
 
 
 @pytest.mark.parametrize(("names", "key"), cases_of(ARGUMENTS))

@@ -54,7 +54,7 @@ def exposes(answer: Answer) -> None:
 
 def on_every_status() -> Iterator[Case]:
     for path in OPEN:
-        asked = {
+        headers = {
             200: get(path),
             204: with_method("OPTIONS", path, key=None),
             400: get(f"{path}?locale=x"),
@@ -63,7 +63,7 @@ def on_every_status() -> Iterator[Case]:
             403: get(path, key=EDITOR),
             405: with_method("DELETE", path),
         }
-        for status, request in asked.items():
+        for status, request in headers.items():
             yield Case(f"cors.1 {status} on {path}", request, status, open_to_any_origin)
             yield Case(f"cors.2 {status} on {path}", request, status, exposes)
     for path in ("/v1/content/nothing", "/v1/content/posts/nothing", "/v1/content-types/nothing"):
@@ -72,7 +72,7 @@ def on_every_status() -> Iterator[Case]:
 
 
 def never_across_types() -> Iterator[Case]:
-    asked = {
+    headers = {
         200: get("/v1/content", headers=ORIGIN),
         400: post(b"{", headers=ORIGIN),
         401: get("/v1/content", key=None, headers=ORIGIN),
@@ -81,7 +81,7 @@ def never_across_types() -> Iterator[Case]:
         404: get("/v1/content?type=nothing", headers=ORIGIN),
         409: create("Taken"),
     }
-    for status, request in asked.items():
+    for status, request in headers.items():
         yield Case(f"cors.3 none on {status}", request, status, without_cors)
     for method, key in product(("OPTIONS", "DELETE", "PATCH"), (None, NO_STAGING)):
         who = "nobody" if key is None else "somebody"
@@ -95,7 +95,7 @@ def never_across_types() -> Iterator[Case]:
 
 def on_graphql() -> Iterator[Case]:
     """GraphQL returns 200 except for an invalid key, a rate limit or a wrong method."""
-    asked = {
+    headers = {
         "an answer": (post({"query": "{ __typename }"}, "/graphql"), 200),
         "an error": (post({"query": "{ nothing }"}, "/graphql"), 200),
         "a body that is no JSON": (post(b"{", "/graphql"), 200),
@@ -103,7 +103,7 @@ def on_graphql() -> Iterator[Case]:
         "a bad key": (post({"query": "{ __typename }"}, "/graphql", key="nobody's"), 401),
         "a wrong method": (with_method("DELETE", "/graphql"), 405),
     }
-    for what, (request, status) in asked.items():
+    for what, (request, status) in headers.items():
         yield Case(f"cors.1 {what} on /graphql", request, status, open_to_any_origin)
         yield Case(f"cors.2 {what} on /graphql", request, status, exposes)
 

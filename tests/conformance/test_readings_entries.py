@@ -13,9 +13,9 @@ from tests.conformance.expectations import (
     TIME,
     UUID7,
     all_fields,
-    each,
     entries_of,
     entry,
+    every_entry,
     field_slugs,
     fields,
     newest_first,
@@ -174,7 +174,7 @@ def written_in(answer: Answer, language: str) -> None:
         "entries.7 null without a workflow",
         get("/v1/content/notes"),
         200,
-        each("stage", None),
+        every_entry("stage", None),
     ),
     Case(
         "entries.8 null in the archive",
@@ -188,7 +188,7 @@ def written_in(answer: Answer, language: str) -> None:
             f"entries.14 {code} is supported",
             get(f"/v1/content/posts?locale={code}"),
             200,
-            each("locale", code),
+            every_entry("locale", code),
         )
         for code in LOCALES
     ),
@@ -253,7 +253,7 @@ async def drafted(workspace: IsolatedWorkspace) -> str:
     return str(created.data["id"])
 
 
-async def one(workspace: IsolatedWorkspace) -> dict[str, Any]:
+async def read_post(workspace: IsolatedWorkspace) -> dict[str, Any]:
     return dict(await workspace.read("/v1/content/posts/one"))
 
 
@@ -262,7 +262,7 @@ async def test_entries_7_new_entries_start_in_the_first_stage(
 ) -> None:
     workspace = await open_workspace()
     await drafted(workspace)
-    assert (await one(workspace))["stage"] == WRITING
+    assert (await read_post(workspace))["stage"] == WRITING
 
 
 async def test_entries_7_entries_keep_their_stage_when_another_is_inserted_before_it(
@@ -271,7 +271,7 @@ async def test_entries_7_entries_keep_their_stage_when_another_is_inserted_befor
     workspace = await open_workspace()
     await drafted(workspace)
     await workspace.builder.revise_type(*POSTS, stages=(Stage("idea", "Idea"), *STAGES))
-    assert (await one(workspace))["stage"] == WRITING
+    assert (await read_post(workspace))["stage"] == WRITING
 
 
 async def test_entries_8_the_stage_is_restored_after_the_archive(
@@ -280,11 +280,11 @@ async def test_entries_8_the_stage_is_restored_after_the_archive(
     workspace = await open_workspace()
     entry_id = await drafted(workspace)
     await workspace.builder.update(entry_id, stage_id="review")
-    assert (await one(workspace))["stage"] == REVIEW
+    assert (await read_post(workspace))["stage"] == REVIEW
     await workspace.builder.update(entry_id, status="archived")
-    assert (await one(workspace))["stage"] is None
+    assert (await read_post(workspace))["stage"] is None
     await workspace.builder.update(entry_id, status="draft")
-    assert (await one(workspace))["stage"] == REVIEW
+    assert (await read_post(workspace))["stage"] == REVIEW
 
 
 async def test_entries_9_language_never_changes(client: CheckedClient) -> None:
@@ -315,13 +315,13 @@ async def test_entries_11_a_removed_translation_falls_back(
 async def test_entries_16_publishing_sets_published_at(open_workspace: OpenWorkspace) -> None:
     workspace = await open_workspace()
     entry_id = await drafted(workspace)
-    assert (await one(workspace))["publishedAt"] is None
+    assert (await read_post(workspace))["publishedAt"] is None
     await workspace.builder.update(entry_id, status="published")
-    shown = await one(workspace)
+    shown = await read_post(workspace)
     assert TIME.fullmatch(shown["publishedAt"])
     assert shown["publishedAt"] == shown["updatedAt"]
     await workspace.builder.update(entry_id, title="Changed while published")
-    assert (await one(workspace))["publishedAt"] == shown["publishedAt"]
+    assert (await read_post(workspace))["publishedAt"] == shown["publishedAt"]
 
 
 async def test_entries_16_publishing_from_the_archive_sets_it_the_first_time(
@@ -330,9 +330,9 @@ async def test_entries_16_publishing_from_the_archive_sets_it_the_first_time(
     workspace = await open_workspace()
     entry_id = await drafted(workspace)
     await workspace.builder.update(entry_id, status="archived")
-    assert (await one(workspace))["publishedAt"] is None
+    assert (await read_post(workspace))["publishedAt"] is None
     await workspace.builder.update(entry_id, status="published")
-    shown = await one(workspace)
+    shown = await read_post(workspace)
     assert shown["publishedAt"] == shown["updatedAt"]
 
 
@@ -342,11 +342,11 @@ async def test_entries_17_republishing_a_draft_sets_it_again(
     workspace = await open_workspace()
     entry_id = await drafted(workspace)
     await workspace.builder.update(entry_id, status="published")
-    first = (await one(workspace))["publishedAt"]
+    first = (await read_post(workspace))["publishedAt"]
     await workspace.builder.update(entry_id, status="draft")
-    assert (await one(workspace))["publishedAt"] == first
+    assert (await read_post(workspace))["publishedAt"] == first
     await workspace.builder.update(entry_id, status="published")
-    shown = await one(workspace)
+    shown = await read_post(workspace)
     assert shown["publishedAt"] == shown["updatedAt"] > first
 
 
@@ -354,8 +354,8 @@ async def test_entries_18_archiving_keeps_it(open_workspace: OpenWorkspace) -> N
     workspace = await open_workspace()
     entry_id = await drafted(workspace)
     await workspace.builder.update(entry_id, status="published")
-    first = (await one(workspace))["publishedAt"]
+    first = (await read_post(workspace))["publishedAt"]
     await workspace.builder.update(entry_id, status="archived")
-    assert (await one(workspace))["publishedAt"] == first
+    assert (await read_post(workspace))["publishedAt"] == first
     await workspace.builder.update(entry_id, status="published")
-    assert (await one(workspace))["publishedAt"] == first
+    assert (await read_post(workspace))["publishedAt"] == first

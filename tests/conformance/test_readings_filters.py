@@ -24,7 +24,7 @@ def has_next(answer: Answer) -> None:
     assert answer.body["pagination"]["next"]
 
 
-def found(number: int, query: str, *expected: str) -> Case:
+def search_case(number: int, query: str, *expected: str) -> Case:
     name = f"filters.{number} {query}"
     return Case(
         name, get(f"{POSTS}?{query}"), 200, slugs(*expected), pagination(total=len(expected))
@@ -37,26 +37,26 @@ def refused(number: int, query: str, *words: str, path: str = POSTS) -> Case:
 
 
 @table(
-    found(1, "filter[slug]=harbour", "harbour"),
-    found(1, "filter[fields.views]=7.0", "harbour"),
-    found(1, "filter[fields.views][gt]=7"),
-    found(1, "filter[title][contains]=LAI", "plain"),
-    found(1, "filter[fields.lead][startsWith]=Low", "harbour"),
-    found(1, f"filter[id]={HARBOUR}", "harbour"),
-    found(1, "filter[stage]=writing&sort=slug", "harbour", "plain"),
-    found(2, "filter[fields.views][gte]=7&filter[slug]=plain"),
-    found(3, "filter[status]=archived"),
-    found(3, "status=archived&filter[status]=archived", "gone"),
-    found(3, "filter[language]=fr-FR"),
-    found(3, "language=fr-FR&filter[language]=fr-FR", "harbour"),
-    found(4, "filter[fields.views][ne]=7", "plain"),
-    found(4, "filter[fields.views][nin]=7,8", "plain"),
-    found(4, "filter[fields.views][exists]=false", "plain"),
-    found(4, "filter[fields.related][exists]=true", "harbour"),
-    found(5, "filter[slug][in]=plain,harbour&sort=slug", "harbour", "plain"),
-    found(5, "filter[fields.lead][in]=%22Low%20water%22,%22a,b%22", "harbour"),
-    found(6, "filter[fields.campaign.from]=2026-01-01T00:00:00Z", "harbour"),
-    found(6, "filter[fields.campaign.to][lt]=2026-02-01"),
+    search_case(1, "filter[slug]=harbour", "harbour"),
+    search_case(1, "filter[fields.views]=7.0", "harbour"),
+    search_case(1, "filter[fields.views][gt]=7"),
+    search_case(1, "filter[title][contains]=LAI", "plain"),
+    search_case(1, "filter[fields.lead][startsWith]=Low", "harbour"),
+    search_case(1, f"filter[id]={HARBOUR}", "harbour"),
+    search_case(1, "filter[stage]=writing&sort=slug", "harbour", "plain"),
+    search_case(2, "filter[fields.views][gte]=7&filter[slug]=plain"),
+    search_case(3, "filter[status]=archived"),
+    search_case(3, "status=archived&filter[status]=archived", "gone"),
+    search_case(3, "filter[language]=fr-FR"),
+    search_case(3, "language=fr-FR&filter[language]=fr-FR", "harbour"),
+    search_case(4, "filter[fields.views][ne]=7", "plain"),
+    search_case(4, "filter[fields.views][nin]=7,8", "plain"),
+    search_case(4, "filter[fields.views][exists]=false", "plain"),
+    search_case(4, "filter[fields.related][exists]=true", "harbour"),
+    search_case(5, "filter[slug][in]=plain,harbour&sort=slug", "harbour", "plain"),
+    search_case(5, "filter[fields.lead][in]=%22Low%20water%22,%22a,b%22", "harbour"),
+    search_case(6, "filter[fields.campaign.from]=2026-01-01T00:00:00Z", "harbour"),
+    search_case(6, "filter[fields.campaign.to][lt]=2026-02-01"),
     refused(6, "filter[fields.campaign]=2026-01-01", "fields.campaign.from"),
     Case(
         "filters.7 contentType by slug",
@@ -71,12 +71,12 @@ def refused(number: int, query: str, *words: str, path: str = POSTS) -> Case:
         pagination(total=0),
     ),
     refused(7, "type=posts&filter[fields.views]=7", "only built-in fields", path="/v1/content"),
-    found(8, "sort=fields.views", "harbour", "plain"),
-    found(8, "sort=-fields.views", "harbour", "plain"),
-    found(8, "sort=-slug", "plain", "harbour"),
-    found(8, "sort=status,language,slug", "harbour", "plain"),
-    found(8, "sort=-contentType,-slug", "plain", "harbour"),
-    found(8, f"sort=id&filter[id][in]={HARBOUR}", "harbour"),
+    search_case(8, "sort=fields.views", "harbour", "plain"),
+    search_case(8, "sort=-fields.views", "harbour", "plain"),
+    search_case(8, "sort=-slug", "plain", "harbour"),
+    search_case(8, "sort=status,language,slug", "harbour", "plain"),
+    search_case(8, "sort=-contentType,-slug", "plain", "harbour"),
+    search_case(8, f"sort=id&filter[id][in]={HARBOUR}", "harbour"),
     Case(
         "filters.8 by status across types: archived first",
         get("/v1/content?sort=status,id&type=posts&limit=1"),
@@ -119,7 +119,7 @@ def refused(number: int, query: str, *words: str, path: str = POSTS) -> Case:
     refused(11, "filter[title=1", "filter[title"),
     refused(11, "filter[title]=1&filter[title]=2", "twice"),
     refused(12, "filter[title]=", "empty"),
-    found(12, "sort=&cursor=", "plain", "harbour"),
+    search_case(12, "sort=&cursor=", "plain", "harbour"),
     refused(13, "filter[fields.goes_live]=2026-01-31", "fields.goes_live", "indexed"),
     refused(13, "sort=fields.goes_live", "fields.goes_live", "indexed"),
     refused(13, "filter[fields.meta]=1", "fields.meta", "json"),

@@ -165,7 +165,7 @@ async def test_limits_3_headers_describe_the_bucket_with_the_fewest_requests_lef
     async def around() -> list[Answer]:
         wide, narrow = await open_workspace(), await open_workspace(requests_per_minute=2)
         headers = address()
-        asked = [
+        answers = [
             get("/v1/content", key=wide.key, headers=headers),
             get("/nothing", key=wide.key, headers=headers),
             with_method("OPTIONS", "/v1/content/posts", key=wide.key, headers=headers),
@@ -173,7 +173,7 @@ async def test_limits_3_headers_describe_the_bucket_with_the_fewest_requests_lef
             get("/v1/content", key=narrow.key, headers=headers | address()),
             get("/nothing", key=narrow.key, headers=headers | address()),
         ]
-        return [await limited_client.send(request) for request in asked]
+        return [await limited_client.send(request) for request in answers]
 
     answers = await in_one_window(around)
     shown = [(answer.status, limit(answer), remaining(answer)) for answer in answers]
@@ -188,7 +188,7 @@ async def test_limits_4_the_router_describes_the_keys_bucket_and_counts_nothing(
 ) -> None:
     async def around() -> list[Answer]:
         workspace = await open_workspace(requests_per_minute=7)
-        asked = [
+        answers = [
             get("/v1/content"),
             get("/nothing"),
             with_method("DELETE", "/v1/content"),
@@ -196,7 +196,7 @@ async def test_limits_4_the_router_describes_the_keys_bucket_and_counts_nothing(
             with_method("OPTIONS", "/v1/content/posts", headers={"Authorization": "Bearer nobody"}),
             get("/v1/content"),
         ]
-        return [await workspace.send(request) for request in asked]
+        return [await workspace.send(request) for request in answers]
 
     answers = await in_one_window(around)
     assert [answer.status for answer in answers] == [200, 404, 405, 204, 204, 200]

@@ -130,8 +130,8 @@ async def test_past_4_a_time_without_an_offset_is_utc(open_workspace: OpenWorksp
     workspace = await open_workspace()
     await drafted(workspace)
     made = (await workspace.read("/v1/content/posts/one"))["createdAt"]
-    for given in (made, made.removesuffix("Z"), made.replace("Z", "+00:00")):
-        assert (await workspace.get(f"/v1/content/posts/one?asOf={quote(given)}")).status == 200
+    for time in (made, made.removesuffix("Z"), made.replace("Z", "+00:00")):
+        assert (await workspace.get(f"/v1/content/posts/one?asOf={quote(time)}")).status == 200
     midnight = await workspace.get(f"/v1/content/posts/one?asOf={made.partition('T')[0]}")
     assert midnight.status == (200 if made.endswith("T00:00:00.000Z") else 404)
 

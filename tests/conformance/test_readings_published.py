@@ -11,9 +11,9 @@ from tests.conformance.cases import Case, Expectation, create, get, table
 from tests.conformance.client import CheckedClient
 from tests.conformance.expectations import (
     count,
-    each,
     entry,
     error,
+    every_entry,
     pagination,
     says,
     slugs,
@@ -100,7 +100,7 @@ def has(expected: Any) -> Expectation:
         get("/v1/content?limit=100", key=WEB_PAGE),
         200,
         count(100),
-        each("status", "published"),
+        every_entry("status", "published"),
         pagination(total=PUBLISHED),
     ),
     Case(

@@ -10,9 +10,9 @@ from tests.conformance.cases import Case, get, table
 from tests.conformance.client import CheckedClient
 from tests.conformance.expectations import (
     count,
-    each,
     entry,
     error,
+    every_entry,
     pagination,
     says,
     slugs,
@@ -196,7 +196,7 @@ async def test_numbers(case: Case, client: CheckedClient) -> None:
         200,
         slugs("plain", "harbour"),
         pagination(limit=10, offset=0),
-        each("locale", "en-US"),
+        every_entry("locale", "en-US"),
     ),
     Case(
         "query.3 empty values are absent ones in the list across types",

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="package")
 POSTS = "/v1/content/posts"
 
 
-def found(number: int, query: str, *expected: str) -> Case:
+def search_case(number: int, query: str, *expected: str) -> Case:
     name = f"search.{number} {query}"
     return Case(
         name, get(f"{POSTS}?{query}"), 200, slugs(*expected), pagination(total=len(expected))
@@ -22,22 +22,22 @@ def found(number: int, query: str, *expected: str) -> Case:
 
 
 @table(
-    found(1, "q=harb", "harbour"),
-    found(1, "q=tides+harb", "harbour"),
-    found(1, "q=harb+tide"),
-    found(1, "q=Low+water"),
-    found(1, "q=%E2%98%85"),
-    found(2, "q=mar%C3%A9e&locale=fr-FR", "harbour"),
-    found(2, "q=tide&locale=fr-FR"),
-    found(2, "q=plain&locale=fr-FR", "plain"),
-    found(2, "q=mers&language=fr-FR", "harbour"),
-    found(3, "q=", "plain", "harbour"),
-    found(3, "q=+", "plain", "harbour"),
-    found(3, f"q={'x' * 200}"),
+    search_case(1, "q=harb", "harbour"),
+    search_case(1, "q=tides+harb", "harbour"),
+    search_case(1, "q=harb+tide"),
+    search_case(1, "q=Low+water"),
+    search_case(1, "q=%E2%98%85"),
+    search_case(2, "q=mar%C3%A9e&locale=fr-FR", "harbour"),
+    search_case(2, "q=tide&locale=fr-FR"),
+    search_case(2, "q=plain&locale=fr-FR", "plain"),
+    search_case(2, "q=mers&language=fr-FR", "harbour"),
+    search_case(3, "q=", "plain", "harbour"),
+    search_case(3, "q=+", "plain", "harbour"),
+    search_case(3, f"q={'x' * 200}"),
     Case("search.3 201 characters", get(f"{POSTS}?q={'x' * 201}"), 400, says("200")),
-    found(4, "q=plain&filter[fields.views][exists]=true"),
-    found(4, "q=tide&filter[fields.views]=7&sort=-title", "harbour"),
-    found(4, "q=gone&status=archived", "gone"),
+    search_case(4, "q=plain&filter[fields.views][exists]=true"),
+    search_case(4, "q=tide&filter[fields.views]=7&sort=-title", "harbour"),
+    search_case(4, "q=gone&status=archived", "gone"),
     Case(
         "search.4 with a cursor, uncounted",
         get(f"{POSTS}?q=plain&cursor=first&total=none"),

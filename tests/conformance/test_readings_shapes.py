@@ -10,8 +10,8 @@ from tests.conformance.cases import Case, Expectation, get, table
 from tests.conformance.client import CheckedClient
 from tests.conformance.expectations import (
     all_fields,
-    each,
     envelope,
+    every_entry,
     field_slugs,
     properties,
     says,
@@ -74,7 +74,7 @@ def included_entry(**expected: Any) -> Expectation:
         "select.2 the list of a type has a language",
         get(f"{POSTS}?select=language"),
         200,
-        each("language", "en-US"),
+        every_entry("language", "en-US"),
     ),
     Case("select.2 but no type", get(f"{POSTS}?select=contentType"), 400, says("contentType")),
     Case("select.2 across types the reverse", get(f"{ALL}?select=contentType"), 200),
@@ -117,7 +117,7 @@ def included_entry(**expected: Any) -> Expectation:
     Case("select.6 nothing", get(f"{POSTS}?select=title,"), 400, says("Unknown member ''")),
     Case("select.7 51", get(f"{POSTS}?select={'id,' * 50}id"), 400, says("51 names", "50")),
     Case("select.7 50", get(f"{POSTS}?select={'id,' * 49}id"), 200, properties(("id",))),
-    Case("select.8 empty", get(f"{POSTS}?select="), 200, each("fields", bool)),
+    Case("select.8 empty", get(f"{POSTS}?select="), 200, every_entry("fields", bool)),
     Case(
         "select.9 beside include",
         get(f"{ONE}?select=id&include=author"),

@@ -11,9 +11,9 @@ from tests.conformance.cases import Case, Request, create, get, table
 from tests.conformance.client import CheckedClient
 from tests.conformance.expectations import (
     all_fields,
-    each,
     entry,
     envelope,
+    every_entry,
     field_slugs,
     fields,
     is_object_of_texts,
@@ -70,7 +70,7 @@ def each_property() -> Iterator[Case]:
     for number, name, fits, columns in PROPERTIES:
         for (endpoint, request), shown in zip(ENDPOINTS.items(), columns, strict=True):
             verb = "is in" if shown else "is not in"
-            expected = each(name, fits) if shown else none_has(name)
+            expected = every_entry(name, fits) if shown else none_has(name)
             yield Case(f"{number} {name} {verb} {endpoint}", request(name), 200, expected)
 
 
@@ -153,13 +153,13 @@ def each_shape() -> Iterator[Case]:
         "2.1.22 a section is never in fields of a single entry",
         get("/v1/content/posts/harbour"),
         200,
-        each("fields", lambda shown: not {"intro", "layout"} & set(shown)),
+        every_entry("fields", lambda shown: not {"intro", "layout"} & set(shown)),
     ),
     Case(
         "2.1.22 a section is never in fields of a list",
         get("/v1/content?limit=100"),
         200,
-        each("fields", lambda shown: not {"intro", "layout"} & set(shown)),
+        every_entry("fields", lambda shown: not {"intro", "layout"} & set(shown)),
     ),
     Case(
         "2.1.22 a section is never in fields of a created entry",
@@ -185,8 +185,10 @@ def each_shape() -> Iterator[Case]:
         get("/v1/content/authors/ada"),
         200,
         entry(id=ADA),
-        each("contentType", is_object_of_texts("id", "name", "slug")),
-        each("contentType", lambda shown: (shown["name"], shown["slug"]) == ("Authors", "authors")),
+        every_entry("contentType", is_object_of_texts("id", "name", "slug")),
+        every_entry(
+            "contentType", lambda type_: (type_["name"], type_["slug"]) == ("Authors", "authors")
+        ),
     ),
 )
 async def test_entries(case: Case, client: CheckedClient) -> None:

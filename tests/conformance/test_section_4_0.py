@@ -11,9 +11,9 @@ from tests.conformance.client import CheckedClient
 from tests.conformance.expectations import (
     all_fields,
     count,
-    each,
     entry,
     error,
+    every_entry,
     fields,
     is_json,
     pagination,
@@ -164,13 +164,13 @@ def on_each_endpoint() -> Iterator[Case]:
         "4.0.14 locale is shown as applied in the list of a type",
         get("/v1/content/posts?locale=sv-SE"),
         200,
-        each("locale", "sv-SE"),
+        every_entry("locale", "sv-SE"),
     ),
     Case(
         "4.0.14 locale is shown as applied in the list across types",
         get("/v1/content?locale=sv-SE"),
         200,
-        each("locale", "sv-SE"),
+        every_entry("locale", "sv-SE"),
     ),
 )
 async def test_parameters_common_to_every_endpoint(case: Case, client: CheckedClient) -> None:

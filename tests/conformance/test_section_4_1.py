@@ -8,10 +8,10 @@ from tests.conformance.cases import Case, get, table
 from tests.conformance.client import CheckedClient
 from tests.conformance.expectations import (
     count,
-    each,
     entry,
     envelope,
     error,
+    every_entry,
     newest_first,
     pagination,
     says,
@@ -130,7 +130,7 @@ BODY = b'{"limit": 1, "status": "draft"}'
         "4.1.9 status is published by default",
         get("/v1/content/posts"),
         200,
-        each("status", "published"),
+        every_entry("status", "published"),
     ),
     Case(
         "4.1.10 status=published",
@@ -151,14 +151,14 @@ BODY = b'{"limit": 1, "status": "draft"}'
         get("/v1/content/posts?language=fr-FR"),
         200,
         values_of("id", HARBOUR_IN_FRENCH),
-        each("language", "fr-FR"),
+        every_entry("language", "fr-FR"),
     ),
     Case(
         "4.1.13 locale selects translations",
         get("/v1/content/posts?locale=fr-FR"),
         200,
         values_of("title", "Plain", "Le port"),
-        each("locale", "fr-FR"),
+        every_entry("locale", "fr-FR"),
     ),
     Case(
         "4.1.14 environment selects the entries of one",

@@ -8,10 +8,10 @@ from tests.conformance.cases import Case, get, table
 from tests.conformance.client import CheckedClient
 from tests.conformance.expectations import (
     count,
-    each,
     entry,
     envelope,
     error,
+    every_entry,
     is_object_of_texts,
     newest_first,
     none_has,
@@ -110,7 +110,7 @@ OTHERS = ("harbour", "plain", "gone", "harbour", "untouched", "ada")
         get("/v1/content?limit=4&locale=fr-FR"),
         200,
         values_of("title", "Harbour", "Plain", "Gone", "Le port"),
-        each("locale", "fr-FR"),
+        every_entry("locale", "fr-FR"),
     ),
     Case(
         "4.3.12 environment selects the entries of one",
@@ -124,7 +124,7 @@ OTHERS = ("harbour", "plain", "gone", "harbour", "untouched", "ada")
         get("/v1/content"),
         200,
         envelope("data", "pagination"),
-        each("contentType", is_object_of_texts("id", "name", "slug")),
+        every_entry("contentType", is_object_of_texts("id", "name", "slug")),
     ),
     Case("4.3.13 without a language", get("/v1/content"), 200, none_has("language")),
     Case("4.3.14 newest created first", get("/v1/content?limit=100"), 200, newest_first),

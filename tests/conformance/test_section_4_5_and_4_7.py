@@ -7,8 +7,8 @@ import pytest
 from tests.conformance.cases import Case, get, post, table, with_method
 from tests.conformance.client import CheckedClient
 from tests.conformance.expectations import (
-    each,
     entry,
+    every_entry,
     pagination,
     slugs,
     success,
@@ -39,7 +39,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="package")
         "4.7.1 the list of a type is of published entries",
         get("/v1/content/posts"),
         200,
-        each("status", "published"),
+        every_entry("status", "published"),
         pagination(total=2),
     ),
     Case(

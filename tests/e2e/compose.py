@@ -46,7 +46,7 @@ contentTypes:
 """
 
 
-def missing() -> str | None:
+def skip_reason() -> str | None:
     """Returns the reason why no Compose file can be run here, or None."""
     if os.environ.get(WANTED) != "1":
         return f"it takes minutes and starts a Docker engine: set {WANTED}=1"

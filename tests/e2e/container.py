@@ -31,7 +31,7 @@ MOUNTS = [
 PATIENCE = 600
 
 
-def missing() -> str | None:
+def skip_reason() -> str | None:
     """Returns the reason why no image can be built here, or None."""
     absent = [program for program in PROGRAMS if shutil.which(program) is None]
     if os.geteuid() != 0:

@@ -73,7 +73,7 @@ cp -r /mnt/deploy/systemd/* /etc/systemd/system/
 """
 
 
-def missing() -> str | None:
+def skip_reason() -> str | None:
     """Returns the reason why no such machine can be started here, or None."""
     absent = [package for package in PACKAGES if not _is_installed(package)]
     if os.geteuid() != 0:
@@ -152,8 +152,8 @@ class Machine:
 
     def wait_until_it_runs(self) -> None:
         end = time.monotonic() + PATIENCE
-        while (said := self.attempt("systemctl", "is-system-running").stdout.strip()) != "running":
-            assert time.monotonic() < end, f"systemd is {said!r}"
+        while (state := self.attempt("systemctl", "is-system-running").stdout.strip()) != "running":
+            assert time.monotonic() < end, f"systemd is {state!r}"
             time.sleep(0.1)
 
 

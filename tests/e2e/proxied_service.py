@@ -156,8 +156,8 @@ async def serving(
 ) -> AsyncIterator[Service]:
     """Starts the service. ``through`` maps a database URL to the URL that the processes use."""
     await prepare(store_url)
-    given = {"CONTENTLOG_READ_MODEL_URL": through(model_url), **COUNTED, **environment}
-    processes = Processes(through(store_url), log, **given)
+    settings = {"CONTENTLOG_READ_MODEL_URL": through(model_url), **COUNTED, **environment}
+    processes = Processes(through(store_url), log, **settings)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(asyncio.to_thread, processes.stop)
         service = Service(store_url, model_url, processes)

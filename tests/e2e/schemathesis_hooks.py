@@ -43,21 +43,21 @@ def _locale_is_unknown(case: Case, response: Response) -> bool:
 def _position_is_refused(case: Case, response: Response) -> bool:
     """A response to HEAD has no body to inspect. GET is tested with the same parameters."""
     name = "X-Content-Position"
-    said = (case.headers or {}).get(name) if case.method == "HEAD" else name in response.text
-    return response.status_code == 400 and bool(said)
+    names_it = (case.headers or {}).get(name) if case.method == "HEAD" else name in response.text
+    return response.status_code == 400 and bool(names_it)
 
 
 def _change_is_refused(case: Case, response: Response) -> bool:
-    given = (case.headers or {}).get("Last-Event-ID") or (case.query or {}).get("after")
-    said = case.method == "HEAD" or any(
+    token = (case.headers or {}).get("Last-Event-ID") or (case.query or {}).get("after")
+    is_named = case.method == "HEAD" or any(
         name in response.text for name in ("Unknown after", "Unknown Last-Event-ID")
     )
-    return response.status_code == 400 and bool(given) and said
+    return response.status_code == 400 and bool(token) and is_named
 
 
 def _time_is_refused(case: Case, response: Response) -> bool:
-    said = (case.query or {}).get("asOf") if case.method == "HEAD" else "asOf" in response.text
-    return response.status_code == 400 and bool(said)
+    as_of = (case.query or {}).get("asOf") if case.method == "HEAD" else "asOf" in response.text
+    return response.status_code == 400 and bool(as_of)
 
 
 def _is_of_query(name: str) -> bool:
@@ -76,9 +76,9 @@ def _filter_is_text(case: Case, _response: Response) -> bool:
 
 
 def _shape_is_refused(case: Case, response: Response) -> bool:
-    given = [name for name in ("select", "include") if (case.query or {}).get(name)]
-    said = case.method == "HEAD" or any(f" in {name}" in response.text for name in given)
-    return response.status_code == 400 and bool(given) and said
+    names = [name for name in ("select", "include") if (case.query or {}).get(name)]
+    said = case.method == "HEAD" or any(f" in {name}" in response.text for name in names)
+    return response.status_code == 400 and bool(names) and said
 
 
 def _environment_is_named_twice(case: Case, _response: Response) -> bool:
@@ -107,9 +107,9 @@ def _counts_as_absent(case: Case, _response: Response) -> bool:
     """Only paging and empty values violate the document in this request."""
     wrong = case.meta.phase.data
     mutated = [one for one in wrong.mutations if not _is_ignored(one)] or [wrong]
-    given = {**(case.query or {}), **(case.headers or {})}
+    parameters = {**(case.query or {}), **(case.headers or {})}
     return all(
-        one.parameter in _PAGING or given.get(one.parameter, "something") in ("", None)
+        one.parameter in _PAGING or parameters.get(one.parameter, "something") in ("", None)
         for one in mutated
     )
 

@@ -14,8 +14,8 @@ import pytest
 
 from tests.benchmarks.workload import SECRET, append_entries, prepare
 from tests.e2e.compose import Engine, engine, make_images
-from tests.e2e.compose import missing as missing_compose
-from tests.e2e.container import Image, missing
+from tests.e2e.compose import skip_reason as skip_reason_of_compose
+from tests.e2e.container import Image, skip_reason
 from tests.integration.live_projector import until
 from tests.processes import free_port
 from tests.proxy import proxy_to
@@ -34,7 +34,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("image")]
 
 @pytest.fixture(scope="module")
 def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Image]:
-    if reason := missing():
+    if reason := skip_reason():
         pytest.skip(reason)
     folder = tmp_path_factory.mktemp("image")
     try:
@@ -82,7 +82,7 @@ async def test_image_runs_without_privileges_and_stops_without_losing_a_request(
 def test_compose_file_starts_a_service_that_survives_its_processes(
     image: Image, tmp_path: Path
 ) -> None:
-    if reason := missing_compose():
+    if reason := skip_reason_of_compose():
         pytest.skip(reason)
     make_images(image, tmp_path)
     with engine(tmp_path) as docker:

@@ -153,11 +153,11 @@ async def test_the_page_of_a_webhook_follows_its_deliveries(
 async def test_a_user_signs_in_finds_an_entry_and_signs_out(session: PageSession) -> None:
     page = await signed_in(session)
     total = page.locator("#results-heading")
-    said = page.locator("#announcer")
+    announcer = page.locator("#announcer")
     await expect(total).to_have_text("32 entries")
 
     await page.get_by_role("link", name="Next").click()
-    await expect(said).to_have_text("32 entries, page 2 of 2")
+    await expect(announcer).to_have_text("32 entries, page 2 of 2")
     await expect(page).to_have_url(re.compile(r"\?page=2$"))
     await expect(total).to_be_focused()
 

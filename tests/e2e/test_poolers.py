@@ -78,8 +78,10 @@ def pools(url: str) -> dict[str, str]:
 
 @pytest.fixture
 async def service(database_url: str, pooler: PgBouncer, tmp_path: Path) -> AsyncIterator[Service]:
-    given = {**pools(pooler.url(database_url)), **UNCACHED}
-    async with serving(database_url, database_url, tmp_path / "log", environment=given) as service:
+    settings = {**pools(pooler.url(database_url)), **UNCACHED}
+    async with serving(
+        database_url, database_url, tmp_path / "log", environment=settings
+    ) as service:
         yield service
 
 
@@ -221,9 +223,9 @@ async def test_many_processes_need_few_connections_to_postgresql(
 ) -> None:
     """Four API processes and 80 clients, without the response cache."""
     await prepare(database_url)
-    given = {**pools(pooler.url(database_url)), **UNCACHED, "CONTENTLOG_WORKERS": "4"}
+    settings = {**pools(pooler.url(database_url)), **UNCACHED, "CONTENTLOG_WORKERS": "4"}
     found = []
-    with running(database_url, tmp_path / "log", **given) as processes:
+    with running(database_url, tmp_path / "log", **settings) as processes:
         await processes.caught_up()
         headers = {"Authorization": f"Bearer {SECRET}"}
         async with aiohttp.ClientSession(processes.url, headers=headers) as session:

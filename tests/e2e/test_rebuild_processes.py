@@ -128,8 +128,8 @@ async def test_readers_over_http_do_not_notice_rebuilds_and_a_rollback(
             for command in ("rebuild", "rebuild", "rollback"):
                 before = reads
                 done = start(command, database_url, tmp_path)
-                said, stderr = await asyncio.to_thread(done.communicate)
-                assert done.returncode == 0, (said, stderr)
+                stdout, stderr = await asyncio.to_thread(done.communicate)
+                assert done.returncode == 0, (stdout, stderr)
 
                 async def went_on(before: int = before) -> bool:
                     return reads > before + 20 or any(task.done() for task in tasks)

@@ -76,12 +76,12 @@ async def _magazine(repository: Repository) -> None:
     production = ContentBuilder(repository, Scope("acme", "production"))
     await production.workspace(staging=True)
     staging = await production.staging()
-    for given in (production, staging):
-        await given.content_type(Field("bio", "Bio", "text"), slug="authors")
-        await given.content_type(*FIELDS, stages=STAGES)
+    for builder in (production, staging):
+        await builder.content_type(Field("bio", "Bio", "text"), slug="authors")
+        await builder.content_type(*FIELDS, stages=STAGES)
         for slug in ("hello", "a/b"):
-            entry = await given.entry(slug, fields=raws(body=slug * 500), status="published")
-            await given.translate(entry, "fr-FR", title="Bonjour")
+            entry = await builder.entry(slug, fields=raws(body=slug * 500), status="published")
+            await builder.translate(entry, "fr-FR", title="Bonjour")
     await production.execute(
         c.IssueKey,
         workspace="acme",
@@ -102,11 +102,11 @@ OF_FILES_AND_IDS = {
 
 async def test_every_response_matches_the_document(api: Processes, tmp_path: Path) -> None:
     if REQUESTS == 0:
-        await asked(api, tmp_path, *BOUNDED)
+        await run_schemathesis(api, tmp_path, *BOUNDED)
     seed = 0
     while sum(answers(api).values()) < REQUESTS:
         seed += 1
-        await asked(api, tmp_path, "--max-examples", "200", "--seed", str(seed))
+        await run_schemathesis(api, tmp_path, "--max-examples", "200", "--seed", str(seed))
     found = answers(api)
     report(found, seed)
     assert not [kind for kind in found if kind.status >= 500]
@@ -120,7 +120,7 @@ def report(found: Counter[Kind], seeds: int) -> None:
     print("", *lines, f"{sum(found.values())} requests, {seeds} seeds", sep="\n")  # noqa: T201
 
 
-async def asked(api: Processes, tmp_path: Path, *options: str) -> None:
+async def run_schemathesis(api: Processes, tmp_path: Path, *options: str) -> None:
     """Runs schemathesis once, which must find nothing. The document is requested without the key:
     with it, it would describe this workspace."""
     document = tmp_path / "openapi.json"

@@ -27,8 +27,8 @@ def case(*wrong: str, unknown: tuple[str, ...] = (), **parts: Any) -> Any:
     return Made(**parts, meta=Made(phase=Made(data=data)))
 
 
-def forgiven(code: str, asked: Any, status: int, text: str = "") -> bool:
-    return not filter_failure(None, Made(code=code), asked, Made(status_code=status, text=text))
+def forgiven(code: str, request: Any, status: int, text: str = "") -> bool:
+    return not filter_failure(None, Made(code=code), request, Made(status_code=status, text=text))
 
 
 @pytest.mark.parametrize("text", ["Unknown X-Content-Position", "X-Content-Position is beyond"])
@@ -68,11 +68,11 @@ def test_only_head_and_preflights_are_answered_outside_of_the_document() -> None
 
 
 def test_only_graphql_may_answer_200_to_invalid_requests() -> None:
-    asked = case("Idempotency-Key", method="POST", path="/graphql")
-    assert forgiven("ST201", asked, 200)
+    request = case("Idempotency-Key", method="POST", path="/graphql")
+    assert forgiven("ST201", request, 200)
     assert not forgiven("ST201", case("Idempotency-Key", method="POST"), 200)
-    assert not forgiven("ST202", asked, 200)
-    assert not forgiven("ST201", asked, 500)
+    assert not forgiven("ST202", request, 200)
+    assert not forgiven("ST201", request, 500)
 
 
 def test_most_unknown_slugs_become_fields_but_some_are_sent() -> None:

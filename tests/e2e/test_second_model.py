@@ -165,8 +165,8 @@ async def compare_answers(first: ModelInstallation, second: ModelInstallation) -
     async with aiohttp.ClientSession() as session:
         for workspace in SECRETS:
             for environment in ENVIRONMENTS:
-                asked = paths(session, first, workspace, environment)
-                async for path in asked:
+                paths_ = paths(session, first, workspace, environment)
+                async for path in paths_:
                     answers = [
                         await answer(session, one, workspace, environment, path)
                         for one in (first, second)

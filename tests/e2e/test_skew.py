@@ -65,14 +65,14 @@ async def test_an_unknown_event_is_reported_everywhere_and_the_next_version_resu
         position = await connection.fetchval(APPEND, TOPIC, STATE)
     assert await create(service, "after") == "false"
 
-    told = f"at position {position}, stream media/acme/hero"
-    await until_halted(service, told)
+    place = f"at position {position}, stream media/acme/hero"
+    await until_halted(service, place)
     await until(lambda: has_logged(log))
-    assert reasons_logged(log)[0].startswith(told)
+    assert reasons_logged(log)[0].startswith(place)
     assert TOPIC in reasons_logged(log)[0]
-    assert f"HALTED: {told}" in (await commands.run("status")).stdout
+    assert f"HALTED: {place}" in (await commands.run("status")).stdout
     status = (await commands.run("status", "--json")).result
-    assert status["projectors"][0]["halted"].startswith(told)
+    assert status["projectors"][0]["halted"].startswith(place)
     assert (status["checkpoint"], status["head"]) == (position - 1, position + 1)
     await until_halted_is(service, 1)
     assert await titles(service) == ["before"]
@@ -129,8 +129,8 @@ async def shows(service: Service, expected: list[str]) -> bool:
 async def until_halted(service: Service, saying: str) -> None:
     async def halted() -> bool:
         status, body = await service.readiness()
-        told = body.get("reason") or ""
-        return status == 503 and told.startswith("the projector has halted") and saying in told
+        reason = body.get("reason") or ""
+        return status == 503 and reason.startswith("the projector has halted") and saying in reason
 
     await until(halted)
 

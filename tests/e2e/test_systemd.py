@@ -11,7 +11,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from tests.e2e.machine import Machine, machine, missing
+from tests.e2e.machine import Machine, machine, skip_reason
 from tests.e2e.test_crashes import (
     MANIFEST,
     SECRET,
@@ -39,7 +39,7 @@ EXPOSURE = 20
 
 @pytest.fixture
 def host(tmp_path: Path) -> Iterator[Machine]:
-    if reason := missing():
+    if reason := skip_reason():
         pytest.skip(reason)
     with machine(tmp_path / "root") as host:
         yield host

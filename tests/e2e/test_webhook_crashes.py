@@ -81,8 +81,8 @@ class PersistentWriter(ContentBuilder):
     """Retries a command until the event store responds. The idempotency key makes the log record it
     once."""
 
-    async def execute(self, command: type[Command], **given: Any) -> Any:
-        written = command(actor=ACTOR, **given)
+    async def execute(self, command: type[Command], **arguments: Any) -> Any:
+        written = command(actor=ACTOR, **arguments)
         async with asyncio.timeout(PATIENCE):
             while True:
                 try:
@@ -137,10 +137,10 @@ async def test_each_change_arrives_in_order_although_the_deliverer_is_killed(
 async def test_nothing_is_lost_while_the_read_model_is_rebuilt_and_rolled_back(
     repository: Repository, database_url: str, processes: Processes
 ) -> None:
-    given, rng = ContentBuilder(repository), random.Random(8)
-    await given.magazine()
-    async with delivered_to(given, database_url) as endpoints:
-        writing = asyncio.create_task(write(given, rng))
+    builder, rng = ContentBuilder(repository), random.Random(8)
+    await builder.magazine()
+    async with delivered_to(builder, database_url) as endpoints:
+        writing = asyncio.create_task(write(builder, rng))
         operations = 0
         while operations < 2 or not writing.done():
             for command in (["rebuild", "--accept-differences"], ["rollback"]):
@@ -156,20 +156,20 @@ async def test_the_standby_takes_over_from_a_process_that_is_paused(
     repository: Repository, database_url: str, processes: Processes
 ) -> None:
     """When it resumes, it does not send the deliveries it was about to send."""
-    given, rng = ContentBuilder(repository), random.Random(9)
-    await given.magazine()
+    builder, rng = ContentBuilder(repository), random.Random(9)
+    await builder.magazine()
     await asyncio.to_thread(processes.kill, DELIVERERS[1])
-    async with delivered_to(given, database_url) as endpoints:
-        expected = await write(given, rng, 10)
+    async with delivered_to(builder, database_url) as endpoints:
+        expected = await write(builder, rng, 10)
         await until_delivered(endpoints, expected)
         # The first deliverer is active, so this one stands by.
         processes.start(DELIVERERS[1])
-        writing = asyncio.create_task(write(given, rng, 250, len(expected)))
+        writing = asyncio.create_task(write(builder, rng, 250, len(expected)))
         await endpoints[0].server.has(len(expected) + 50, PATIENCE)
         processes.running[DELIVERERS[0]].send_signal(signal.SIGSTOP)
         expected += await writing
         await until_delivered(endpoints, expected)
-        writing = asyncio.create_task(write(given, rng, 250, len(expected)))
+        writing = asyncio.create_task(write(builder, rng, 250, len(expected)))
         processes.running[DELIVERERS[0]].send_signal(signal.SIGCONT)
         expected += await writing
         await until_delivered(endpoints, expected)
@@ -205,11 +205,11 @@ async def test_nothing_is_lost_while_a_projector_is_replaced_and_the_database_re
             for name in ("projector 1", "projector 2", DELIVERERS[0]):
                 processes.start(name)
             recorder = await stack.enter_async_context(open_recorder(url))
-            given = PersistentWriter(Repository(recorder, EventMapper()))
-            await given.magazine()
-            endpoints = await stack.enter_async_context(delivered_to(given, url, 2))
+            builder = PersistentWriter(Repository(recorder, EventMapper()))
+            await builder.magazine()
+            endpoints = await stack.enter_async_context(delivered_to(builder, url, 2))
             for disturb in (partial(processes.kill, "projector 1"), server.restart):
-                writing = asyncio.create_task(write(given, rng, 100, len(expected)))
+                writing = asyncio.create_task(write(builder, rng, 100, len(expected)))
                 await endpoints[0].server.has(len(expected) + 5, PATIENCE)
                 await asyncio.to_thread(disturb)
                 expected += await writing

@@ -273,10 +273,10 @@ async def imported(repository: Repository, type_slug: str, rows: list[Entry]) ->
     report = await run_import(repository, kept.table, agreed.request, OPERATOR, agreed.preview)
     assert not isinstance(report, PreviewOutdated)
     ids = [row.entry_id for row in reversed(report.rows) if row.entry_id]
-    return await told(repository, type_slug, rows, ids)
+    return await expected_entries(repository, type_slug, rows, ids)
 
 
-async def told(
+async def expected_entries(
     repository: Repository, type_slug: str, rows: list[Entry], ids: list[str]
 ) -> list[Entry]:
     """The rows as entries. The log supplies the times and the ids of references."""

@@ -52,25 +52,25 @@ def event_of(**changes: Any) -> dict[str, Any]:
 
 
 def workspace_created(**changes: Any) -> WorkspaceCreated:
-    given = {"name": "Acme", "plan": Plan(), "environment": None, **changes}
-    return WorkspaceCreated(**event_of(**given))
+    properties = {"name": "Acme", "plan": Plan(), "environment": None, **changes}
+    return WorkspaceCreated(**event_of(**properties))
 
 
 def type_created(*fields: Field, **changes: Any) -> ContentTypeCreated:
-    given = {"content_type_id": POSTS, "slug": "posts", "name": "Posts", **changes}
-    return ContentTypeCreated(**event_of(fields=fields, **given))
+    properties = {"content_type_id": POSTS, "slug": "posts", "name": "Posts", **changes}
+    return ContentTypeCreated(**event_of(fields=fields, **properties))
 
 
 def created(**changes: Any) -> EntryCreated:
-    given = {"entry_id": ENTRY, "content_type_id": POSTS, "slug": "hello", "title": "Hello"}
-    return EntryCreated(**event_of(**{"language": "en-US", **given, **changes}))
+    properties = {"entry_id": ENTRY, "content_type_id": POSTS, "slug": "hello", "title": "Hello"}
+    return EntryCreated(**event_of(**{"language": "en-US", **properties, **changes}))
 
 
 def updated(**changes: Any) -> EntryUpdated:
-    given = {"entry_id": ENTRY, "content_type_id": POSTS, "at": LATER}
-    return EntryUpdated(**event_of(**{**given, **changes}))
+    properties = {"entry_id": ENTRY, "content_type_id": POSTS, "at": LATER}
+    return EntryUpdated(**event_of(**{**properties, **changes}))
 
 
 def deleted(**changes: Any) -> EntryDeleted:
-    given = {"entry_id": ENTRY, "content_type_id": POSTS, "at": LATEST}
-    return EntryDeleted(**event_of(**{**given, **changes}))
+    properties = {"entry_id": ENTRY, "content_type_id": POSTS, "at": LATEST}
+    return EntryDeleted(**event_of(**{**properties, **changes}))

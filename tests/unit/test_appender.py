@@ -102,8 +102,8 @@ async def test_the_same_slug_in_another_scope_does_not_conflict(other: dict[str,
 
 
 async def test_claims_of_one_id_go_one_after_the_other() -> None:
-    given = _append("other", claims=[_claim("1", "y")])
-    assert await together(_create("1", "x"), given) == [0]
+    append = _append("other", claims=[_claim("1", "y")])
+    assert await together(_create("1", "x"), append) == [0]
 
 
 @pytest.mark.parametrize(

@@ -182,10 +182,10 @@ async def test_each_change_arrives_once_in_order_when_it_can_be_read(
 async def test_notices_alone_deliver_without_a_read(monkeypatch: pytest.MonkeyPatch) -> None:
     simulated, reads = SimulatedLog(0), 0
 
-    async def counted(*given: Any) -> ChangePage:
+    async def counted(*args: Any) -> ChangePage:
         nonlocal reads
         reads += 1
-        return await simulated.changes_after(*given)
+        return await simulated.changes_after(*args)
 
     monkeypatch.setattr(change_tail, "changes_after", counted)
     monkeypatch.setattr(simulated.rng, "random", lambda: 1.0)

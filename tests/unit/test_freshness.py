@@ -244,8 +244,8 @@ def test_a_notice_is_as_precise_as_fits(types: int, entries: int, left: str) -> 
     )
     encoded = Notice(epoch=1, after=2, position=3, changed=changed).encoded()
     assert len(encoded.encode()) <= MOST_BYTES
-    given = decode_notice(encoded).changed
-    found = "nothing" if given is None else "entries" if given[0].entries else "types"
+    changes = decode_notice(encoded).changed
+    found = "nothing" if changes is None else "entries" if changes[0].entries else "types"
     assert found == left
 
 

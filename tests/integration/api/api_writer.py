@@ -85,8 +85,8 @@ class ApiWriter(PairedCommands):
         )
 
     async def get(self, place: Place, path: str, **query: object) -> Answer:
-        given = {"environment": place[1], **query}
-        query_string = "&".join(f"{name}={quote(str(value))}" for name, value in given.items())
+        parameters = {"environment": place[1], **query}
+        query_string = "&".join(f"{name}={quote(str(value))}" for name, value in parameters.items())
         return await self.client(place).get(f"{path}?{query_string}")
 
     # Commands
@@ -106,17 +106,17 @@ class ApiWriter(PairedCommands):
 
     async def _update(self, place: Place, one: str, drawn: dict[str, Any]) -> None:
         expected = self._expected(place, one)
-        given = {
+        arguments = {
             **update_input(drawn),
             **({} if expected is None else {"expectedVersion": expected}),
         }
-        outcome, entry = await self._mutate(place, UPDATE, id=one, input=given)
+        outcome, entry = await self._mutate(place, UPDATE, id=one, input=arguments)
         asked = {**drawn, "expected": expected}
         self._check_outcome(
             place, outcome, partial(self.reference.update_entry, self._now, place, one, asked)
         )
         if entry:
-            assert entry["version"] == self.reference.entry(place, one)["version"], given
+            assert entry["version"] == self.reference.entry(place, one)["version"], arguments
 
     async def add_and_remove_translation(self, place: Place, number: int, locale: str) -> None:
         one = self._which(place, number)
@@ -197,12 +197,12 @@ def create_input(type_slug: str, drawn: dict[str, Any]) -> dict[str, Any]:
 
 def update_input(drawn: dict[str, Any]) -> dict[str, Any]:
     named = ("title", "slug", "status", "fields")
-    given: dict[str, Any] = {what: drawn[what] for what in named if what in drawn}
+    changes: dict[str, Any] = {what: drawn[what] for what in named if what in drawn}
     if "stage" in drawn:
-        given["stageId"] = drawn["stage"]
+        changes["stageId"] = drawn["stage"]
     if "texts" in drawn:
-        given["translations"] = translation_inputs(drawn["texts"])
-    return given
+        changes["translations"] = translation_inputs(drawn["texts"])
+    return changes
 
 
 def translation_inputs(texts: dict[str, Any]) -> list[dict[str, Any]]:

@@ -47,7 +47,7 @@ REFERENCES = """
 """Reference fields of posts."""
 
 
-def named(one: Filter) -> Filter:
+def with_ids(one: Filter) -> Filter:
     """Replaces entry numbers in a filter on ids with the ids."""
     if one.field != "id" or one.operator == "exists":
         return one
@@ -72,7 +72,7 @@ def questions(draw: st.DrawFn, moments: Sequence[datetime]) -> Question:
     own = filters(built_in and not is_odd, IDS[:12])
     chosen = draw(some(own, [0, 0, 1, 1, 2])) + draw(some(attribute_filters(), [0, 0, 0, 1]))
     has_stages = as_of is None or is_odd or type_slug == "posts"
-    chosen = [named(one) for one in chosen if has_stages or one.field != "stage"]
+    chosen = [with_ids(one) for one in chosen if has_stages or one.field != "stage"]
     sortable = [one for one in SORT_KEYS if is_odd or not built_in or PREFIX not in one]
     names = draw(st.lists(st.sampled_from(sortable), max_size=3, unique=True))
     has_words = as_of is None or is_odd
@@ -110,11 +110,11 @@ def questions(draw: st.DrawFn, moments: Sequence[datetime]) -> Question:
 
 def rest(question: Question, cursor: str | None = None) -> str:
     """The request target."""
-    given = dict(_parameters(question))
+    parameters = dict(_parameters(question))
     if cursor is not None:
-        given["cursor"] = cursor
+        parameters["cursor"] = cursor
     path = "/v1/content" if question.across else f"/v1/content/{question.type_slug}"
-    return f"{path}?" + "&".join(f"{name}={quote(value)}" for name, value in given.items())
+    return f"{path}?" + "&".join(f"{name}={quote(value)}" for name, value in parameters.items())
 
 
 def _parameters(question: Question) -> Iterator[tuple[str, str]]:

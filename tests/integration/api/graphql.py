@@ -37,7 +37,7 @@ _DELETE = """
 mutation ($id: ID!) { payload: deleteContentEntry(id: $id) { success message } }"""
 
 
-async def asked(
+async def run_query(
     client: Client,
     document: str,
     *,
@@ -52,7 +52,7 @@ async def asked(
 
 async def data(client: Client, document: str, **variables: Any) -> Any:
     """The response's data. Fails if there are errors."""
-    answer = await asked(client, document, **variables)
+    answer = await run_query(client, document, **variables)
     assert answer.status == 200, answer.text
     assert "errors" not in answer.body, answer.text
     return answer.body["data"]
@@ -60,22 +60,22 @@ async def data(client: Client, document: str, **variables: Any) -> Any:
 
 async def refused(client: Client, document: str, **variables: Any) -> tuple[int, str]:
     """The status and message of the only error."""
-    answer = await asked(client, document, **variables)
+    answer = await run_query(client, document, **variables)
     assert answer.status == 200, answer.text
     [error] = answer.body["errors"]
     return error["extensions"]["status"], error["message"]
 
 
-async def create(client: Client, environment: str = "production", **given: Any) -> Any:
+async def create(client: Client, environment: str = "production", **arguments: Any) -> Any:
     """Returns the payload. Keywords are those of CreateContentEntryInput."""
-    return await _payload(client, environment, _CREATE, input=given)
+    return await _payload(client, environment, _CREATE, input=arguments)
 
 
 async def update(
-    client: Client, entry_id: str, environment: str = "production", **given: Any
+    client: Client, entry_id: str, environment: str = "production", **arguments: Any
 ) -> Any:
     """Returns the payload. Keywords are those of UpdateContentEntryInput."""
-    return await _payload(client, environment, _UPDATE, id=entry_id, input=given)
+    return await _payload(client, environment, _UPDATE, id=entry_id, input=arguments)
 
 
 async def delete(client: Client, entry_id: str, environment: str = "production") -> Any:
@@ -94,11 +94,11 @@ def counting(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     for kind in (Pool, Recorder):
         fetch = kind.fetch
 
-        async def counted(self: Any, statement: str, *given: Any, fetch: Any = fetch) -> Any:
+        async def counted(self: Any, statement: str, *args: Any, fetch: Any = fetch) -> Any:
             task = asyncio.current_task()
             if task is None or task.get_name() not in BACKGROUND:
                 statements.append(statement)
-            return await fetch(self, statement, *given)
+            return await fetch(self, statement, *args)
 
         monkeypatch.setattr(kind, "fetch", counted)
     yield statements

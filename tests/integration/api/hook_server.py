@@ -86,11 +86,11 @@ def answer(status: int, body: bytes = b"ok", **headers: str) -> Answer:
 
 @asynccontextmanager
 async def hook_server(
-    said: Answer | None = None, tls: ssl.SSLContext | None = None
+    answer: Answer | None = None, tls: ssl.SSLContext | None = None
 ) -> AsyncIterator[HookServer]:
     server = HookServer(scheme="https" if tls else "http")
-    if said is not None:
-        server.answer = said
+    if answer is not None:
+        server.answer = answer
     tasks: set[asyncio.Task[None]] = set()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

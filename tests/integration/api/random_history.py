@@ -34,8 +34,8 @@ WORDS = ("tide", "tides", "lamp", "lamps", "fog", "salt")
 
 def described(field: Field) -> dict[str, Any]:
     """The field in the reference model's format."""
-    given = {**msgspec.structs.asdict(field), "options": [one.value for one in field.options]}
-    return {what: value for what, value in given.items() if value}
+    properties = {**msgspec.structs.asdict(field), "options": [one.value for one in field.options]}
+    return {what: value for what, value in properties.items() if value}
 
 
 BODY = {"slug": "body", "type": "rich_text", "searchable": True}
@@ -91,9 +91,9 @@ class RandomHistory(PairedCommands):
         [step] = self._rng.choices(steps, weights=[45, 20, 20, 15, 5, 1, 3, 1])
         await step()
 
-    async def create(self, place: Place, type_slug: str, **given: Any) -> None:
+    async def create(self, place: Place, type_slug: str, **arguments: Any) -> None:
         new: dict[str, Any] = {"slug": None, "language": "en-US", "status": "draft"}
-        await self._create(place, type_slug, {**new, "fields": {}, "texts": {}, **given})
+        await self._create(place, type_slug, {**new, "fields": {}, "texts": {}, **arguments})
 
     async def edit(self, one: str, **changes: Any) -> None:
         await self._update(PLACE, one, {"fields": {}, **changes})
@@ -196,7 +196,7 @@ class RandomHistory(PairedCommands):
         rng = self._rng
         known = self.reference.types[PLACE][type_slug]["fields"]
         authors, others = self.existing("authors"), self.existing()
-        given = {
+        arguments = {
             **{slug: msgspec.json.decode(text) for slug, text in random_values(rng).items()},
             "body": " ".join([self._text(), self._text().lower()]),
             "note": self._text(),
@@ -208,7 +208,7 @@ class RandomHistory(PairedCommands):
             "related": rng.choices(others, k=rng.randrange(4)) if others else [],
         }
         kept = {field["slug"] for field in known if rng.random() < 0.8}
-        return {slug: value for slug, value in given.items() if slug in kept}
+        return {slug: value for slug, value in arguments.items() if slug in kept}
 
     def _files(self) -> list[str]:
         return sorted(self.reference.workspaces[PLACE[0]]["media"] & {*FILES})

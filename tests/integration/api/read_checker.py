@@ -162,7 +162,7 @@ class ReadChecker:
 
     async def _check_graphql_lists(self) -> None:
         """Sends every combination of filters in one document. A null filter selects everything."""
-        asked = list(
+        ids = list(
             itertools.product(
                 (None, *self._reference.types.get(self.place, ())),
                 (None, *STATUSES),
@@ -174,11 +174,11 @@ class ReadChecker:
             f" status: {status or 'null'} locale: {_text(self.locale)}"
             f" limit: {self._limit} offset: {n % 2})"
             " { data { ...Entry } pagination { total } }"
-            for n, (of, status, language) in enumerate(asked)
+            for n, (of, status, language) in enumerate(ids)
         )
         answer = await self._ask(document, ENTRY.replace("history(limit: 100) { version }", ""))
         pages = msgspec.json.decode(answer.text, type=GraphQLLists).data
-        for n, (of, status, language) in enumerate(asked):
+        for n, (of, status, language) in enumerate(ids):
             expected = [
                 one
                 for one in self._reference.list_across_types(self.place, of, self.locale)
@@ -305,8 +305,8 @@ def as_served(expected: Expected) -> Expected:
     }
 
 
-def _arguments(**given: str | None) -> str:
-    return " ".join(f"{name}: {_text(value)}" for name, value in given.items())
+def _arguments(**arguments: str | None) -> str:
+    return " ".join(f"{name}: {_text(value)}" for name, value in arguments.items())
 
 
 def _text(value: str | None) -> str:

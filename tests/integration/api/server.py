@@ -72,8 +72,8 @@ class Client:
 
     async def post(self, body: Any, path: str = "/v1/content", **options: Any) -> Answer:
         """Sends bytes as they are and anything else as JSON."""
-        given = {"data": body} if isinstance(body, bytes) else {"json": body}
-        return await self.ask("POST", path, **given, **options)
+        content = {"data": body} if isinstance(body, bytes) else {"json": body}
+        return await self.ask("POST", path, **content, **options)
 
     async def ask(
         self, method: str, path: str, headers: dict[str, str] | None = None, **options: Any
@@ -155,13 +155,13 @@ async def serving(
     """``settings``: those of ``ApiSettings``. By default, the limits are too high to be reached by
     accident."""
     limits = {"key_rate_limit": 1_000_000, "ip_rate_limit": 1_000_000, "cost_limit": 10**9}
-    given = {"read_your_writes": PATIENCE, **limits, **settings}
+    options = {"read_your_writes": PATIENCE, **limits, **settings}
     async with contextlib.AsyncExitStack() as stack:
         patch = stack.enter_context(pytest.MonkeyPatch.context())
         for limit in RESPONDS:
             patch.setattr(limit, 30.0)
         service = await stack.enter_async_context(
-            open_service(ApiSettings(**engine().settings(url), **given))
+            open_service(ApiSettings(**engine().settings(url), **options))
         )
         base = await stack.enter_async_context(
             listening(application(service), service.settings.client_timeout)

@@ -95,12 +95,12 @@ class StoredTenant(Struct):
 async def store_tenant(server: Server, name: str, tenant: Tenant) -> StoredTenant:
     """Writes the tenant to the store. Its texts name the workspace and environment that own
     them."""
-    given = {
+    manifest = {
         one: ContentBuilder(server.repository, Scope(name, one)) for one in tenant.environments
     }
-    await given["production"].workspace(staging=True)
+    await manifest["production"].workspace(staging=True)
     await server.key(f"secret-of-{name}", name)
-    await given["production"].execute(
+    await manifest["production"].execute(
         c.PutMedia,
         workspace=name,
         media_id=f"cover-of-{name}",
@@ -110,10 +110,10 @@ async def store_tenant(server: Server, name: str, tenant: Tenant) -> StoredTenan
     )
     for environment in tenant.environments:
         if environment == "staging":
-            await given[environment].execute(c.AddEnvironment, scope=given[environment].scope)
+            await manifest[environment].execute(c.AddEnvironment, scope=manifest[environment].scope)
         for slug in tenant.types:
-            await given[environment].content_type(BODY, RELATED, COVER, slug=slug)
-    made = [_create_entry(given[entry.environment], entry) for entry in tenant.entries]
+            await manifest[environment].content_type(BODY, RELATED, COVER, slug=slug)
+    made = [_create_entry(manifest[entry.environment], entry) for entry in tenant.entries]
     return StoredTenant(name, tenant, dict(await asyncio.gather(*made)))
 
 

@@ -36,9 +36,9 @@ async def answer(session: aiohttp.ClientSession, process: Processes) -> int:
 async def refuses(session: aiohttp.ClientSession, process: Processes, revoked: float) -> None:
     """Sends requests until one second after the revocation. The last one must get a 401."""
     while True:
-        asked = time.monotonic()
+        began = time.monotonic()
         status = await answer(session, process)
-        if asked >= revoked + WITHIN:
+        if began >= revoked + WITHIN:
             assert status == 401
             return
         assert status in (200, 401)

@@ -106,10 +106,10 @@ async def test_current_is_read_for_all_streams_together(
     reads = 0
     read = pages.current_entries
 
-    async def counted(*given: Any) -> Any:
+    async def counted(*args: Any) -> Any:
         nonlocal reads
         reads += 1
-        return await read(*given)
+        return await read(*args)
 
     monkeypatch.setattr("api.changes.stream.current_entries", counted)
     async with (
@@ -172,12 +172,12 @@ async def test_what_changes_while_a_stream_joins_is_sent_once(
     async with streaming(server, "after=now") as first:
         await first.until_caught_up()
 
-        async def late(*given: Any) -> int:
+        async def late(*args: Any) -> int:
             """Joins only after the tail has delivered a change that the second stream's page does
             not have."""
             await posts.entry("between")
             await first.take(1)
-            return await join(*given)
+            return await join(*args)
 
         monkeypatch.setattr(change_tail.ChangeTail, "join", late)
         async with streaming(server, "after=now") as second:
@@ -193,9 +193,9 @@ async def test_what_a_page_had_already_is_not_sent_again(
 ) -> None:
     follow, gate = change_tail.ChangeTail._follow, asyncio.Event()
 
-    async def late(*given: Any) -> bool:
+    async def late(*args: Any) -> bool:
         await gate.wait()
-        return await follow(*given)
+        return await follow(*args)
 
     async with streaming(server, "after=now") as first:
         await first.until_caught_up()

@@ -322,8 +322,8 @@ async def behind(database_url: str, repository: Repository) -> AsyncIterator[Ser
 async def test_a_token_ahead_of_the_read_model_waits_and_is_503(
     behind: Server, database_url: str
 ) -> None:
-    given, client = ContentBuilder(behind.repository), behind.client()
-    await given.entry("one")
+    builder, client = ContentBuilder(behind.repository), behind.client()
+    await builder.entry("one")
     async with serving(database_url, behind.repository) as ahead:
         await ahead.caught_up()
         token = (await ahead.client().get("/v1/changes")).body["next"]

@@ -77,8 +77,8 @@ class OracleSession:
     def get(self, path: str, *, published_only: bool = False) -> Answer:
         return self.run(self._client(published_only).get(path))
 
-    def ask(self, document: str, *, published_only: bool, **given: Any) -> Any:
-        body = msgspec.json.encode({"query": document, "variables": given})
+    def ask(self, document: str, *, published_only: bool, **arguments: Any) -> Any:
+        body = msgspec.json.encode({"query": document, "variables": arguments})
         headers = {"Content-Type": "application/json"}
         client = self._client(published_only)
         answer = self.run(client.post(body, "/graphql", headers=headers))
@@ -241,12 +241,12 @@ def ranked(
 ) -> list[Entry]:
     """The matches in the service's order. Checks that entries with equal texts are newest first and
     that, for a single word, matches in the title come first."""
-    asked = replace(question, limit=100, offset=0)
+    whole = replace(question, limit=100, offset=0)
     document = PAGE[: PAGE.index("\nfragment")].replace("...Entry %s", "id") % ""
     found: list[str] = []
     for offset in range(0, len(all_matches) + 1, 100):
-        given = variables(replace(asked, offset=offset))
-        answer = session.ask(document, published_only=question.published_only, **given)
+        arguments = variables(replace(whole, offset=offset))
+        answer = session.ask(document, published_only=question.published_only, **arguments)
         assert "errors" not in answer, answer
         found += [one["id"] for one in answer["data"]["contentEntries"]["data"]]
     assert sorted(found) == sorted(one["id"] for one in all_matches)
@@ -268,9 +268,9 @@ def check_one(session: OracleSession, question: Question, slug: str) -> None:
     snapshot = session.snapshot(question.as_of, question.locale)
     entry = snapshot.entry(question, slug)
     page = [] if entry is None else [entry]
-    asked = replace(question, limit=0, status=None)
+    any_status = replace(question, limit=0, status=None)
     answer = session.get(
-        rest(asked).replace("?", f"/{quote(slug, safe='')}?", 1),
+        rest(any_status).replace("?", f"/{quote(slug, safe='')}?", 1),
         published_only=question.published_only,
     )
     can_shape = snapshot.can_shape(question, page)
@@ -282,16 +282,16 @@ def check_one(session: OracleSession, question: Question, slug: str) -> None:
         assert body.pop("data") == snapshot.selected(entry, SINGLE, question.select)
         included = snapshot.included(page, question)[0]
         assert body == {"success": True} | ({"includes": included} if question.include else {})
-    given = {name: variables(question)[name] for name in ("type", "language", "locale", "asOf")}
-    found = session.ask(ENTRY, published_only=question.published_only, slug=slug, **given)
+    arguments = {name: variables(question)[name] for name in ("type", "language", "locale", "asOf")}
+    found = session.ask(ENTRY, published_only=question.published_only, slug=slug, **arguments)
     if question.type_slug not in snapshot.types:
         assert found["errors"][0]["extensions"]["status"] == 404
         return
     shown = entry and as_graphql(snapshot, entry, question)
     assert found == {"data": {"contentEntry": shown}}
     if question.as_of is None and entry is not None:
-        given = {"id": entry["id"], "locale": question.locale}
-        found = session.ask(BY_ID, published_only=question.published_only, **given)
+        arguments = {"id": entry["id"], "locale": question.locale}
+        found = session.ask(BY_ID, published_only=question.published_only, **arguments)
         assert found == {"data": {"contentEntryById": shown}}
 
 

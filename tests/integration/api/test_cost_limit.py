@@ -17,7 +17,7 @@ from api.rate_limits.limits import (
     import_cost,
 )
 from tests.integration.api.dashboard import signed_in
-from tests.integration.api.graphql import asked, data
+from tests.integration.api.graphql import data, run_query
 from tests.integration.api.import_requests import send
 from tests.integration.api.server import PATIENCE, Answer, Client, Server, room, serving
 from tests.integration.api.test_limits import PATH
@@ -70,9 +70,9 @@ def check_refused(answer: Answer, limit: int = LIMIT) -> None:
 async def test_a_query_is_refused_before_it_runs_and_a_smaller_one_passes(start: Start) -> None:
     server = await start()
     await server.workspace()
-    assert (await asked(server.client(), FULL % 30)).body["data"]
-    check_refused(await asked(server.client(), FULL % 30))
-    assert (await asked(server.client(), "{ contentTypes { id } }")).status == 429
+    assert (await run_query(server.client(), FULL % 30)).body["data"]
+    check_refused(await run_query(server.client(), FULL % 30))
+    assert (await run_query(server.client(), "{ contentTypes { id } }")).status == 429
     assert (await server.client().get(PATH)).status == 429, "it is known to be spent"
 
 
@@ -102,7 +102,7 @@ async def test_the_bytes_of_every_response_with_content_are_charged(
     await acme.content_type(BODY)
     await server.caught_up()
     client, charged = server.client(), list[int]()
-    monkeypatch.setattr(Limits, "charge_bytes", lambda *given: charged.append(given[-1]))
+    monkeypatch.setattr(Limits, "charge_bytes", lambda *args: charged.append(args[-1]))
     sent = await send(client)
     paths = ("content", "content-types", "changes", "media", "locales", "openapi.json")
     asked_for = [sent.headers["Location"], *(f"/v1/{path}" for path in paths)]
@@ -113,15 +113,15 @@ async def test_the_bytes_of_every_response_with_content_are_charged(
 async def test_processes_share_the_limit(start: Start) -> None:
     first, second = await start(), await start()
     await first.workspace()
-    assert (await asked(first.client(), FULL % 30)).body["data"]
-    check_refused(await asked(second.client(), FULL % 30))
+    assert (await run_query(first.client(), FULL % 30)).body["data"]
+    check_refused(await run_query(second.client(), FULL % 30))
 
 
 async def test_zero_disables_the_limit(start: Start) -> None:
     server = await start(0)
     await server.workspace()
     for _ in range(3):
-        assert (await asked(server.client(), FULL % 100)).body["data"]
+        assert (await run_query(server.client(), FULL % 100)).body["data"]
 
 
 async def test_a_document_costs_the_time_that_its_preparation_takes(
@@ -133,8 +133,8 @@ async def test_a_document_costs_the_time_that_its_preparation_takes(
     # 480 fragments that are compared with each other but read nothing.
     spread = " ".join(f"...F{n}" for n in range(480))
     fragments = " ".join(f"fragment F{n} on Query {{ __typename }}" for n in range(480))
-    await asked(server.client(), f"{{ {spread} }} {fragments}")
-    check_refused(await asked(server.client(), FULL % 1))
+    await run_query(server.client(), f"{{ {spread} }} {fragments}")
+    check_refused(await run_query(server.client(), FULL % 1))
 
 
 def test_an_import_costs_more_with_more_cells_and_references() -> None:
@@ -149,9 +149,9 @@ async def test_rows_cells_and_worker_seconds_of_an_import_are_charged(
 ) -> None:
     seconds = 12.0
 
-    async def slow(*given: object, charge: Charge, **named: object) -> Table:
+    async def slow(*args: object, charge: Charge, **named: object) -> Table:
         charge(seconds)
-        return await read_file(*given, **named)  # type: ignore[arg-type]
+        return await read_file(*args, **named)  # type: ignore[arg-type]
 
     monkeypatch.setattr("write_side.imports.uploads.read_file", slow)
     targets, more = ("Title", *[""] * (columns - 1)), ",x" * (columns - 1)
@@ -186,8 +186,9 @@ mutation ($id: ID!, $input: UpdateContentEntryInput!) {
 
 
 async def created(client: Client, slug: str, body: str) -> Answer:
-    given = {"contentTypeSlug": "posts", "title": slug, "slug": slug, "fields": {"body": body}}
-    return await client.post(given)
+    return await client.post(
+        {"contentTypeSlug": "posts", "title": slug, "slug": slug, "fields": {"body": body}}
+    )
 
 
 async def test_the_projection_of_a_create_is_charged_before_the_append(

@@ -37,7 +37,7 @@ _TITLE = re.compile(r'data-label="Title">\s*<a href="([^"]+)"[^>]*>([^<]*)</a>')
 _TOTAL = re.compile(r'id="results-heading"[^>]*>([^<]*)<')
 
 
-async def found(visitor: Browser, query: str = "") -> tuple[str, list[str]]:
+async def search_results(visitor: Browser, query: str = "") -> tuple[str, list[str]]:
     """The heading of the results and the titles below it."""
     page = await visitor.get(f"/dashboard/entries?{query}")
     assert page.status == 200
@@ -72,7 +72,7 @@ async def test_filters_select_entries(server: Server, acme: ContentBuilder) -> N
             ("type=posts&locale=it-IT", ["Two", "One"]),
             ("page=0&environment=&type=&status=&language=&locale=", ["Three", "Two", "One"]),
         ):
-            total, shown = await found(visitor, query)
+            total, shown = await search_results(visitor, query)
             assert shown == titles, query
             assert total == f"{len(titles)} {'entry' if len(titles) == 1 else 'entries'}"
         page = (await visitor.get("/dashboard/entries?status=draft")).text
@@ -117,7 +117,7 @@ async def test_pages_partition_the_table(server: Server, acme: ContentBuilder) -
     await server.caught_up()
     async with signed_in(server) as visitor:
         for query in ("", "type=posts", "search=ENTRY", "type=posts&search=entry"):
-            pages = [await found(visitor, f"{query}&page={page}") for page in (1, 2, 3, 4)]
+            pages = [await search_results(visitor, f"{query}&page={page}") for page in (1, 2, 3, 4)]
             assert {total for total, _ in pages} == {"60 entries"}
             assert [title for _, shown in pages for title in shown] == titles[::-1]
         beyond = (await visitor.get("/dashboard/entries?page=4")).text
@@ -149,7 +149,7 @@ async def test_limits_are_stated_when_they_are_reached(
         for name in ("one two", "one three"):
             await acme.entry(name.replace(" ", "-"), title=name.title())
         await server.caught_up()
-        total, shown = await found(visitor, "search=one")
+        total, shown = await search_results(visitor, "search=one")
         assert (total, set(shown)) == ("2 entries", {"One Two", "One Three"}), "one is the oldest"
         page = (await visitor.get("/dashboard/entries?search=one")).text
         assert "The newest 2 matches are shown" in page
@@ -170,7 +170,9 @@ async def test_an_export_contains_the_entries_that_the_page_counts(
             ("&language=de-DE", 1, "Body"),
             ("&search=one", 1, "Body"),
         ):
-            assert (await found(visitor, f"type=posts{query}"))[0].startswith(f"{entries} entr")
+            assert (await search_results(visitor, f"type=posts{query}"))[0].startswith(
+                f"{entries} entr"
+            )
             file = await visitor.get(f"/dashboard/entries/export.csv?type=posts{query}")
             headings, *rows = file.text.splitlines()
             assert (headings.split(",")[-1], len(rows)) == (last, entries)
@@ -189,9 +191,9 @@ async def test_entries_of_other_workspaces_and_environments_are_not_found(
     await server.caught_up()
     missing = "018f0000-0000-7000-8000-000000000000"
     async with signed_in(server) as visitor, signed_in(server, "secret-of-rival") as rival:
-        assert (await found(visitor))[1] == ["Mine"]
-        assert (await found(visitor, "environment=staging"))[1] == ["Elsewhere"]
-        assert (await found(rival))[1] == []
+        assert (await search_results(visitor))[1] == ["Mine"]
+        assert (await search_results(visitor, "environment=staging"))[1] == ["Elsewhere"]
+        assert (await search_results(rival))[1] == []
         assert "Posts" not in (await rival.get("/dashboard/entries")).text
         assert (await visitor.get(f"/dashboard/entries/{mine}")).status == 200
         for path in (f"{mine}", f"{mine}?asOf=2026-01-01", f"{mine}?locale=fr-FR"):

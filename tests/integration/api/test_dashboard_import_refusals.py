@@ -41,7 +41,7 @@ async def browser(server: Server, posts: ContentBuilder) -> AsyncIterator[Browse
         yield browser
 
 
-async def _kept(url: str) -> int:
+async def _stored_uploads(url: str) -> int:
     [(count,)] = await rows(url, "SELECT count(*) FROM write_side.upload")
     return int(count)
 
@@ -50,8 +50,8 @@ async def test_an_upload_needs_the_token_of_its_session(server: Server, browser:
     token = await browser.token()
     fields = [("type", "posts"), ("language", "en-US")]
 
-    async def sent(*given: tuple[str, str], **headers: str) -> int:
-        data = multipart(given, "posts.csv", FILE)
+    async def sent(*parts: tuple[str, str], **headers: str) -> int:
+        data = multipart(parts, "posts.csv", FILE)
         return (await browser.ask("POST", IMPORTS, data=data, headers={**HERE, **headers})).status
 
     assert await sent(*fields) == 403
@@ -59,7 +59,7 @@ async def test_an_upload_needs_the_token_of_its_session(server: Server, browser:
     assert await sent(*fields, ("csrf", token)) == 403, "nothing is read before the token"
     assert await sent(("csrf", token), *fields, **{"X-CSRF-Token": "guess"}) == 403
     assert await sent(("csrf", token), *fields, **{"Sec-Fetch-Site": "cross-site"}) == 403
-    assert await _kept(server.url) == 0
+    assert await _stored_uploads(server.url) == 0
     assert await sent(*fields, **{"X-CSRF-Token": token}) == 303
     assert await sent(("csrf", token), *fields) == 303
     for step in FORMS:
@@ -71,13 +71,13 @@ async def test_an_upload_is_stopped_at_the_size_limit(
     server: Server, browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(multipart_form, "LIMITS", Limits(upload_bytes=1024 * 1024))
-    taken = 0
+    sent_bytes = 0
 
     async def endless() -> AsyncIterator[bytes]:
-        nonlocal taken
+        nonlocal sent_bytes
         for _ in range(1_000):
             yield b"x" * 65536
-            taken += 65536
+            sent_bytes += 65536
 
     boundary = "----boundary"
 
@@ -95,8 +95,8 @@ async def test_an_upload_is_stopped_at_the_size_limit(
         pass  # The connection is closed while the client is still sending.
     else:
         assert (answer.status, "posts.csv is too large" in answer.text) == (413, True)
-    assert taken < 50 * 1024 * 1024
-    assert await _kept(server.url) == 0
+    assert sent_bytes < 50 * 1024 * 1024
+    assert await _stored_uploads(server.url) == 0
     small = await Wizard(browser).send(b"x" * (1024 * 1024 + 1))
     assert (small.status, "posts.csv is too large: the limit is 1 MB" in small.text) == (413, True)
     assert '<option value="posts" selected>' in small.text, "what was chosen is kept"
@@ -109,7 +109,7 @@ def _part(boundary: str, disposition: str, content: bytes) -> bytes:
 
 async def test_an_unusable_file_is_refused_on_the_page(server: Server, browser: Browser) -> None:
     wizard = Wizard(browser)
-    for name, document, said in (
+    for name, document, message in (
         ("posts.txt", FILE, "posts.txt has an unsupported file type; expected .csv or .xlsx"),
         ("posts.xlsx", FILE, "posts.xlsx"),
         ("posts.csv", b"", "posts.csv"),
@@ -118,17 +118,17 @@ async def test_an_unusable_file_is_refused_on_the_page(server: Server, browser: 
         ("", FILE, "Choose a file"),
     ):
         answer = await wizard.send(document, name)
-        assert (answer.status, said in answer.text) == (422, True), name
+        assert (answer.status, message in answer.text) == (422, True), name
         assert 'role="alert">' in answer.text
         assert '<option value="posts" selected>' in answer.text
-    for fields, said in (
+    for fields, message in (
         ({"type": "nothing"}, "Choose a content type"),
         ({"type": ""}, "Choose a content type"),
         ({"language": "xx-XX"}, "Unsupported language"),
     ):
         answer = await wizard.send(FILE, **fields)
-        assert (answer.status, said in answer.text) == (422, True)
-    assert await _kept(server.url) == 0
+        assert (answer.status, message in answer.text) == (422, True)
+    assert await _stored_uploads(server.url) == 0
 
 
 @pytest.mark.slow
@@ -219,7 +219,7 @@ async def test_the_upload_does_not_wait_for_slow_and_disconnected_clients(
             writer.close()
             await writer.wait_closed()
             assert (await browser.get("/dashboard/imports")).status == 200
-        assert await _kept(database_url) == 1
+        assert await _stored_uploads(database_url) == 1
     assert '"level": "error"' not in read_log()
     assert "Traceback" not in read_log()
 

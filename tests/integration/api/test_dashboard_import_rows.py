@@ -51,9 +51,9 @@ async def test_rows_of_one_entry_are_shown_and_counted_as_one(wizard: Wizard) ->
     assert "1 new entry. 1 updated entry. 2 rows change an entry of an earlier row. 1 unch" in shown
     assert "Import 2 rows and update 1 entry<" in shown
     assert (await wizard.run(import_id)).status == 303
-    said = "Deletes 1 new entry. Restores 1 updated entry."
-    assert said in (await wizard.page(import_id)).text
-    assert said in (await wizard.page(import_id, "revert")).text
+    message = "Deletes 1 new entry. Restores 1 updated entry."
+    assert message in (await wizard.page(import_id)).text
+    assert message in (await wizard.page(import_id, "revert")).text
     assert (await wizard.sent(import_id, "revert")).status == 303
     undone = (await wizard.page(import_id)).text
     assert "1 entry was deleted, 1 entry was restored" in undone

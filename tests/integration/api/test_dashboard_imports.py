@@ -17,7 +17,7 @@ from tests.integration.api.server import Server
 from tests.integration.api.wizard import ATTRIBUTES, Wizard, csv
 from tests.integration.live_projector import until
 from tests.integration.projector.sample_log import BODY, ContentBuilder, raws
-from tests.integration.write_side.append_locks import held
+from tests.integration.write_side.append_locks import holding
 from tests.workbooks import PARTS, sheet, workbook
 from write_side.domain.definition import Field
 from write_side.domain.identity import Actor
@@ -163,7 +163,7 @@ async def test_an_import_continues_when_its_page_is_left(wizard: Wizard, server:
     import_id = await wizard.previewed(ROWS, *MAPPED)
     digest = await wizard.digest(import_id)
     token = await wizard.browser.token()
-    async with held(server.url) as hold:
+    async with holding(server.url) as hold:
         leaving = asyncio.create_task(
             wizard.browser.ask(
                 "POST",
@@ -393,9 +393,9 @@ async def test_problems_and_pages_are_made_in_a_thread(
     threads: list[threading.Thread] = []
 
     def noting(work: Callable[..., Any]) -> Callable[..., Any]:
-        def noted(*given: Any, **named: Any) -> Any:
+        def noted(*args: Any, **named: Any) -> Any:
             threads.append(threading.current_thread())
-            return work(*given, **named)
+            return work(*args, **named)
 
         return noted
 

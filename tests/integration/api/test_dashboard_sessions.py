@@ -48,8 +48,8 @@ async def test_a_session_is_a_cookie_for_the_dashboard_only(
         assert not cookie["secure"]
         assert await is_signed_in(visitor)
         assert (await visitor.get(SIGN_IN)).headers["Location"] == "/dashboard/entries"
-        said = {"Origin": "https://cms.example.com", "Sec-Fetch-Site": "same-origin"}
-        answer = await visitor.ask("POST", SIGN_IN, data={"key": ACME}, headers=said)
+        headers = {"Origin": "https://cms.example.com", "Sec-Fetch-Site": "same-origin"}
+        answer = await visitor.ask("POST", SIGN_IN, data={"key": ACME}, headers=headers)
         [cookie] = SimpleCookie(answer.headers["Set-Cookie"]).values()
         assert cookie["secure"], "the browser used https, even if the proxy does not"
 
@@ -61,8 +61,8 @@ async def test_the_cookie_is_secure_if_a_trusted_proxy_uses_https(
     async with serving(database_url, repository, trusted_proxies=trusted) as server:
         await server.workspace()
         async with browser(server) as visitor:
-            said = {"X-Forwarded-Proto": "https", "Sec-Fetch-Site": "same-origin"}
-            answer = await visitor.ask("POST", SIGN_IN, data={"key": ACME}, headers=said)
+            headers = {"X-Forwarded-Proto": "https", "Sec-Fetch-Site": "same-origin"}
+            answer = await visitor.ask("POST", SIGN_IN, data={"key": ACME}, headers=headers)
             [cookie] = SimpleCookie(answer.headers["Set-Cookie"]).values()
             assert bool(cookie["secure"]) is secure
 

@@ -132,8 +132,8 @@ async def test_slow_endpoints_of_a_workspace_leave_others_room_for_test_messages
 
     monkeypatch.setattr(WebhookOperations, "test", send)
     globex = await server.workspace("globex")
-    for given in (acme, globex):
-        await create_webhook(given, hook)
+    for builder in (acme, globex):
+        await create_webhook(builder, hook)
     async with signed_in(server, "secret-of-globex") as other:
         visitors = (*[visitor] * 9, other)
         tests = [asyncio.create_task(one.post(f"{PAGE}/search/test", {})) for one in visitors]
@@ -160,7 +160,7 @@ async def test_deliveries_are_filtered_by_status_and_time(
         )
     recently = (datetime.now(UTC) - timedelta(hours=2)).strftime("%Y-%m-%dT%H:%M")
 
-    async def shown(query: str) -> list[str]:
+    async def shown_outcomes(query: str) -> list[str]:
         """The outcomes, newest first."""
         page = (await visitor.get(f"{PAGE}/search?{query}")).text
         rows = re.findall(r'data-label="Outcome">.*?>(?:Failed</span> )?([^<]+)<', page)
@@ -168,15 +168,15 @@ async def test_deliveries_are_filtered_by_status_and_time(
 
     lost = "the connection was closed without a response"
     every = [lost, "HTTP 404", "HTTP 500", "HTTP 302", "HTTP 204"]
-    assert await shown("") == every
-    assert await shown("status=odd&since=odd") == every
-    assert await shown("status=delivered") == every[4:]
-    assert await shown("status=failed") == every[:4]
-    assert await shown("status=none") == [lost]
+    assert await shown_outcomes("") == every
+    assert await shown_outcomes("status=odd&since=odd") == every
+    assert await shown_outcomes("status=delivered") == every[4:]
+    assert await shown_outcomes("status=failed") == every[:4]
+    assert await shown_outcomes("status=none") == [lost]
     for number, digit in ((1, 4), (2, 5), (3, 3)):
-        assert await shown(f"status={digit}xx") == [every[number]]
-    assert await shown(f"since={recently}") == every[:3]
-    assert await shown(f"since={recently}&status=3xx") == []
+        assert await shown_outcomes(f"status={digit}xx") == [every[number]]
+    assert await shown_outcomes(f"since={recently}") == every[:3]
+    assert await shown_outcomes(f"since={recently}&status=3xx") == []
 
 
 async def hang_up(_server: HookServer, writer: asyncio.StreamWriter) -> None:

@@ -12,7 +12,7 @@ from msgspec import json
 
 from read_side.pool import Pool
 from tests.integration.api.dashboard import signed_in
-from tests.integration.api.graphql import asked
+from tests.integration.api.graphql import run_query
 from tests.integration.api.server import Client, Server
 from tests.integration.live_projector import connected, until
 from tests.integration.projector.sample_log import ContentBuilder
@@ -88,7 +88,7 @@ async def test_a_mutation_on_a_full_database_fails(
     server: Server, client: Client, log: ReadLog
 ) -> None:
     await execute(server, DISK_IS_FULL)
-    answer = await asked(client, MUTATION, headers={"X-Request-Id": "mine"})
+    answer = await run_query(client, MUTATION, headers={"X-Request-Id": "mine"})
     payload = answer.body["data"]["createContentEntry"]
     assert payload == {"success": False, "message": UNAVAILABLE["error"]}
     check_log(log, DETAIL)

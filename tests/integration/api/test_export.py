@@ -44,9 +44,9 @@ pages_of = Export.pages
 
 async def exporting(call: Call) -> Any:
     REQUESTS.append(call.request)
-    asked = call.request.match_info
-    kind: Literal["csv", "xlsx"] = "xlsx" if asked["kind"] == "xlsx" else "csv"
-    filters = Filters(asked["type"], call.request.query.get("status"))
+    match_info = call.request.match_info
+    kind: Literal["csv", "xlsx"] = "xlsx" if match_info["kind"] == "xlsx" else "csv"
+    filters = Filters(match_info["type"], call.request.query.get("status"))
     return await export_response(call, filters, kind)
 
 

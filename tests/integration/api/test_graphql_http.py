@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from api.http.loop_turns import FEW, PARSE_GRAPHQL, WAITING
-from tests.integration.api.graphql import asked, create, data
+from tests.integration.api.graphql import create, data, run_query
 from tests.integration.api.server import Answer, Client, Server, serving
 from tests.integration.live_projector import projecting, until
 from tests.integration.projector.sample_log import ContentBuilder
@@ -43,7 +43,7 @@ def error_of(answer: Answer) -> tuple[int, str]:
 
 async def test_an_invalid_key_is_401_as_over_rest(server: Server, posts: ContentBuilder) -> None:
     for secret in (None, "unknown"):
-        answer = await asked(server.client(secret), ASK)
+        answer = await run_query(server.client(secret), ASK)
         rest = await server.client(secret).get("/v1/content")
         assert (answer.status, answer.body) == (rest.status, rest.body)
         assert answer.headers["WWW-Authenticate"] == "Bearer"
@@ -59,8 +59,8 @@ async def test_rest_and_graphql_count_in_one_bucket(server: Server) -> None:
     left = []
     for answer in (
         await client.get("/v1/content"),
-        await asked(client, "{ __typename }"),
-        await asked(client, "{ nothing }"),
+        await run_query(client, "{ __typename }"),
+        await run_query(client, "{ nothing }"),
         await client.get("/v1/content"),
     ):
         assert answer.headers["X-RateLimit-Limit"] == "1000"
@@ -92,14 +92,18 @@ async def test_any_origin_may_read(server: Server, client: Client, posts: Conten
     assert preflight.headers["Access-Control-Allow-Headers"] == (
         "Authorization, X-API-Key, X-Environment, Content-Type"
     )
-    answers = (preflight, await asked(client, ASK), await asked(server.client(None), ASK))
+    answers = (
+        preflight,
+        await run_query(client, ASK),
+        await run_query(server.client(None), ASK),
+    )
     assert {a.headers["Access-Control-Allow-Origin"] for a in answers} == {"*"}
 
 
 async def test_a_mutation_returns_its_position_and_a_query_waits_for_it(
     client: Client, posts: ContentBuilder, server: Server
 ) -> None:
-    answer = await asked(client, NEW, title="A")
+    answer = await run_query(client, NEW, title="A")
     position = answer.headers["X-Content-Position"]
     assert answer.headers["X-Content-Visible"] == "true"
     rest = await client.post({"contentTypeSlug": "posts", "title": "B"})
@@ -107,15 +111,15 @@ async def test_a_mutation_returns_its_position_and_a_query_waits_for_it(
         found = await data(client, ASK, headers={"X-Content-Position": token})
         assert found["contentEntries"]["pagination"]["total"] == 2
         assert (await client.get("/v1/content", headers={"X-Content-Position": token})).data
-    wrong = await asked(client, ASK, headers={"X-Content-Position": "x"})
+    wrong = await run_query(client, ASK, headers={"X-Content-Position": "x"})
     assert error_of(wrong) == (
         400,
         "Unknown X-Content-Position: send one that this workspace returned, or read without it",
     )
     beyond = server.service.positions.token("acme", 10**6)
-    wrong = await asked(client, ASK, headers={"X-Content-Position": beyond})
+    wrong = await run_query(client, ASK, headers={"X-Content-Position": beyond})
     assert error_of(wrong) == (400, "X-Content-Position is beyond the log: read without it")
-    assert "X-Content-Position" not in (await asked(client, ASK)).headers
+    assert "X-Content-Position" not in (await run_query(client, ASK)).headers
 
 
 async def test_ignored_members_of_all_mutations_are_named(
@@ -133,10 +137,10 @@ async def test_ignored_members_of_all_mutations_are_named(
         success
       }
     }"""
-    answer = await asked(client, document)
+    answer = await run_query(client, document)
     assert answer.headers["X-Content-Ignored"] == "bdoy, translations.fr-FR.bdoy, bdy"
     assert "X-Content-Ignored" in answer.headers["Access-Control-Expose-Headers"]
-    assert "X-Content-Ignored" not in (await asked(client, NEW, title="C")).headers
+    assert "X-Content-Ignored" not in (await run_query(client, NEW, title="C")).headers
 
 
 async def test_an_update_of_a_misspelt_field_changes_nothing_and_names_it(
@@ -144,7 +148,7 @@ async def test_an_update_of_a_misspelt_field_changes_nothing_and_names_it(
 ) -> None:
     made = await data(client, NEW, title="A")
     entry_id = made["createContentEntry"]["entry"]["id"]
-    answer = await asked(client, UPDATE, id=entry_id, fields={"bdoy": "x"})
+    answer = await run_query(client, UPDATE, id=entry_id, fields={"bdoy": "x"})
     assert answer.body["data"]["updateContentEntry"]["message"] == "No changes"
     assert answer.headers["X-Content-Ignored"] == "bdoy"
 
@@ -155,28 +159,30 @@ async def test_an_invisible_position_is_503_in_the_response_and_waited_for_once(
     async with serving(database_url, repository, projector=False, read_your_writes=0.2) as server:
         await (await server.workspace()).content_type()
         client = server.client()
-        answer = await asked(client, NEW, title="A")
+        answer = await run_query(client, NEW, title="A")
         assert answer.body["data"]["createContentEntry"]["success"]
         assert answer.headers["X-Content-Visible"] == "false"
         token = {"X-Content-Position": answer.headers["X-Content-Position"]}
         many = "{" + " ".join(f"a{n}: contentTypes {{ id }}" for n in range(50)) + "}"
-        refused = await asked(client, many, headers=token)
+        refused = await run_query(client, many, headers=token)
         assert {e["extensions"]["status"] for e in refused.body["errors"]} == {503}
-        assert "data" in (await asked(client, ASK)).body
+        assert "data" in (await run_query(client, ASK)).body
 
 
 async def test_a_repeated_mutation_is_executed_once(
     server: Server, client: Client, posts: ContentBuilder
 ) -> None:
     again = {"Idempotency-Key": "one"}
-    first = await asked(client, NEW, title="A", headers=again)
-    assert (await asked(client, NEW, title="A", headers=again)).body == first.body
-    other = (await asked(client, NEW, title="B", headers=again)).body["data"]["createContentEntry"]
+    first = await run_query(client, NEW, title="A", headers=again)
+    assert (await run_query(client, NEW, title="A", headers=again)).body == first.body
+    other = (await run_query(client, NEW, title="B", headers=again)).body["data"][
+        "createContentEntry"
+    ]
     assert other["message"].startswith("This idempotency key was used for a different request")
     rest = {"contentTypeSlug": "posts", "title": "A"}
     assert (await client.post(rest, headers=again)).status == 422
     assert (await data(client, ASK))["contentEntries"]["pagination"]["total"] == 1
-    wrong = await asked(client, NEW, title="C", headers={"Idempotency-Key": "\t"})
+    wrong = await run_query(client, NEW, title="C", headers={"Idempotency-Key": "\t"})
     assert wrong.body["data"]["createContentEntry"]["message"].startswith("Idempotency-Key takes")
 
 
@@ -191,10 +197,10 @@ async def test_each_mutation_of_a_repeated_document_is_executed_once(
     }"""
     entry = (await create(client, contentTypeSlug="posts", title="X"))["entry"]
     again = {"Idempotency-Key": "one"}
-    first = await asked(client, document, id=entry["id"], headers=again)
+    first = await run_query(client, document, id=entry["id"], headers=again)
     assert [p["success"] for p in first.body["data"].values()] == [True] * 4
     assert first.body["data"]["b"]["entry"] == {"version": 2, "title": "B"}
-    assert (await asked(client, document, id=entry["id"], headers=again)).body == first.body
+    assert (await run_query(client, document, id=entry["id"], headers=again)).body == first.body
 
 
 async def test_a_second_request_with_the_key_is_refused_while_the_first_is_in_progress(
@@ -202,17 +208,17 @@ async def test_a_second_request_with_the_key_is_refused_while_the_first_is_in_pr
 ) -> None:
     begun, go = asyncio.Event(), asyncio.Event()
 
-    async def slowly(*given: Any) -> Any:
+    async def slowly(*args: Any) -> Any:
         if not begun.is_set():
             begun.set()
             await go.wait()
-        return await execute(*given)
+        return await execute(*args)
 
     monkeypatch.setattr("api.graphql.mutation.execute", slowly)
     again = {"Idempotency-Key": "one"}
-    first = asyncio.create_task(asked(client, NEW, title="A", headers=again))
+    first = asyncio.create_task(run_query(client, NEW, title="A", headers=again))
     await begun.wait()
-    second = (await asked(client, NEW, title="A", headers=again)).body["data"]
+    second = (await run_query(client, NEW, title="A", headers=again)).body["data"]
     assert second["createContentEntry"] == {
         "success": False,
         "message": "A request with this Idempotency-Key is still in progress: "
@@ -221,7 +227,7 @@ async def test_a_second_request_with_the_key_is_refused_while_the_first_is_in_pr
     }
     go.set()
     answered = (await first).body
-    assert (await asked(client, NEW, title="A", headers=again)).body == answered
+    assert (await run_query(client, NEW, title="A", headers=again)).body == answered
     assert (await data(client, ASK))["contentEntries"]["pagination"]["total"] == 1
 
 
@@ -258,7 +264,7 @@ async def test_of_several_operations_the_named_one_is_executed(
 
 
 @pytest.mark.parametrize(
-    ("document", "name", "said"),
+    ("document", "name", "reason"),
     [
         ("query A { __typename } query B { __typename }", "C", "Unknown operation 'C': name one"),
         ("query A { __typename }", "", None),
@@ -272,14 +278,14 @@ async def test_of_several_operations_the_named_one_is_executed(
     ],
 )
 async def test_the_operation_to_execute_must_be_clear(
-    client: Client, posts: ContentBuilder, document: str, name: str, said: str | None
+    client: Client, posts: ContentBuilder, document: str, name: str, reason: str | None
 ) -> None:
     answer = await client.post({"query": document, "operationName": name}, "/graphql")
-    if said is None:
+    if reason is None:
         assert answer.body == {"data": {"__typename": "Query"}}
     else:
         status, message = error_of(answer)
-        assert (status, message[: len(said)]) == (400, said)
+        assert (status, message[: len(reason)]) == (400, reason)
 
 
 HOSTILE: dict[str, str] = {
@@ -341,7 +347,9 @@ async def test_expensive_queries_are_refused_before_any_lookup(
         raise AssertionError("something was looked up")
 
     monkeypatch.setattr("read_side.pool.Pool.fetch", looked_up)
-    statuses = {name: error_statuses(await asked(client, query)) for name, query in HOSTILE.items()}
+    statuses = {
+        name: error_statuses(await run_query(client, query)) for name, query in HOSTILE.items()
+    }
     assert {name: found for name, found in statuses.items() if found != {400}} == {}
 
 
@@ -394,7 +402,7 @@ async def test_a_workspace_that_waits_for_too_many_turns_is_refused(
         over_rest = await client.post({"contentTypeSlug": "posts", "title": "x", "y": large})
         assert (over_rest.status, over_rest.headers["Retry-After"]) == (503, "1")
         for query in (ASK + large, ASK + large[:5_000]):
-            assert error_of(await asked(client, query)) == (503, over_rest.body["error"])
+            assert error_of(await run_query(client, query)) == (503, over_rest.body["error"])
         assert await data(client, ASK)
         for one in waiting:
             one.cancel()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.api.graphql import asked, create, data, delete, update
+from tests.integration.api.graphql import create, data, delete, run_query, update
 from tests.integration.api.server import Client, Server, serving
 from tests.integration.projector.sample_log import STAGES, ContentBuilder
 from write_side.domain.definition import Field
@@ -30,14 +30,14 @@ async def posts(acme: ContentBuilder) -> ContentBuilder:
     return acme
 
 
-async def created(client: Client, **given: Any) -> Any:
-    payload = await create(client, **{"contentTypeSlug": "posts", "title": "Hello", **given})
+async def created(client: Client, **arguments: Any) -> Any:
+    payload = await create(client, **{"contentTypeSlug": "posts", "title": "Hello", **arguments})
     assert payload["success"], payload["message"]
     return payload["entry"]
 
 
-async def updated(client: Client, entry: Any, **given: Any) -> Any:
-    payload = await update(client, entry["id"], **given)
+async def updated(client: Client, entry: Any, **arguments: Any) -> Any:
+    payload = await update(client, entry["id"], **arguments)
     assert payload["success"], payload["message"]
     return payload["entry"]
 
@@ -297,7 +297,7 @@ async def test_the_entry_is_correct_without_a_projector(
         entry = await created(server.client(), fields={"body": "B"})
         changed = await updated(server.client(), entry, status="published", title="T")
         assert (changed["title"], changed["version"]) == ("T", 2)
-        answer = await asked(
+        answer = await run_query(
             server.client(),
             "mutation ($id: ID!) { deleteContentEntry(id: $id) { success } }",
             id=entry["id"],

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from read_side import entries
-from tests.integration.api.graphql import asked, counting, create, data, refused, update
+from tests.integration.api.graphql import counting, create, data, refused, run_query, update
 from tests.integration.api.server import Client, Server
 from tests.integration.projector.sample_log import BODY, STAGES, ContentBuilder, raws
 from tests.store_clock import Clock, follow_clock
@@ -65,9 +65,11 @@ async def test_every_filter_selects_in_the_order_of_rest_with_the_true_total(
             for *kind, slug in mixed
             if all(w in (None, k) for w, k in zip(wanted, kind, strict=True))
         ]
-        given = dict(zip(("type", "status", "language"), wanted, strict=True))
+        arguments = dict(zip(("type", "status", "language"), wanted, strict=True))
         for limit, offset in ((100, 0), (4, 0), (1, 2), (5, 200)):
-            page = (await data(client, LIST, **given, limit=limit, offset=offset))["contentEntries"]
+            page = (await data(client, LIST, **arguments, limit=limit, offset=offset))[
+                "contentEntries"
+            ]
             assert [e["slug"] for e in page["data"]] == expected[offset : offset + limit], wanted
             total = {"limit": limit, "offset": offset, "total": len(expected)}
             assert page["pagination"] == total
@@ -76,14 +78,14 @@ async def test_every_filter_selects_in_the_order_of_rest_with_the_true_total(
 async def test_limit_and_offset_are_clamped(
     client: Client, mixed: list[tuple[str, str, str, str]]
 ) -> None:
-    for given, effective in (
+    for limit, effective in (
         ({}, (10, 0)),
         ({"limit": None, "offset": None}, (10, 0)),
         ({"limit": 0, "offset": -3}, (1, 0)),
         ({"limit": 1000}, (100, 0)),
         ({"limit": -1, "offset": 2**31 - 1}, (1, 2**31 - 1)),
     ):
-        pagination = (await data(client, LIST, **given))["contentEntries"]["pagination"]
+        pagination = (await data(client, LIST, **limit))["contentEntries"]["pagination"]
         assert (pagination["limit"], pagination["offset"]) == effective
 
 
@@ -246,7 +248,7 @@ async def test_the_past_is_shown_as_it_was(
         }
     assert await refused(client, query, at="2026-01-01") == (404, "Content type not found")
     for wrong in ("yesterday", "9999-01-01T00:00:00Z", 7):
-        answer = await asked(client, query, at=wrong)
+        answer = await run_query(client, query, at=wrong)
         assert answer.body["errors"][0]["extensions"]["status"] == 400
 
 
@@ -256,9 +258,9 @@ async def test_environments_and_workspaces_are_isolated(
     other = await server.workspace("other")
     staging = await acme.staging()
     ids = {}
-    for given in (acme, other, staging):
-        await given.content_type(BODY, RELATED)
-        ids[given.scope] = await given.entry("hello")
+    for builder in (acme, other, staging):
+        await builder.content_type(BODY, RELATED)
+        ids[builder.scope] = await builder.entry("hello")
     await server.caught_up()
     query = "query ($id: ID!) { contentEntryById(id: $id) { id } contentEntries { data { id } } }"
     clients = {

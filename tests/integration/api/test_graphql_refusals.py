@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.integration.api.graphql import asked, create, data, delete, refused, update
+from tests.integration.api.graphql import create, data, delete, refused, run_query, update
 from tests.integration.api.server import Client, Server
 from tests.integration.projector.sample_log import STAGES, ContentBuilder, raws
 from write_side.domain.definition import Field, Option
@@ -86,8 +86,8 @@ def cases(client: Client, viewer: Client, taken: str, entry: str, foreign: str) 
 
 
 def of_creates(client: Client, viewer: Client, foreign: str) -> Iterator[Case]:
-    def new(name: str, message: str, as_client: Client = client, **given: Any) -> Case:
-        whole = {"contentTypeSlug": "posts", "title": "New", **given}
+    def new(name: str, message: str, as_client: Client = client, **arguments: Any) -> Case:
+        whole = {"contentTypeSlug": "posts", "title": "New", **arguments}
         return Case(f"create {name}", create(as_client, **whole), message)
 
     yield new("in an unknown type", TYPE_NOT_FOUND, contentTypeSlug="nothing")
@@ -106,8 +106,10 @@ def of_creates(client: Client, viewer: Client, foreign: str) -> Iterator[Case]:
 
 
 def of_updates(client: Client, viewer: Client, entry: str, foreign: str) -> Iterator[Case]:
-    def changed(name: str, message: str, as_client: Client = client, **given: Any) -> Case:
-        return Case(f"update {name}", update(as_client, given.pop("id", entry), **given), message)
+    def changed(name: str, message: str, as_client: Client = client, **arguments: Any) -> Case:
+        return Case(
+            f"update {name}", update(as_client, arguments.pop("id", entry), **arguments), message
+        )
 
     for name, entry_id in (("unknown", UNKNOWN), ("foreign", foreign), ("malformed", "x")):
         yield changed(f"of an {name} id", ENTRY_NOT_FOUND, id=entry_id, title="New")
@@ -137,8 +139,8 @@ def of_both(case: Any, foreign: str) -> Iterator[Case]:
         "array": ([1], "fields must be an object"),
         "string": ("body", "fields must be an object"),
     }
-    for name, (given, message) in values.items():
-        yield case(f"with a wrong {name} in fields", message, fields=given)
+    for name, (arguments, message) in values.items():
+        yield case(f"with a wrong {name} in fields", message, fields=arguments)
     yield case("with a NUL in the title", NUL, title="a\x00b")
     yield case("with a NUL in the slug", NUL, slug="a\x00b")
     french = {"locale": "fr-FR"}
@@ -213,7 +215,7 @@ async def test_a_mutation_succeeds_even_if_its_key_may_not_read(
     await server.key("an-editor's", "acme", ("content.edit",))
     document = """mutation { createContentEntry(input: {contentTypeSlug: "posts", title: "A"}) {
       success entry { title history { version } } } }"""
-    answer = await asked(server.client("an-editor's"), document)
+    answer = await run_query(server.client("an-editor's"), document)
     assert answer.body["data"]["createContentEntry"] == {"success": True, "entry": None}
     assert answer.body["errors"][0]["extensions"] == {"status": 403}
 
@@ -227,8 +229,8 @@ async def test_an_update_returns_the_entry_only_to_viewers_a_create_always(
       updateContentEntry(id: $id, input: %s) { success entry { fields } }
     }"""
     secret = await acme.entry("secret", fields=raws(body="secret"))
-    for given in ("{}", '{title: "New"}'):
-        answer = await asked(editor, document % given, id=secret)
+    for fields in ("{}", '{title: "New"}'):
+        answer = await run_query(editor, document % fields, id=secret)
         assert answer.body["data"] == {"updateContentEntry": {"success": True, "entry": None}}
         assert [error["extensions"] for error in answer.body["errors"]] == [{"status": 403}]
         assert '"secret"' not in answer.text
@@ -258,7 +260,7 @@ async def test_an_unavailable_store_is_a_refusal_and_an_internal_fault_an_error(
     monkeypatch.setattr("api.graphql.mutation.execute", failing)
     read = logged("json")
     document = f'mutation {{ deleteContentEntry(id: "{UNKNOWN}") {{ success }} }}'
-    answer = await asked(client, document, headers={"X-Request-Id": "mine-1"})
+    answer = await run_query(client, document, headers={"X-Request-Id": "mine-1"})
     assert answer.status == 200
     [error] = answer.body["errors"]
     assert (error["message"], error["extensions"]["status"]) == ("Internal server error", 500)

@@ -7,7 +7,7 @@ import json
 import msgspec
 import pytest
 
-from tests.integration.api.graphql import asked
+from tests.integration.api.graphql import run_query
 from tests.integration.api.server import Answer, Client, Server
 from tests.integration.projector.sample_log import ContentBuilder
 from write_side.domain.definition import Field
@@ -69,7 +69,7 @@ async def test_every_json_value_is_returned_unchanged(client: Client, meta: Cont
         answer = await sent(client, f'{{ "meta" : {value} , "views":0.10}}', f"Entry {number}")
         expected = f'"fields":{{"meta":{value},"views":0.10}}'
         assert expected in answer.text
-        assert expected in (await asked(client, READ)).text
+        assert expected in (await run_query(client, READ)).text
         assert expected in (await client.get(f"/v1/content/posts/entry-{number}")).text
 
 
@@ -81,7 +81,7 @@ async def test_json_literals_in_the_document_are_returned_unchanged(
           contentTypeSlug: "posts", title: "Entry {number}",
           fields: {{ views: $views, meta: {written}, left: $left }}
         }}) {{ success entry {{ fields }} }} }}"""
-        answer = await asked(client, document, views=7)
+        answer = await run_query(client, document, views=7)
         assert f'"fields":{{"meta":{value},"views":7}}' in answer.text, answer.text
 
 
@@ -89,7 +89,7 @@ async def test_a_json_variable_inside_a_literal(client: Client, meta: ContentBui
     document = """mutation ($a: JSON = {default: 1.10}, $b: JSON) { createContentEntry(input: {
       contentTypeSlug: "posts", title: "A", fields: { meta: {a: $a, b: [$b, $c], c: $c} }
     }) { entry { fields } } }"""
-    answer = await asked(client, document.replace("$b: JSON", "$b: JSON, $c: JSON"), b={"x": 1})
+    answer = await run_query(client, document.replace("$b: JSON", "$b: JSON, $c: JSON"), b={"x": 1})
     assert '"meta":{"a":{"default":1.10},"b":[{"x":1},null]}' in answer.text
 
 
@@ -145,17 +145,17 @@ async def test_a_body_that_cannot_be_read_is_refused_as_a_whole(
 
 
 @pytest.mark.parametrize(
-    ("given", "fault"),
+    ("arguments", "fault"),
     [
         ({"title": "A", "contentTypeSlug": "a", "nope": 1}, "not to include unknown field 'nope'"),
         ({"title": "A"}, "to include required field 'contentTypeSlug'"),
     ],
 )
 async def test_a_wrong_member_of_an_input_is_named_without_the_whole_input(
-    client: Client, meta: ContentBuilder, given: dict[str, object], fault: str
+    client: Client, meta: ContentBuilder, arguments: dict[str, object], fault: str
 ) -> None:
     document = "mutation($i: CreateContentEntryInput!) { createContentEntry(input: $i) {success} }"
-    variables = {"i": {**given, "fields": {"body": "Text"}}}
+    variables = {"i": {**arguments, "fields": {"body": "Text"}}}
     answer = await client.post({"query": document, "variables": variables}, "/graphql")
     [error] = answer.body["errors"]
     assert error["message"] == (
@@ -178,7 +178,7 @@ async def test_numbers_of_the_schema_are_not_our_json(client: Client, meta: Cont
 async def test_unknown_names_of_the_schema_are_reported(
     client: Client, meta: ContentBuilder
 ) -> None:
-    for given, named in (
+    for value, named in (
         ({"contentTypeSlug": "posts", "title": "A", "nope": 1}, "nope"),
         ({"contentTypeSlug": "posts"}, "title"),
         ({"contentTypeSlug": "posts", "title": "A", "status": "live"}, "live"),
@@ -186,7 +186,7 @@ async def test_unknown_names_of_the_schema_are_reported(
         ({"contentTypeSlug": "posts", "title": None}, "title"),
         ([1], "CreateContentEntryInput"),
     ):
-        answer = await asked(client, CREATE, input=given)
+        answer = await run_query(client, CREATE, input=value)
         [error] = answer.body["errors"]
         assert error["extensions"]["status"] == 400
         assert named in error["message"]
@@ -202,18 +202,18 @@ async def test_a_large_value_is_a_variable_that_is_used_once(
       contentTypeSlug: "posts", title: "A", fields: {meta: [%s]}
     }) { success } }"""
     large = "x" * 10_000
-    answer = await asked(client, document % ("1", "$x " * 100), x=large)
+    answer = await run_query(client, document % ("1", "$x " * 100), x=large)
     assert answer.body["data"]["createContentEntry"] == {"success": True}
     written = "$x " * 500
     for answer in (
-        await asked(client, document % ("1", written), x=large),
-        await asked(client, document % (f'"{large}"', written)),
+        await run_query(client, document % ("1", written), x=large),
+        await run_query(client, document % (f'"{large}"', written)),
     ):
         [error] = answer.body["errors"]
         assert error["extensions"]["status"] == 400
         assert "add up to 5,001,000 bytes; the limit is 4,194,304" in error["message"]
     monkeypatch.setattr("api.graphql.handler.schema.execute", execute)
-    answer = await asked(client, document % (f'"{large * 20}"', "$x"))
+    answer = await run_query(client, document % (f'"{large * 20}"', "$x"))
     [error] = answer.body["errors"]
     assert error["extensions"]["status"] == 400
     assert "large values belong in variables" in error["message"]

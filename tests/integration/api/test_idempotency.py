@@ -102,9 +102,9 @@ class TestWhatAKeyHoldsFor:
         refused(await client.post({**POST, "fields": {"body": 7}}, headers=ONCE), 400)
         assert (await client.post({**POST, "title": "B"}, headers=ONCE)).status == 200
 
-    @pytest.mark.parametrize("given", ["", "x" * 256, "ä", "\t"])
-    async def test_an_invalid_idempotency_key_is_refused(self, given: str, client: Client) -> None:
-        refused(await client.post(POST, headers={"Idempotency-Key": given}), 400, "Idempotency")
+    @pytest.mark.parametrize("key", ["", "x" * 256, "ä", "\t"])
+    async def test_an_invalid_idempotency_key_is_refused(self, key: str, client: Client) -> None:
+        refused(await client.post(POST, headers={"Idempotency-Key": key}), 400, "Idempotency")
 
 
 class TestTime:
@@ -140,16 +140,16 @@ class TestInFlight:
     async def test_a_repetition_is_refused_while_the_first_is_in_progress(
         self, server: Server, client: Client, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        asked, answer = asyncio.Event(), asyncio.Event()
+        reached, answer = asyncio.Event(), asyncio.Event()
 
         async def waits(*_: Any) -> bool:
-            asked.set()
+            reached.set()
             await answer.wait()
             return True
 
         monkeypatch.setattr(server.service.checkpoint, "wait", waits)
         first = asyncio.create_task(client.post(POST, headers=ONCE))
-        await asked.wait()
+        await reached.wait()
         refused(await client.post(POST, headers=ONCE), 409, "still in progress")
         answer.set()
         done = await first

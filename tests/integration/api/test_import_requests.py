@@ -269,14 +269,14 @@ class TestRefusals:
         check_contract(await send(client, name="posts.txt"), "POST", PATH)
         check_contract(await client.get(f"{PATH}/none"), "GET", f"{PATH}/none")
         assert "dryrun" in (await send(client, dryrun="true")).body["error"]
-        assert await _kept(server) == 0
+        assert await _stored_jobs(server) == 0
 
     async def test_a_file_over_the_limit_is_not_read(
         self, server: Server, client: Client, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(multipart_form, "LIMITS", Limits(upload_bytes=1024**2))
         refused(await send(client, b"x" * (1024**2 + 1)), 413)
-        assert await _kept(server) == 0
+        assert await _stored_jobs(server) == 0
 
     async def test_the_checks_have_their_order(self, server: Server) -> None:
         await server.key("reader", "acme", ("content.view",))
@@ -286,10 +286,10 @@ class TestRefusals:
             ("secret-of-acme", "?environment=prod", 400),
             ("secret-of-acme", "?environment=staging", 404),
         ):
-            asked = server.client(secret)
-            refused(await asked.ask("POST", PATH + path, data=b"x"), status)
-            refused(await asked.get(f"{PATH}/x{path}"), status)
-            refused(await asked.ask("POST", f"{PATH}/x/revert{path}"), status)
+            client = server.client(secret)
+            refused(await client.ask("POST", PATH + path, data=b"x"), status)
+            refused(await client.get(f"{PATH}/x{path}"), status)
+            refused(await client.ask("POST", f"{PATH}/x/revert{path}"), status)
 
     async def test_too_many_waiting_imports(
         self, server: Server, client: Client, monkeypatch: pytest.MonkeyPatch
@@ -321,7 +321,7 @@ class TestRefusals:
         assert await titles(client, path=imported) == ["One", "Two"]
 
 
-async def _kept(server: Server) -> int:
+async def _stored_jobs(server: Server) -> int:
     async with connected(server.url) as connection:
         return int(await connection.fetchval("SELECT count(*) FROM write_side.import_job"))
 

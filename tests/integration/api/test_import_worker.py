@@ -122,13 +122,13 @@ async def test_a_file_is_checked_once(
     steps: list[str] = []
     advance = jobs.advance_job
 
-    async def checked(*given: Any) -> Any:
+    async def checked(*args: Any) -> Any:
         steps.append("check")
-        return await check(*given)
+        return await check(*args)
 
-    async def advanced(*given: Any) -> None:
-        steps.append(given[3])
-        await advance(*given)
+    async def advanced(*args: Any) -> None:
+        steps.append(args[3])
+        await advance(*args)
 
     monkeypatch.setattr(worker, "check", checked)
     monkeypatch.setattr("write_side.imports.importer.check", checked)
@@ -173,9 +173,9 @@ async def test_a_stopped_worker_releases_its_import(
     monkeypatch.setattr(worker, "read_file", slow)
     async with ImportWorker(magazine).running():
         await reading.wait()
-    taken = await jobs.claim_job(magazine, new_id())
-    assert taken is not None
-    assert taken.id == job_id
+    job = await jobs.claim_job(magazine, new_id())
+    assert job is not None
+    assert job.id == job_id
 
 
 async def test_a_cancelled_claim_releases_its_import(

@@ -369,10 +369,10 @@ async def test_other_paths_are_refused_by_name(
 ) -> None:
     await entry(acme, "one")
     await server.caught_up()
-    for path, paths, said in REFUSED:
+    for path, paths, message in REFUSED:
         answer = await client.get(f"{path}{'&' if '?' in path else '?'}include={paths}")
         assert answer.status == 400, (path, paths, answer.text)
-        assert said in answer.body["error"]
+        assert message in answer.body["error"]
         assert len(answer.body["error"]) < 700
 
 

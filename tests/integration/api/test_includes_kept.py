@@ -63,24 +63,24 @@ async def remove_media(builder: ContentBuilder) -> None:
 Change = Callable[[ContentBuilder], Awaitable[None]]
 CHANGES: dict[str, tuple[Change, Callable[[Any], bool]]] = {
     "an included entry is updated": (
-        lambda given: given.update(FRIEND, fields=raws(bio="new")),
+        lambda builder: builder.update(FRIEND, fields=raws(bio="new")),
         lambda found: found["entries"][FRIEND]["fields"]["bio"] == "new",
     ),
     "an included entry refers to another": (
-        lambda given: given.update(AUTHOR, fields=raws(friend=None)),
+        lambda builder: builder.update(AUTHOR, fields=raws(friend=None)),
         lambda found: FRIEND not in found["entries"],
     ),
     "an included entry is deleted": (
-        lambda given: given.delete(FRIEND),
+        lambda builder: builder.delete(FRIEND),
         lambda found: FRIEND not in found["entries"],
     ),
     "a file changes": (
-        lambda given: put_media(given, "face", url=MOVED),
+        lambda builder: put_media(builder, "face", url=MOVED),
         lambda found: found["media"]["face"] == file("face", MOVED),
     ),
     "a file is removed": (remove_media, lambda found: "face" not in found["media"]),
     "the type of an included entry changes": (
-        lambda given: revise(given, "authors", *TYPES["authors"], Field("n", "N", "number")),
+        lambda builder: revise(builder, "authors", *TYPES["authors"], Field("n", "N", "number")),
         lambda found: "n" in found["entries"][FRIEND]["fields"],
     ),
 }

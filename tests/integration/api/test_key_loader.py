@@ -90,11 +90,11 @@ async def test_the_keys_in_memory_match_the_store_after_every_change(
     workspaces = [await workspace(repository, "first")]
     for n in range(60):
         for _ in range(rng.randint(1, 6)):
-            given = rng.choice(workspaces)
+            builder = rng.choice(workspaces)
             if rng.random() < 0.1:
                 workspaces.append(await workspace(repository, f"w-{len(workspaces)}"))
             else:
-                await change(given, rng)
+                await change(builder, rng)
         await claims.refresh()
         assert loaded_callers(claims.keys) == await keys_after_fresh_load(repository), n
     assert len(claims.keys._by_digest) > 5
@@ -125,13 +125,13 @@ async def change(builder: ContentBuilder, rng: random.Random) -> None:
 async def test_one_small_query_is_sent_if_nothing_has_changed(
     repository: Repository, fetch: RecordingFetch
 ) -> None:
-    given = await workspace(repository, "acme")
-    await issue(given, "a")
-    await given.content_type()
+    builder = await workspace(repository, "acme")
+    await issue(builder, "a")
+    await builder.content_type()
     claims = KeyLoader(fetch, repository)
     await claims.refresh()
     fetch.statements.clear()
-    await given.entry("one")
+    await builder.entry("one")
     await claims.refresh()
     assert fetch.statements == [access._MARK]
 
@@ -144,8 +144,8 @@ async def test_all_keys_are_read_if_the_log_is_not_sufficient(
     connection: Connection,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    given = await workspace(repository, "acme")
-    await issue(given, "a")
+    builder = await workspace(repository, "acme")
+    await issue(builder, "a")
     claims = KeyLoader(fetch, repository)
     await claims.refresh()
     assert len(claims.keys._by_digest) == 1
@@ -154,7 +154,7 @@ async def test_all_keys_are_read_if_the_log_is_not_sufficient(
     if how == "restored":
         await connection.execute("UPDATE write_side.access SET version = version - 1")
     elif how == "repaired":
-        await given.execute(c.RenameWorkspace, workspace="acme", name="Acme & Sons")
+        await builder.execute(c.RenameWorkspace, workspace="acme", name="Acme & Sons")
         await connection.execute("UPDATE write_side.access SET version = version + 1")
     elif how == "failed over":
         since = "(pg_postmaster_start_time() - interval '1 hour')"
@@ -163,7 +163,7 @@ async def test_all_keys_are_read_if_the_log_is_not_sufficient(
     else:
         monkeypatch.setattr(module, "FAR", 1)
         for n in range(2):
-            await given.execute(c.RenameWorkspace, workspace="acme", name=f"Acme {n}")
+            await builder.execute(c.RenameWorkspace, workspace="acme", name=f"Acme {n}")
     await claims.refresh()
     assert len(claims.keys._by_digest) == 0
 
@@ -171,8 +171,8 @@ async def test_all_keys_are_read_if_the_log_is_not_sufficient(
 async def test_keys_remain_available_while_they_are_read_again(
     repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    given = await workspace(repository, "acme")
-    await issue(given, "a")
+    builder = await workspace(repository, "acme")
+    await issue(builder, "a")
     claims = KeyLoader(repository.recorder.fetch, repository)
     await claims.refresh()
     claims._mark = None

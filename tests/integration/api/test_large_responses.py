@@ -16,7 +16,7 @@ import pytest
 
 from api.http import large_bodies
 from read_side import entries
-from tests.integration.api.graphql import asked
+from tests.integration.api.graphql import run_query
 from tests.integration.api.large_responses import sent, slow_reader
 from tests.integration.api.server import Server, serving
 from tests.integration.projector.sample_log import BODY, raws
@@ -47,9 +47,13 @@ def open_files() -> int:
 
 async def plain(server: Server, path: str, method: str = "GET", **headers: str) -> Any:
     """Status, headers and body as they were sent."""
-    given = {"Authorization": "Bearer secret-of-acme", "Accept-Encoding": "identity", **headers}
+    sent_headers = {
+        "Authorization": "Bearer secret-of-acme",
+        "Accept-Encoding": "identity",
+        **headers,
+    }
     async with server.session.request(
-        method, path, headers=given, auto_decompress=False
+        method, path, headers=sent_headers, auto_decompress=False
     ) as response:
         return response.status, response.headers, await response.read()
 
@@ -172,11 +176,11 @@ async def test_a_query_knows_the_size_of_entries_before_it_reads_them(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     document = "{ contentEntries(limit: 6) { data { slug fields } } }"
-    found = await asked(server.client(), document)
+    found = await run_query(server.client(), document)
     assert len(found.body["data"]["contentEntries"]["data"]) == 6
     monkeypatch.setattr("api.graphql.cost.BYTES", MB)
     monkeypatch.setattr("read_side.entries.WHOLE", 0)
-    refused = await asked(server.client(), document)
+    refused = await run_query(server.client(), document)
     assert refused.body["errors"][0]["message"] == (
         "The response has more than 1,000,000 bytes of values: "
         "request fewer entries or fields at a time"

@@ -40,11 +40,11 @@ async def test_the_database_grants_what_the_model_grants(make: Make) -> None:
         demands = []
         for bucket in sorted(dice.sample("abcdef", dice.randint(0, 5))):
             before = last.get(bucket)
-            asked = dice.choice([0, 1, 1, 2, 5, 70])
+            requested = dice.choice([0, 1, 1, 2, 5, 70])
             spare = dice.randint(0, before.granted) if before else 0
             window = (before.window if before else 0) - dice.choice([0, 0, 0, 60])
             limit = {"a": 50, "b": FEW, "c": 1_000, "d": 2**53 - 1}.get(bucket, 600)
-            demands.append(Demand(bucket, limit, asked, window, spare, dice.randint(0, spare)))
+            demands.append(Demand(bucket, limit, requested, window, spare, dice.randint(0, spare)))
         began = time.time()
         grants, expected = await counter.lease(demands), await model.lease(demands)
         # The clocks of the database and of this process may differ slightly.

@@ -16,7 +16,7 @@ from write_side.store.rate_limits import APPLICATION_NAME
 PATH = "/v1/content"
 
 
-def shown(answer: Answer) -> tuple[int, int]:
+def limit_of(answer: Answer) -> tuple[int, int]:
     """The limit and the remaining requests; checks the reset time too."""
     reset = int(answer.headers["X-RateLimit-Reset"])
     assert reset % 60 == 0
@@ -37,9 +37,9 @@ class TestBuckets:
         async with serving(database_url, repository, projector=False) as server:
             await room()
             await server.workspace(requests_per_minute=2)
-            given = [await server.client().get(PATH) for _ in range(3)]
-        assert [answer.status for answer in given] == [200, 200, 429]
-        assert [shown(answer) for answer in given] == [(2, 1), (2, 0), (2, 0)]
+            answers = [await server.client().get(PATH) for _ in range(3)]
+        assert [answer.status for answer in answers] == [200, 200, 429]
+        assert [limit_of(answer) for answer in answers] == [(2, 1), (2, 0), (2, 0)]
 
     async def test_keys_and_addresses_have_separate_buckets(
         self, database_url: str, repository: Repository
@@ -51,19 +51,19 @@ class TestBuckets:
             await server.workspace()
             await server.key("another", "acme")
             bad = await server.client("nobody's").get(PATH)
-            assert (bad.status, shown(bad)) == (401, (6, 5))
+            assert (bad.status, limit_of(bad)) == (401, (6, 5))
             first = [await server.client().get(PATH) for _ in range(3)]
-            assert [(a.status, shown(a)) for a in first] == [
+            assert [(a.status, limit_of(a)) for a in first] == [
                 (200, (2, 1)),
                 (200, (2, 0)),
                 (429, (2, 0)),
             ]
             other = await server.client("another").get(PATH)
-            assert (other.status, shown(other)) == (200, (2, 1))
+            assert (other.status, limit_of(other)) == (200, (2, 1))
             bad = await server.client("nobody's").get(PATH)
-            assert (bad.status, shown(bad)) == (401, (6, 0))
+            assert (bad.status, limit_of(bad)) == (401, (6, 0))
             last = await server.client("another").get(PATH)
-            assert (last.status, shown(last)) == (429, (6, 0)), "the address's comes first"
+            assert (last.status, limit_of(last)) == (429, (6, 0)), "the address's comes first"
             found = await metrics(server)
             assert found["contentlog_rate_limit_refused_total", "key"] >= 1
             assert found["contentlog_rate_limit_refused_total", "address"] >= 1
@@ -122,7 +122,7 @@ class TestResponses:
                 (400, await malformed_http(server)),
             ]
             for status, answer in address:
-                assert (answer.status, shown(answer)[0]) == (status, 60), answer
+                assert (answer.status, limit_of(answer)[0]) == (status, 60), answer
             await server.key("may only look", "acme", ("content.view",))
             one_way = server.client("may only look")
             tag = (await key.get(PATH)).headers["ETag"]
@@ -149,7 +149,7 @@ class TestResponses:
             monkeypatch.setattr("api.rest.content.paging.list_across_types", fails)
             of_key.append((500, await key.get(PATH)))
             for status, answer in of_key:
-                assert (answer.status, shown(answer)[0]) == (status, 50), answer
+                assert (answer.status, limit_of(answer)[0]) == (status, 50), answer
 
     async def test_uncounted_responses_show_the_bucket_of_the_address(
         self, database_url: str, repository: Repository
@@ -157,10 +157,10 @@ class TestResponses:
         async with serving(database_url, repository, projector=False, ip_rate_limit=3) as server:
             await room()
             client = server.client(None)
-            assert shown(await client.get("/healthz")) == (3, 3)
+            assert limit_of(await client.get("/healthz")) == (3, 3)
             await client.get(PATH)
             for path in ("/healthz", "/readyz", "/nowhere", "/healthz"):
-                assert shown(await client.get(path)) == (3, 2)
+                assert limit_of(await client.get(path)) == (3, 2)
 
 
 class TestProxies:
@@ -197,7 +197,7 @@ class TestProxies:
             for remaining in (4, 3, 2):
                 forged = {"X-Forwarded-For": f"203.0.113.{remaining}"}
                 answer = await server.client(None).get(PATH, headers=forged)
-                assert shown(answer) == (5, remaining)
+                assert limit_of(answer) == (5, remaining)
 
 
 class TestCounterAway:
@@ -213,18 +213,18 @@ class TestCounterAway:
             with monkeypatch.context() as patch:
                 # No retry: it would succeed, because it needs no table.
                 patch.setattr("api.rate_limits.leases.RETRY", 3600.0)
-                given = [await client.get(PATH) for _ in range(10)]
+                answers = [await client.get(PATH) for _ in range(10)]
                 found = await metrics(server)
-            assert {a.status for a in given} == {401}
-            assert all(shown(a)[0] == 3 for a in given)
+            assert {a.status for a in answers} == {401}
+            assert all(limit_of(a)[0] == 3 for a in answers)
             assert found["contentlog_rate_limit_counter_away", None] == 1
             assert found["contentlog_rate_limit_uncounted_total", None] >= 10
             await connection.execute("ALTER TABLE write_side.away RENAME TO rate_limit")
 
             await until(lambda: counted(server))
             await room()
-            given = [await client.get(PATH) for _ in range(4)]
-            assert [a.status for a in given] == [401, 401, 401, 429]
+            answers = [await client.get(PATH) for _ in range(4)]
+            assert [a.status for a in answers] == [401, 401, 401, 429]
 
     async def test_a_lost_connection_is_replaced_unnoticed(
         self, database_url: str, repository: Repository
@@ -235,12 +235,12 @@ class TestCounterAway:
         ):
             await room()
             client = server.client(None)
-            assert shown(await client.get(PATH)) == (9, 8)
+            assert limit_of(await client.get(PATH)) == (9, 8)
             ended = await connection.fetchval(
                 "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
                 "WHERE application_name = $1 AND datname = current_database()",
                 APPLICATION_NAME,
             )
             assert ended == 1
-            assert shown(await client.get(PATH)) == (9, 7)
+            assert limit_of(await client.get(PATH)) == (9, 7)
             assert (await metrics(server))["contentlog_rate_limit_counter_away", None] == 0

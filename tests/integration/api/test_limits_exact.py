@@ -71,10 +71,10 @@ async def check_exact(
         await issued(repository, secret)
         await room()
         before = await uncounted(operators)
-        given = await flood(bases, n, secret)
-        windows = {answer.headers["X-RateLimit-Reset"] for answer in given}
+        answers = await flood(bases, n, secret)
+        windows = {answer.headers["X-RateLimit-Reset"] for answer in answers}
         if len(windows) == 1 and await uncounted(operators) == before:
-            assert Counter(answer.status for answer in given) == {200: limit, 429: n - limit}
+            assert Counter(answer.status for answer in answers) == {200: limit, 429: n - limit}
             return
     raise AssertionError("no window was long enough, or the counter was always too slow")
 

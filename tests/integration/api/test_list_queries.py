@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 
 from read_side.queries import budget, finder
-from tests.integration.api.graphql import asked, data
+from tests.integration.api.graphql import data, run_query
 from tests.integration.api.server import Answer, Client, Server
 from tests.integration.projector.sample_log import STAGES, raws
 from write_side.domain.definition import Field, Option
@@ -288,10 +288,10 @@ REFUSED = {
 
 
 async def test_bad_input_is_named(server: Server) -> None:
-    for query, said in REFUSED.items():
+    for query, message in REFUSED.items():
         answer = await server.client().get(f"{POSTS}?{query}")
         assert answer.status == 400, (query, answer.text)
-        assert answer.body["error"].startswith(said), query
+        assert answer.body["error"].startswith(message), query
 
 
 async def test_custom_fields_are_refused_across_types(server: Server) -> None:
@@ -381,7 +381,7 @@ async def test_a_query_has_a_shape_too(server: Server, monkeypatch: pytest.Monke
 
 async def test_graphql_finds_the_same(server: Server) -> None:
     client = server.client()
-    for given, search, query in (
+    for parameter, search, query in (
         ({"fields.price": {"gte": 3, "lt": 4}}, None, "filter[fields.price]=3"),
         ({"fields.price": {"in": [1, 3.0e0]}}, None, "filter[fields.price][in]=1,3"),
         ({"fields.on_sale": True}, None, "filter[fields.on_sale]=true"),
@@ -396,7 +396,7 @@ async def test_graphql_finds_the_same(server: Server) -> None:
         (None, None, ""),
     ):
         known = await client.get(f"{POSTS}?{query}&sort=-title&limit=100")
-        asked_for = {"filter": given, "search": search, "sort": ["-title"], "limit": 100}
+        asked_for = {"filter": parameter, "search": search, "sort": ["-title"], "limit": 100}
         found = await data(client, LIST, **asked_for)
         assert [one["slug"] for one in found["contentEntries"]["data"]] == [
             one["slug"] for one in known.data
@@ -437,7 +437,7 @@ REFUSED_IN_GRAPHQL: list[tuple[dict[str, Any], str]] = [
 
 async def test_graphql_refuses_the_same(server: Server) -> None:
     for variables, message in REFUSED_IN_GRAPHQL:
-        answer = await asked(server.client(), LIST, **variables)
+        answer = await run_query(server.client(), LIST, **variables)
         [error] = answer.body["errors"]
         assert error["message"].startswith(message), variables
         assert error["extensions"]["status"] == 400
@@ -453,7 +453,7 @@ async def test_graphql_refuses_a_total_beyond_the_budget_where_it_is_selected(
     fragment = "fragment P on Pagination { total }" if selected == "...P" else ""
     weak = {"fields.price": {"gt": 1}}
     document = f"{list_} {{ pagination {{ {selected} }} }} }}{fragment}"
-    answer = await asked(server.client(), document, filter=weak)
+    answer = await run_query(server.client(), document, filter=weak)
     [error] = answer.body["errors"]
     assert "too many entries to count" in error["message"]
     document = f"{list_} {{ data {{ slug }} pagination {{ limit }} }} }}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.integration.api.graphql import asked
+from tests.integration.api.graphql import run_query
 from tests.integration.api.server import Server
 from tests.integration.api.test_list_queries import LIST, POSTS, names, write_posts
 from tests.integration.live_projector import connected
@@ -74,7 +74,7 @@ async def test_a_field_that_is_being_indexed_is_503(server: Server) -> None:
             assert int(answer.headers["Retry-After"]) >= 1
             message = f"The index of '{path}' is being filled, please retry in a while"
             assert answer.body == {"error": message}
-            [error] = (await asked(server.client(), LIST, **variables)).body["errors"]
+            [error] = (await run_query(server.client(), LIST, **variables)).body["errors"]
             assert (error["message"], error["extensions"]["status"]) == (message, 503)
         assert (await server.client().get(f"{POSTS}?sort=title")).status == 200
 

@@ -17,7 +17,7 @@ from read_side.queries import budget, finder
 from tests.integration.api.server import Answer, Client, Server
 from tests.integration.api.test_point_in_time import at, clock, tick
 from tests.integration.projector.sample_log import BODY, LEAD, STAGES, ContentBuilder, raws
-from tests.integration.write_side.append_locks import held
+from tests.integration.write_side.append_locks import holding
 from tests.store_clock import Clock
 from write_side import commands as c
 from write_side.domain.events import Translation
@@ -199,8 +199,8 @@ async def test_other_workspaces_and_environments_have_lists_of_their_own(
     client: Client, acme: ContentBuilder, server: Server
 ) -> None:
     other = await server.workspace("other")
-    for given in (acme, other):
-        await given.content_type()
+    for builder in (acme, other):
+        await builder.content_type()
     await other.update(await other.entry("one", title="Theirs"), title="Still theirs")
     then = tick()
     await other.update(await other.entry("two"), title="Too")
@@ -237,7 +237,7 @@ async def test_the_past_waits_for_appends_in_progress(
     await acme.update(one, title="Two")
     tick()
     await server.caught_up()
-    async with held(database_url, THIRD_VERSION, f"entry/{one}") as hold:
+    async with holding(database_url, THIRD_VERSION, f"entry/{one}") as hold:
         update = asyncio.create_task(acme.update(one, title="Three"))
         await hold.until_blocked()
         appended = tick()
@@ -257,7 +257,7 @@ async def test_an_append_that_takes_too_long_is_503(
     one = await acme.entry("one", status="published")
     await acme.update(one, title="Two")
     server.service.settings = replace(server.service.settings, read_your_writes=0.05)
-    async with held(database_url, THIRD_VERSION, f"entry/{one}") as hold:
+    async with holding(database_url, THIRD_VERSION, f"entry/{one}") as hold:
         update = asyncio.create_task(acme.update(one, title="Three"))
         await hold.until_blocked()
         answer = await at(client, tick(), POSTS)
@@ -266,12 +266,12 @@ async def test_an_append_that_takes_too_long_is_503(
         await update
 
 
-@pytest.mark.parametrize("given", ["yesterday", "9999-12-31", "2026-02-30", "2" * 5_000])
+@pytest.mark.parametrize("time", ["yesterday", "9999-12-31", "2026-02-30", "2" * 5_000])
 async def test_an_invalid_time_of_a_list_is_refused_before_any_lookup(
-    given: str, client: Client
+    time: str, client: Client
 ) -> None:
     for path in ("/v1/content/nothing", "/v1/content?type=nothing&"):
-        answer = await client.get(f"{path}{'' if '?' in path else '?'}asOf={given}")
+        answer = await client.get(f"{path}{'' if '?' in path else '?'}asOf={time}")
         assert answer.status == 400
         assert "2026-01-31T09:30:00Z" in answer.body["error"]
 
@@ -343,18 +343,21 @@ async def test_filters_sort_and_cursors_of_the_past(
     await acme.delete(ids[3])
     await server.caught_up()
 
-    async def found(**asked: str) -> list[str]:
-        return titles(await at(client, then, POSTS, **asked))
+    async def titles_at(**parameters: str) -> list[str]:
+        return titles(await at(client, then, POSTS, **parameters))
 
-    assert await found(**{"filter[title][contains]": "EBB"}) == ["ebb and flow", "Ebb"]
-    assert await found(**{"filter[title]": "Changed"}) == []
-    assert await found(**{"filter[title][in]": "Ebb,Tide", "sort": "title"}) == ["Ebb", "Tide"]
-    assert await found(**{"filter[id]": ids[0]}) == ["Ebb"]
-    assert await found(**{"filter[id][nin]": ",".join(ids[1:])}) == ["Ebb"]
-    assert await found(**{"filter[stage]": "writing", "sort": "-slug"}) == [
+    assert await titles_at(**{"filter[title][contains]": "EBB"}) == ["ebb and flow", "Ebb"]
+    assert await titles_at(**{"filter[title]": "Changed"}) == []
+    assert await titles_at(**{"filter[title][in]": "Ebb,Tide", "sort": "title"}) == [
+        "Ebb",
+        "Tide",
+    ]
+    assert await titles_at(**{"filter[id]": ids[0]}) == ["Ebb"]
+    assert await titles_at(**{"filter[id][nin]": ",".join(ids[1:])}) == ["Ebb"]
+    assert await titles_at(**{"filter[stage]": "writing", "sort": "-slug"}) == [
         *("ebb and flow", "Tide", "Flow", "Ebb"),
     ]
-    assert await found(**{"filter[status]": "draft"}) == []
+    assert await titles_at(**{"filter[status]": "draft"}) == []
     first = await at(client, then, POSTS, cursor="first", limit="3", sort="-title")
     assert titles(first) == ["ebb and flow", "Tide", "Flow"]
     following = first.body["pagination"]["next"]
@@ -392,8 +395,8 @@ async def test_fields_of_the_past_are_built_in(
     await server.caught_up()
     custom = await at(client, then, POSTS, **{"filter[fields.body]": "x"})
     assert custom.status == 400
-    said = "'fields.body' in filter[fields.body] can be neither filtered nor sorted with asOf"
-    assert said in custom.body["error"]
+    message = "'fields.body' in filter[fields.body] can be neither filtered nor sorted with asOf"
+    assert message in custom.body["error"]
     stage = await at(client, then, POSTS, status="draft", sort="stage")
     assert (stage.status, "has changed since" in stage.body["error"]) == (400, True)
 
@@ -411,14 +414,17 @@ async def test_what_entries_of_the_past_refer_to(acme: ContentBuilder, server: S
     await acme.delete(two)
     three = await acme.entry("three")
 
-    async def found(time: datetime) -> set[str]:
+    async def titles_at(time: datetime) -> set[str]:
         ids = [one, two, three, "nothing"]
         entries = await point_in_time.entries_of_ids(
             server.service, acme.scope, ids, ListBudget(), locale="en-US", at=time
         )
         return {one.row.title for one in entries.values()}
 
-    assert (await found(then), await found(Clock.time)) == ({"One", "Two"}, {"Changed", "Three"})
+    assert (await titles_at(then), await titles_at(Clock.time)) == (
+        {"One", "Two"},
+        {"Changed", "Three"},
+    )
     files = await media_at(server.repository, "acme", ["hero", "other"], then)
     assert {media_id: file.url for media_id, file in files.items()} == {"hero": "https://cdn/1"}
     assert await media_at(server.repository, "acme", ["hero"], Clock.time) == {}

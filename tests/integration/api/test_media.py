@@ -24,11 +24,11 @@ QUERY = "query ($id: ID!) { media(id: $id) { id url name contentType } }"
 @pytest.fixture
 async def library(server: Server, acme: ContentBuilder) -> Client:
     globex = await server.workspace("globex")
-    for given, files in ((acme, FILES), (globex, [{**FILES[0], "id": "theirs"}])):
+    for builder, files in ((acme, FILES), (globex, [{**FILES[0], "id": "theirs"}])):
         for file in reversed(files):
-            await given.execute(
+            await builder.execute(
                 c.PutMedia,
-                workspace=given.scope.workspace,
+                workspace=builder.scope.workspace,
                 media_id=file["id"],
                 url=file["url"],
                 name=file["name"],

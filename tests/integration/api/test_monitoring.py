@@ -38,7 +38,7 @@ def expressions(file: str) -> list[str]:
     return [rule["expr"] for group in yaml.safe_load(text)["groups"] for rule in group["rules"]]
 
 
-async def shown(server: Server) -> dict[str, set[str]]:
+async def sample_names(server: Server) -> dict[str, set[str]]:
     """The names of all samples, each with its labels."""
     text = (await server.operator.get("/metrics")).text
     found: dict[str, set[str]] = {}
@@ -56,16 +56,16 @@ async def test_every_metric_of_the_monitoring_exists(file: str, server: Server) 
         work.begin("replay", 10)
         await server.client().get("/v1/content")
 
-        async def told() -> bool:
+        async def has_projector_samples() -> bool:
             return {"contentlog_work_done", "contentlog_projector_heartbeat_seconds"} <= (
-                await shown(server)
+                await sample_names(server)
             ).keys()
 
-        await until(told)
-        names = await shown(server)
-    asked = expressions(file)
-    assert len(asked) > 5
-    for expression in asked:
+        await until(has_projector_samples)
+        names = await sample_names(server)
+    queried = expressions(file)
+    assert len(queried) > 5
+    for expression in queried:
         for name in NAME.findall(expression):
             assert name in names, f"{expression} asks for {name}"
         for name, label in LABELS.findall(expression.replace('{job="$job"}', "")):
@@ -98,10 +98,10 @@ def test_the_runbook_has_an_action_for_every_alert() -> None:
 
 def test_panels_do_not_overlap() -> None:
     panels = json.loads((FOLDER / "dashboard.json").read_text("utf-8"))["panels"]
-    taken: set[tuple[int, int]] = set()
+    occupied: set[tuple[int, int]] = set()
     for panel in panels:
         at = panel["gridPos"]
         cells = {(at["x"] + x, at["y"] + y) for x in range(at["w"]) for y in range(at["h"])}
-        assert not cells & taken
+        assert not cells & occupied
         assert at["x"] + at["w"] <= 24
-        taken |= cells
+        occupied |= cells

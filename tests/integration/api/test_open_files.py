@@ -73,7 +73,7 @@ def serving() -> Iterator[tuple[int, subprocess.Popen[str]]]:
         process.communicate()
 
 
-def asked(port: int, path: str = "/", *, close: bool = True) -> tuple[socket.socket, str]:
+def get_and_hold(port: int, path: str = "/", *, close: bool = True) -> tuple[socket.socket, str]:
     connection = socket.create_connection(("127.0.0.1", port), timeout=60)
     closing = "Connection: close\r\n" if close else ""
     connection.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\n{closing}\r\n".encode())
@@ -86,7 +86,7 @@ def test_silent_connections_are_closed_oldest_first() -> None:
             stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=60))
             for _ in range(2 * FILES)
         ]
-        connection, answer = asked(port)
+        connection, answer = get_and_hold(port)
         connection.close()
         assert answer.startswith("HTTP/1.1 200")
         assert answer.endswith(f"\r\n\r\n{FILES}"), "the soft limit is the hard one"
@@ -99,9 +99,9 @@ def test_silent_connections_are_closed_oldest_first() -> None:
 @pytest.mark.slow
 def test_without_descriptors_the_process_continues_and_logs_little() -> None:
     with serving() as (port, process):
-        connection, _ = asked(port, "/exhaust", close=False)
+        connection, _ = get_and_hold(port, "/exhaust", close=False)
         began = time.monotonic()
-        waiting, answer = asked(port)
+        waiting, answer = get_and_hold(port)
         seconds = time.monotonic() - began
         assert answer.startswith("HTTP/1.1 200")
         connection.close()

@@ -101,7 +101,7 @@ async def test_paths_are_checked_against_the_types_that_they_reach(
     await entry(library, "one", author=ada)
     then = tick()
     await server.caught_up()
-    for path, said in (
+    for path, message in (
         ("nope", "there is no field 'nope'; use one of author, cover, gallery, related, topics"),
         ("body", "'body' refers to nothing"),
         ("cover.author", "the media files of 'cover' refer to nothing"),
@@ -110,7 +110,7 @@ async def test_paths_are_checked_against_the_types_that_they_reach(
     ):
         for target in (POSTS, f"{POSTS}/one"):
             answer = await at(client, then, target, include=path)
-            assert (answer.status, said in answer.body["error"]) == (400, True), answer.text
+            assert (answer.status, message in answer.body["error"]) == (400, True), answer.text
     empty: dict[str, Any] = {"entries": {}, "media": {}}
     assert await included(client, then, POSTS, "topics.nope") == empty
     assert await included(client, then, POSTS, "nope", status="archived") == empty

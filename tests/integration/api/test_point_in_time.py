@@ -234,8 +234,8 @@ async def test_the_past_of_another_workspace_is_not_found(
     client: Client, acme: ContentBuilder, server: Server
 ) -> None:
     other = await server.workspace("other")
-    for given in (acme, other):
-        await given.content_type()
+    for builder in (acme, other):
+        await builder.content_type()
     entry_id = await other.entry("one", title="Theirs")
     living = tick()
     await other.update(entry_id, slug="two")
@@ -307,10 +307,8 @@ async def test_the_past_never_changes_and_has_an_etag(
     assert (again.status, again.text) == (304, "")
 
 
-@pytest.mark.parametrize("given", ["yesterday", "9999-12-31", "2026-02-30"])
-async def test_an_invalid_past_time_is_refused_before_any_lookup(
-    given: str, client: Client
-) -> None:
-    answer = await client.get(f"/v1/content/nothing/nothing?asOf={given}")
+@pytest.mark.parametrize("time", ["yesterday", "9999-12-31", "2026-02-30"])
+async def test_an_invalid_past_time_is_refused_before_any_lookup(time: str, client: Client) -> None:
+    answer = await client.get(f"/v1/content/nothing/nothing?asOf={time}")
     assert answer.status == 400
     assert "2026-01-31T09:30:00Z" in answer.body["error"]

@@ -103,17 +103,17 @@ class TestKeys:
     ) -> None:
         """All refusals then take equally long; ``test_access`` checks that each lookup does the
         same work."""
-        asked = []
+        secrets = []
         caller = Access.caller
 
         async def noted(access: Access, secret: str) -> Caller | None:
-            asked.append(secret)
+            secrets.append(secret)
             return await caller(access, secret)
 
         monkeypatch.setattr(Access, "caller", noted)
         for headers in NO_KEYS:
             await server.client(None).get("/v1/content", headers=headers)
-        assert len(asked) == len(NO_KEYS)
+        assert len(secrets) == len(NO_KEYS)
 
     async def test_bearer_takes_precedence_over_x_api_key(self, server: Server) -> None:
         await server.workspace()

@@ -183,9 +183,9 @@ async def test_a_large_response_is_counted_until_it_is_read(
 
 async def test_own_request_id_is_returned(server: Server, paths: Paths) -> None:
     await room()
-    for given in ("first", "second"):
-        answer = await server.client().get(PATHS[0], headers={"X-Request-Id": given})
-        assert answer.headers["X-Request-Id"] == given
+    for request_id in ("first", "second"):
+        answer = await server.client().get(PATHS[0], headers={"X-Request-Id": request_id})
+        assert answer.headers["X-Request-Id"] == request_id
     assert paths.taken[-1]
 
 

@@ -72,16 +72,16 @@ class TestEtags:
             first = await plain(client, path)
             tag = first.headers["ETag"]
             bare = tag.removeprefix("W/")
-            for given in (tag, bare, f'"x", {tag}', f'W/"x",{bare} , "y"', "*"):
-                again = await plain(client, path, **{"If-None-Match": given})
-                assert (again.status, again.text) == (304, ""), (path, given)
+            for tags in (tag, bare, f'"x", {tag}', f'W/"x",{bare} , "y"', "*"):
+                again = await plain(client, path, **{"If-None-Match": tags})
+                assert (again.status, again.text) == (304, ""), (path, tags)
                 kept = lasting(again)
                 assert kept == {k: v for k, v in lasting(first).items() if k in kept}
                 assert {"etag", "cache-control", "vary"} <= set(kept)
                 assert "content-type" not in kept
-            for given in ('"x"', "", "x", tag[:-2] + '"', bare.strip('"')):
-                again = await plain(client, path, **{"If-None-Match": given})
-                assert (again.status, again.text) == (200, first.text), (path, given)
+            for tags in ('"x"', "", "x", tag[:-2] + '"', bare.strip('"')):
+                again = await plain(client, path, **{"If-None-Match": tags})
+                assert (again.status, again.text) == (200, first.text), (path, tags)
 
     async def test_a_change_changes_the_tag(
         self, server: Server, client: Client, posts: ContentBuilder

@@ -52,7 +52,7 @@ async def status(streams: Streams) -> int:
         return int((await streams[0].readuntil(b"\r\n\r\n")).split()[1])
 
 
-async def taken(server: Server, number: int) -> None:
+async def until_taken(server: Server, number: int) -> None:
     bodies = server.service.request_bodies
 
     async def is_taken() -> bool:
@@ -76,7 +76,7 @@ async def test_a_body_takes_memory_once_it_is_complete(server: Server) -> None:
         for _, writer in sending:
             writer.write(b" ")
         assert [await status(streams) for streams in sending] == [200] * 6
-    await taken(server, 0)
+    await until_taken(server, 0)
     assert files.used == 0
 
 
@@ -132,4 +132,4 @@ async def test_a_compressed_body_is_counted_by_its_possible_size(
     headers = {"Content-Encoding": "gzip"}
     answer = await server.client().post(gzip.compress(body("Packed")), headers=headers)
     assert (answer.status, found) == (200, [LARGEST])
-    await taken(server, 0)
+    await until_taken(server, 0)

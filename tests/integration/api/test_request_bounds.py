@@ -70,10 +70,10 @@ async def test_lists_are_bounded(
     client: Client, acme: ContentBuilder, slug: str, item: object
 ) -> None:
     await acme.content_type(TAGS, ROWS)
-    given = {"contentTypeSlug": "posts", "title": "T"}
-    answer = await client.post({**given, "fields": {slug: [item] * MAX_ITEMS}})
+    entry = {"contentTypeSlug": "posts", "title": "T"}
+    answer = await client.post({**entry, "fields": {slug: [item] * MAX_ITEMS}})
     assert answer.status == 200
-    answer = await client.post({**given, "slug": "t2", "fields": {slug: [item] * (MAX_ITEMS + 1)}})
+    answer = await client.post({**entry, "slug": "t2", "fields": {slug: [item] * (MAX_ITEMS + 1)}})
     assert (answer.status, answer.body["error"]) == (
         400,
         f"Field '{slug}' takes an array of up to 5,000: use several fields or entries",

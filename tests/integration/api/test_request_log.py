@@ -41,21 +41,21 @@ class TestRequestIds:
         self, server: Server, client: Client, acme: ContentBuilder
     ) -> None:
         await acme.content_type()
-        for given in ("a", "A-z_0.9", "x" * 128):
-            post = {**POST, "slug": given}
-            answer = await client.post(post, headers={"X-Request-Id": given})
-            assert answer.headers["X-Request-Id"] == given
+        for request_id in ("a", "A-z_0.9", "x" * 128):
+            post = {**POST, "slug": request_id}
+            answer = await client.post(post, headers={"X-Request-Id": request_id})
+            assert answer.headers["X-Request-Id"] == request_id
             [row] = await server.repository.recorder.fetch(LAST)
             state = msgspec.json.decode(row["state"])
-            assert state["request_id"] == given
+            assert state["request_id"] == request_id
             assert (state["actor"]["kind"], state["actor"]["name"]) == ("key", "secret-of-acme")
 
     async def test_an_invalid_request_id_is_replaced(
         self, server: Server, client: Client, acme: ContentBuilder
     ) -> None:
         await acme.content_type()
-        for n, given in enumerate([None, "", "x" * 129, "a b", "a\tb", "ä", "a,b", "<x>"]):
-            headers = {} if given is None else {"X-Request-Id": given}
+        for n, request_id in enumerate([None, "", "x" * 129, "a b", "a\tb", "ä", "a,b", "<x>"]):
+            headers = {} if request_id is None else {"X-Request-Id": request_id}
             answer = await client.post({**POST, "slug": str(n)}, headers=headers)
             made = answer.headers["X-Request-Id"]
             assert UUID.fullmatch(made)
@@ -370,12 +370,12 @@ class TestVisibility:
     async def test_simultaneous_requests_share_one_database_query(
         self, server: Server, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        asked = 0
+        queries = 0
         service_status = health.service_status
 
         async def counted(service: Service) -> ServiceStatus:
-            nonlocal asked
-            asked += 1
+            nonlocal queries
+            queries += 1
             return await service_status(service)
 
         monkeypatch.setattr(health, "service_status", counted)
@@ -383,4 +383,4 @@ class TestVisibility:
         cache = StatusCache(server.service)
         found = await asyncio.gather(*(cache.current() for _ in range(40)))
         assert all(status is found[0] for status in found)
-        assert asked == 1
+        assert queries == 1

@@ -323,7 +323,7 @@ async def test_a_search_is_not_cached_while_words_are_missing(
     async with connected(database_url, search_path="read_model") as connection:
         words = await connection.fetchval(f"SELECT words::text FROM entry_search WHERE {of_one}")  # noqa: S608
         change = f"UPDATE entry_search SET words = $1::text::tsvector WHERE {of_one}"  # noqa: S608
-        for given, found, total in ((None, 0, 0), (words, 1, 1)):
-            await connection.execute(change, given)
+        for q, found, total in ((None, 0, 0), (words, 1, 1)):
+            await connection.execute(change, q)
             body = (await client.get("/v1/content/posts?q=one")).body
             assert (len(body["data"]), body["pagination"]["total"]) == (found, total)

@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 
 from read_side.search import LONGEST
-from tests.integration.api.graphql import asked, data
+from tests.integration.api.graphql import data, run_query
 from tests.integration.api.server import Client, Server
 from tests.integration.projector.sample_log import raws
 from write_side.domain.definition import Field
@@ -132,7 +132,7 @@ async def test_graphql_finds_the_same(site: Client) -> None:
             cursor = page["pagination"]["next"]
         assert found == await slugs(site, POSTS + query)
         assert page["pagination"]["total"] == len(found)
-    [error] = (await asked(site, document, search="x" * (LONGEST + 1))).body["errors"]
+    [error] = (await run_query(site, document, search="x" * (LONGEST + 1))).body["errors"]
     assert error["message"] == "search is too long: 201 characters; the limit is 200"
 
 

@@ -116,10 +116,10 @@ REFUSED = [
 
 
 async def test_other_names_are_refused_by_name(client: Client) -> None:
-    for path, names, said in REFUSED:
+    for path, names, message in REFUSED:
         answer = await client.get(f"{path}{'&' if '?' in path else '?'}select={names}")
         assert answer.status == 400, (path, names, answer.text)
-        assert said in answer.body["error"]
+        assert message in answer.body["error"]
         assert len(answer.body["error"]) < 700
 
 

@@ -225,12 +225,12 @@ def recorded_work() -> Iterator[list[tuple[str, Any]]]:
     def record(kind: type, name: str) -> None:
         function = getattr(kind, name)
 
-        async def recording(self: Any, *given: Any) -> Any:
+        async def recording(self: Any, *args: Any) -> Any:
             task = asyncio.current_task()
             in_background = task is not None and task.get_name() in BACKGROUND
-            if given[0] not in (_MARK, HEAD) and not in_background:
-                work.append((kind.__name__, given[0] if isinstance(given[0], str) else ""))
-            return await function(self, *given)
+            if args[0] not in (_MARK, HEAD) and not in_background:
+                work.append((kind.__name__, args[0] if isinstance(args[0], str) else ""))
+            return await function(self, *args)
 
         patch.setattr(kind, name, recording)
 

@@ -57,14 +57,14 @@ async def test_a_create_is_one_trace_from_the_request_to_visible(
         return bool(spans.named("project"))
 
     await until(projected)
-    request = spans.one("POST /v1/content")
+    request = spans.single("POST /v1/content")
     of_trace = [span for span in spans.ended() if trace_of(span) == int(TRACE, 16)]
     assert {span.name for span in of_trace} >= OF_A_CREATE
     assert request.parent
     assert request.parent.span_id == int(PARENT, 16)
     ids = {id_of(span) for span in of_trace}
     assert all(span.parent and span.parent.span_id in ids for span in of_trace if span != request)
-    project = spans.one("project")
+    project = spans.single("project")
     assert project.parent
     assert project.parent.span_id == id_of(request)
     for span in (request, project):
@@ -82,13 +82,13 @@ async def test_spans_follow_the_conventions_and_have_no_content(
 ) -> None:
     await client.post(POST)
     await client.get(f"/v1/content/posts?filter[title]={TITLE}")
-    create, listed = spans.one("POST /v1/content"), spans.one("GET /v1/content/{type}")
+    create, listed = spans.single("POST /v1/content"), spans.single("GET /v1/content/{type}")
     assert attribute(create, "http.request.method") == "POST"
     assert attribute(create, "http.route") == "/v1/content"
     assert attribute(create, "http.response.status_code") == 200
     assert attribute(listed, "url.path") == "/v1/content/posts"
     assert attribute(create, "contentlog.workspace") == posts.scope.workspace
-    call = spans.one("write_side.append")
+    call = spans.single("write_side.append")
     assert attribute(call, "db.system.name") == "postgresql"
     text = "".join(span.to_json() for span in spans.ended())
     assert "nobody" not in text
@@ -111,12 +111,12 @@ async def test_a_list_says_whether_it_was_in_memory(
     assert await is_hit(), "the shortest path"
     assert _of_cache(spans)[0] == "miss"
     lists = spans.named("GET /v1/content")
-    asked = {
+    requests = {
         trace_of(span)
         for span in spans.named("SELECT read_model")
         if attribute(span, "db.query.summary") is not None
     }
-    assert [trace_of(span) in asked for span in lists] == [
+    assert [trace_of(span) in requests for span in lists] == [
         found == "miss" for found in _of_cache(spans)
     ]
 
@@ -164,11 +164,11 @@ async def test_a_fault_sets_the_status_and_a_refusal_does_not(
     monkeypatch.setattr(paging, "list_of_type", fail)
     assert (await client.get("/v1/content/posts")).status == 500
     assert (await client.post({**POST, "contentTypeSlug": "unknown"})).status == 404
-    failed, refused = spans.one("GET /v1/content/{type}"), spans.one("POST /v1/content")
+    failed, refused = spans.single("GET /v1/content/{type}"), spans.single("POST /v1/content")
     assert failed.status.status_code is StatusCode.ERROR
     assert attribute(failed, "error.type") == "500"
     assert refused.status.status_code is StatusCode.UNSET
-    assert attribute(spans.one("decide CreateEntry"), "error.type") == "UnknownContentType"
+    assert attribute(spans.single("decide CreateEntry"), "error.type") == "UnknownContentType"
     assert TITLE not in "".join(span.to_json() for span in spans.ended())
 
 
@@ -177,18 +177,18 @@ async def test_a_graphql_operation_is_a_span_by_its_kind_and_name(
 ) -> None:
     document = 'query Mine { contentEntries(type: "posts") { data { id } } }'
     await client.post({"query": document}, "/graphql")
-    operation = spans.one("query")
+    operation = spans.single("query")
     assert attribute(operation, "graphql.operation.name") == "Mine"
-    assert trace_of(operation) == trace_of(spans.one("POST /graphql"))
+    assert trace_of(operation) == trace_of(spans.single("POST /graphql"))
 
 
 async def test_an_import_goes_on_in_the_trace_of_its_request(
     server: Server, posts: ContentBuilder, client: Client, spans: Spans
 ) -> None:
     await done(client, b"Title\nOne\nTwo\n", contentType="posts")
-    request = spans.one("POST /v1/imports")
+    request = spans.single("POST /v1/imports")
     for name in ("import", "decide ImportEntries", "append"):
-        assert trace_of(spans.one(name)) == trace_of(request), name
+        assert trace_of(spans.single(name)) == trace_of(request), name
     rows = await server.repository.recorder.fetch(
         "SELECT state FROM write_side.event WHERE topic LIKE 'entry.created.%'"
     )
@@ -225,7 +225,7 @@ async def test_log_lines_name_the_span_of_their_request(
     lines = [msgspec.json.decode(line) for line in read().splitlines()]
     of_request = [line for line in lines if line.get("request_id") == "of-this-test"]
     assert [line["event"] for line in of_request] == ["failed", "request"]
-    span = spans.one("GET /v1/content/{type}")
+    span = spans.single("GET /v1/content/{type}")
     for line in of_request:
         assert line["trace_id"] == f"{trace_of(span):032x}"
         assert line["span_id"] == f"{id_of(span):016x}"
@@ -242,7 +242,7 @@ async def test_a_delivery_is_linked_with_the_request_that_made_the_change(
             return bool(spans.named("POST webhook"))
 
         await until(delivered)
-    delivery, request = spans.one("POST webhook"), spans.one("POST /v1/content")
+    delivery, request = spans.single("POST webhook"), spans.single("POST /v1/content")
     assert linked(delivery) == {id_of(request)}
     assert trace_of(delivery) != trace_of(request)
     assert attribute(delivery, "http.response.status_code") == 200

@@ -120,9 +120,11 @@ async def garbage(_server: HookServer, writer: asyncio.StreamWriter) -> None:
     await writer.drain()
 
 
-@pytest.mark.parametrize("said", [never, byte_by_byte])
-async def test_an_endpoint_that_does_not_answer_is_given_up(impatient: Sender, said: Any) -> None:
-    async with hook_server(said) as server:
+@pytest.mark.parametrize("response", [never, byte_by_byte])
+async def test_an_endpoint_that_does_not_answer_is_given_up(
+    impatient: Sender, response: Any
+) -> None:
+    async with hook_server(response) as server:
         outcome = await send(impatient, server)
     assert (outcome.status, outcome.error) == (None, "no response within 1 s")
     assert 900 < outcome.duration_ms < 30_000, "the endpoint takes 60 s or more"
@@ -135,15 +137,17 @@ async def test_a_slow_body_does_not_undo_the_status(sender: Sender) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "reason"),
+    ("response", "reason"),
     [
         (endless_headers, "the response is not valid HTTP: Too many headers received"),
         (hang_up, "the connection was closed without a response"),
         (garbage, "the response is not valid HTTP: Bad status line"),
     ],
 )
-async def test_what_is_not_a_response_is_a_failure(sender: Sender, said: Any, reason: str) -> None:
-    async with hook_server(said) as server:
+async def test_what_is_not_a_response_is_a_failure(
+    sender: Sender, response: Any, reason: str
+) -> None:
+    async with hook_server(response) as server:
         outcome = await send(sender, server)
     assert outcome.status is None
     assert str(outcome.error).startswith(reason)

@@ -121,8 +121,8 @@ def children_of(parent: int) -> list[int]:
 
 def seen(pid: int, what: str) -> str:
     """What ps prints for a process; empty if it has ended."""
-    asked = ["ps", "-o", f"{what}=", "-p", str(pid)]
-    return subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
+    command = ["ps", "-o", f"{what}=", "-p", str(pid)]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
 
 
 def alive(pid: int) -> bool:

@@ -35,9 +35,9 @@ async def test_a_generated_secret_is_printed_once(repository: Repository) -> Non
 
 
 async def test_a_given_secret_is_not_printed(repository: Repository) -> None:
-    given = f"{HEAD}{SEARCH}, secret: {SECRET}}}]}}"
-    assert await apply(repository, given) == ["workspace acme created", "webhook search created"]
-    assert await apply(repository, given) == []
+    manifest = f"{HEAD}{SEARCH}, secret: {SECRET}}}]}}"
+    assert await apply(repository, manifest) == ["workspace acme created", "webhook search created"]
+    assert await apply(repository, manifest) == []
     rotated = f"{HEAD}{SEARCH}, secret: {OTHER}}}]}}"
     assert await apply(repository, rotated) == ["webhook search given its new secret"]
     assert await secrets(repository) == [OTHER, SECRET]
@@ -142,16 +142,16 @@ async def test_a_content_type_that_the_workspace_does_not_have_is_noted(
         await diff(document, repository, OPERATOR)
         return [problem.text("acme.yaml") for problem in document.source.notes]
 
-    said = (
+    warning = (
         "webhooks[0].types[1]: production has no content type 'pots'; "
         "its changes are delivered once it exists"
     )
     with_posts = f"{text}{{slug: posts, name: Posts}}]}}"
     [note] = await noted(with_posts)
-    assert note == f"acme.yaml:1:112: {said}; did you mean 'posts'?"
+    assert note == f"acme.yaml:1:112: {warning}; did you mean 'posts'?"
     await apply(repository, with_posts)
     [note] = await noted(f"{HEAD}{SEARCH}}}]}}")
-    assert note == f"acme.yaml:1:42: {said}; did you mean 'posts'?"
+    assert note == f"acme.yaml:1:42: {warning}; did you mean 'posts'?"
 
 
 async def test_an_endpoint_of_staging_needs_staging(repository: Repository) -> None:

@@ -24,7 +24,7 @@ __all__ = ["run"]
 Run = Callable[..., Result]
 
 
-def found(result: Result, text: str) -> dict[str, str]:
+def finding_of(result: Result, text: str) -> dict[str, str]:
     [finding] = [one for one in json.loads(result.stdout) if text in one["text"]]
     return dict(finding)
 
@@ -44,8 +44,8 @@ def test_a_migrated_installation_without_projectors_has_one_problem(run: Run) ->
             "synchronous_commit is off: a crash can lose acknowledged writes",
         }
     )
-    assert found(result, "runtime role")["level"] == "ok"
-    assert found(result, "jit is off")["level"] == "ok"
+    assert finding_of(result, "runtime role")["level"] == "ok"
+    assert finding_of(result, "jit is off")["level"] == "ok"
 
 
 async def test_it_finds_what_was_changed_in_the_databases(run: Run, database_url: str) -> None:
@@ -58,8 +58,8 @@ async def test_it_finds_what_was_changed_in_the_databases(run: Run, database_url
     finally:
         await runtime.close()
     result = run("doctor", "--json")
-    assert found(result, "may change events")["level"] == "warning"
-    assert found(result, "made by another version")["fix"].startswith("contentlog rebuild")
+    assert finding_of(result, "may change events")["level"] == "warning"
+    assert finding_of(result, "made by another version")["fix"].startswith("contentlog rebuild")
 
 
 async def test_it_finds_that_nothing_delivers_to_an_endpoint(
@@ -78,11 +78,11 @@ async def test_it_finds_that_nothing_delivers_to_an_endpoint(
     async with projecting(database_url):
         await caught_up(database_url)
     result = await asyncio.to_thread(run, "doctor", "--json")
-    assert found(result, "no process delivers")["fix"] == "contentlog webhooks"
+    assert finding_of(result, "no process delivers")["fix"] == "contentlog webhooks"
     assert "no secret" not in result.stdout
     await repository.recorder.fetch("DELETE FROM write_side.webhook_secret RETURNING name")
     result = await asyncio.to_thread(run, "doctor", "--json")
-    assert found(result, "no secret")["level"] == "problem"
+    assert finding_of(result, "no secret")["level"] == "problem"
 
 
 async def test_a_replica_that_is_no_standby_or_away_is_a_warning(database_url: str) -> None:
@@ -113,7 +113,7 @@ def test_servers_that_cannot_be_reached_are_problems_and_the_rest_is_looked_at(r
         ("problem", "read model"),
     ]
     assert "secret" not in result.stdout
-    assert found(result, "GiB free")["subject"] == "machine"
+    assert finding_of(result, "GiB free")["subject"] == "machine"
 
 
 async def test_a_read_model_that_is_missing_is_a_problem_and_the_rest_is_looked_at(
@@ -125,8 +125,8 @@ async def test_a_read_model_that_is_missing_is_a_problem_and_the_rest_is_looked_
     finally:
         await runtime.close()
     result = run("doctor", "--json")
-    assert found(result, "run `contentlog migrate`")["subject"] == "read model"
-    assert found(result, "the runtime role cannot change events")["level"] == "ok"
+    assert finding_of(result, "run `contentlog migrate`")["subject"] == "read model"
+    assert finding_of(result, "the runtime role cannot change events")["level"] == "ok"
 
 
 async def test_processes_that_cannot_be_looked_at_are_a_problem_and_the_rest_is_looked_at(
@@ -135,8 +135,8 @@ async def test_processes_that_cannot_be_looked_at_are_a_problem_and_the_rest_is_
     async with connected(database_url) as owner:
         await owner.execute("DROP SCHEMA projector CASCADE")
     result = run("doctor", "--json")
-    assert found(result, "run `contentlog migrate`")["subject"] == "processes"
-    assert found(result, "its tables are those of this version")["level"] == "ok"
+    assert finding_of(result, "run `contentlog migrate`")["subject"] == "processes"
+    assert finding_of(result, "its tables are those of this version")["level"] == "ok"
 
 
 def test_a_refusal_by_postgresql_does_not_advise_to_run_the_doctor(
@@ -146,5 +146,5 @@ def test_a_refusal_by_postgresql_does_not_advise_to_run_the_doctor(
         raise asyncpg.QueryCanceledError("statement timeout")
 
     monkeypatch.setattr("deploy.commands.doctor._look_at_store", refused)
-    finding = found(run("doctor", "--json"), "statement timeout")
+    finding = finding_of(run("doctor", "--json"), "statement timeout")
     assert finding["text"] == "PostgreSQL or the operating system refused: statement timeout"

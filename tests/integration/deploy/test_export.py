@@ -46,8 +46,8 @@ def export(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     asyncio.run(magazine(database_url))
 
     def run(*options: str, workspace: str = "acme", kind: str = "posts") -> Result:
-        given = ["--workspace", workspace, "--type", kind, *options]
-        return CliRunner().invoke(cli, ["export", *given])
+        arguments = ["--workspace", workspace, "--type", kind, *options]
+        return CliRunner().invoke(cli, ["export", *arguments])
 
     return run
 
@@ -123,8 +123,8 @@ def test_an_exported_file_is_imported_without_a_change(export: Export) -> None:
         ("posts.xlsx", "any", 3),
     ):
         export("--output", name, "--language", language)
-        given = ["import", name, "--workspace", "acme", "--type", "posts", "--update", "--json"]
-        result = CliRunner().invoke(cli, given)
+        arguments = ["import", name, "--workspace", "acme", "--type", "posts", "--update", "--json"]
+        result = CliRunner().invoke(cli, arguments)
         assert result.exit_code == 0, result.output
         counts = msgspec.json.decode(result.stdout)["counts"]
         assert counts == {"new": 0, "update": 0, "unchanged": entries, "skipped": 0, "error": 0}

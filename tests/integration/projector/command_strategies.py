@@ -202,13 +202,13 @@ _plans = st.fixed_dictionaries(
 )
 
 
-def _drawn(name: str, **given: st.SearchStrategy[Any]) -> st.SearchStrategy[DrawnCommand]:
-    return st.tuples(st.just(name), st.fixed_dictionaries(given))
+def _drawn(name: str, **properties: st.SearchStrategy[Any]) -> st.SearchStrategy[DrawnCommand]:
+    return st.tuples(st.just(name), st.fixed_dictionaries(properties))
 
 
-def _only(**given: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
+def _only(**properties: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
     """A change that contains nothing else."""
-    return st.fixed_dictionaries({"fields": st.just({}), **given})
+    return st.fixed_dictionaries({"fields": st.just({}), **properties})
 
 
 _CREATE = _drawn("create_entry", place=places, number=_numbers, new=_entries)

@@ -60,8 +60,8 @@ class PairedCommands:
                 await self.create_entry(place, 0, one)
 
     async def execute(self, commands: list[d.DrawnCommand]) -> None:
-        for name, given in commands:
-            await getattr(self, name)(**given)
+        for name, arguments in commands:
+            await getattr(self, name)(**arguments)
 
     async def time_passes(self, seconds: float) -> None:
         Clock.time += timedelta(seconds=seconds)
@@ -272,18 +272,18 @@ def created(place: Place, type_slug: str, drawn: dict[str, Any]) -> c.CreateEntr
 
 
 def updated(place: Place, one: str, drawn: dict[str, Any]) -> c.UpdateEntry:
-    given: dict[str, Any] = {
+    properties: dict[str, Any] = {
         what: drawn[what] for what in ("title", "slug", "status") if what in drawn
     }
     if "stage" in drawn:
-        given["stage_id"] = drawn["stage"]
+        properties["stage_id"] = drawn["stage"]
     return c.UpdateEntry(
         actor=ACTOR,
         scope=Scope(*place),
         entry_id=one,
         fields=raws(**drawn["fields"]),
         translations=translated(drawn.get("texts", {})),
-        **given,
+        **properties,
     )
 
 

@@ -170,7 +170,7 @@ async def _compare_past_lists(service: Service, reference: ReferenceModel, at: d
         expected = _expected(reference.list_as_of, at, *where)
         limit = 2
         for offset in range(0, len(expected or ()) + limit, limit):
-            asked = EntryQuery(
+            query = EntryQuery(
                 type_slug=type_slug,
                 status=status,
                 language=language,
@@ -180,7 +180,7 @@ async def _compare_past_lists(service: Service, reference: ReferenceModel, at: d
             )
             scope = Scope(*place)
             try:
-                then = await list_at(service, scope, asked, ListBudget(), locale=locale)
+                then = await list_at(service, scope, query, ListBudget(), locale=locale)
             except TypeNotFound:
                 assert expected is None, (at, where)
                 break

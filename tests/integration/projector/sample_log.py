@@ -118,9 +118,9 @@ class ContentBuilder:
     async def revoke(self, name: str) -> None:
         await self.execute(c.RevokeKey, workspace=self.scope.workspace, name=name)
 
-    async def execute(self, command: type[c.Command], **given: Any) -> Any:
+    async def execute(self, command: type[c.Command], **properties: Any) -> Any:
         """Executes the command and returns its first event."""
-        executed = await execute(command(actor=ACTOR, **given), self.repository)
+        executed = await execute(command(actor=ACTOR, **properties), self.repository)
         return executed.events[0].event if executed.events else None
 
 

@@ -115,20 +115,20 @@ class TestUnknownTopic:
         """Otherwise readiness checks would sometimes succeed."""
         await builder.magazine()
         await execute(database_url, (APPEND, "comet/1", "comet.seen.v1", "{}"))
-        said: list[str | None] = []
+        reasons: list[str | None] = []
         take_over = Heartbeat.take_over
 
         async def take_over_and_look(presence: Heartbeat) -> None:
             await take_over(presence)
-            said.append(await presence._connection.fetchval(SAID))
+            reasons.append(await presence._connection.fetchval(SAID))
 
         monkeypatch.setattr(Heartbeat, "take_over", take_over_and_look)
         async with projecting(database_url), connected(database_url) as watcher:
             await until_halted(database_url, "comet.seen.v1")
-            while len(said) < 3:
+            while len(reasons) < 3:
                 assert await watcher.fetchval(SAID), "between its lives too"
                 await asyncio.sleep(0.01)
-        assert [text is None for text in said] == [True, False, False]
+        assert [text is None for text in reasons] == [True, False, False]
 
     async def test_state_that_does_not_decode_halts_it_too(
         self, builder: ContentBuilder, database_url: str

@@ -69,23 +69,23 @@ class Folded:
                 known = self.types.get(event.content_type_id)
                 self.types[event.content_type_id] = content_types.evolve(known, event)
 
-    def whole(self, scope: Scope, asked: EntryQuery) -> list[Entry] | None:
+    def whole(self, scope: Scope, query: EntryQuery) -> list[Entry] | None:
         """The whole list; None for a content type that did not exist."""
         living = (one for one in self.types.values() if one.scope == scope and not one.removed)
         types = {one.id: one.slug for one in living}
-        if asked.type_slug not in (None, *types.values()):
+        if query.type_slug not in (None, *types.values()):
             return None
         found = [
             one
             for one in reversed(self.entries.values())
             if one.scope == scope
             and not one.deleted
-            and asked.type_slug in (None, types[one.content_type_id])
-            and asked.status in (None, one.status)
-            and asked.language in (None, one.language)
-            and all(_meets(one, types[one.content_type_id], each) for each in asked.filters)
+            and query.type_slug in (None, types[one.content_type_id])
+            and query.status in (None, one.status)
+            and query.language in (None, one.language)
+            and all(_meets(one, types[one.content_type_id], each) for each in query.filters)
         ]
-        for key in reversed(asked.sort):
+        for key in reversed(query.sort):
             there = [one for one in found if _value(one, key.field) is not None]
             there.sort(key=lambda one: _value(one, key.field), reverse=key.descending)
             found = there + [one for one in found if _value(one, key.field) is None]
@@ -154,7 +154,7 @@ def queries(rng: random.Random, at: datetime) -> list[tuple[Scope, EntryQuery]]:
     for scope, of, status, language in rng.sample(list(every), 40):
         limit, offset = rng.choice(pages)
         is_plain = rng.random() < 0.5
-        asked = EntryQuery(
+        query = EntryQuery(
             type_slug=of,
             status=status,
             language=language,
@@ -163,7 +163,7 @@ def queries(rng: random.Random, at: datetime) -> list[tuple[Scope, EntryQuery]]:
             filters=() if is_plain else tuple(rng.sample(filters, rng.randrange(3))),
             sort=() if is_plain else rng.choice([(), *sorts]),
         )
-        found.append((scope, asked))
+        found.append((scope, query))
     return found
 
 
@@ -192,20 +192,20 @@ async def test_a_list_at_any_moment_is_the_fold_of_the_log(
         service = service_on(pool, repository, lambda: Clock.time)
         for at in [*rng.sample(moments, looks), moments[-1]]:
             folded = Folded(events, at + timedelta(microseconds=rng.randrange(900)))
-            for scope, asked in queries(rng, at):
+            for scope, query in queries(rng, at):
                 locale = rng.choice([*LOCALES, "en-US"])
-                expected = folded.whole(scope, asked)
+                expected = folded.whole(scope, query)
                 try:
-                    then = replace(asked, as_of=at)
+                    then = replace(query, as_of=at)
                     found = await list_at(service, scope, then, ListBudget(), locale=locale)
                 except TypeNotFound:
-                    assert expected is None, (at, scope, asked)
+                    assert expected is None, (at, scope, query)
                     continue
-                assert expected is not None, (at, scope, asked)
-                assert found.total == len(expected), (at, scope, asked)
-                page = expected[asked.offset : asked.offset + asked.limit]
+                assert expected is not None, (at, scope, query)
+                assert found.total == len(expected), (at, scope, query)
+                page = expected[query.offset : query.offset + query.limit]
                 rows = [one.row for one in found.entries]
-                assert rows == folded.rendered(page, locale), (at, scope, asked)
+                assert rows == folded.rendered(page, locale), (at, scope, query)
 
 
 @pytest.mark.parametrize(
@@ -224,19 +224,19 @@ async def test_cursors_visit_each_entry_of_the_past_list_once(
     middle = events[2 * len(events) // 3]
     moment = past_lists.Moment(middle.event.at, middle.position)
     moment = replace(moment, position=max(e.position for e in events if e.event.at <= moment.at))
-    asked = EntryQuery(type_slug=None, status=None, language=None, limit=2, sort=sort)
-    expected = Folded(events, moment.at).whole(SCOPES[0], asked)
+    query = EntryQuery(type_slug=None, status=None, language=None, limit=2, sort=sort)
+    expected = Folded(events, moment.at).whole(SCOPES[0], query)
     assert expected is not None
     assert len(expected) > 5
     found: list[str] = []
     async with open_pool(database_url) as pool:
         while True:
-            page = await past_lists.past_page(pool, SCOPES[0], asked, moment)
+            page = await past_lists.past_page(pool, SCOPES[0], query, moment)
             assert page.total == len(expected)
             found += (one.id for one in page.rows)
             if page.next is None:
                 break
-            asked = replace(asked, after=page.next)
+            query = replace(query, after=page.next)
     assert found == [one.id for one in expected]
 
 
@@ -266,8 +266,8 @@ async def test_a_list_that_would_read_too_many_versions_is_refused(
     async with open_pool(database_url) as pool:
 
         async def page(**more: Any) -> past_lists.PastPage:
-            asked = {"type_slug": None, "status": None, "language": None, "limit": 1, **more}
-            return await past_lists.past_page(pool, SCOPES[0], EntryQuery(**asked), moment)
+            properties = {"type_slug": None, "status": None, "language": None, "limit": 1, **more}
+            return await past_lists.past_page(pool, SCOPES[0], EntryQuery(**properties), moment)
 
         assert len((await page()).rows) == 1
         for more, reason in (

@@ -201,7 +201,7 @@ async def test_a_batch_that_waits_for_the_switch_is_fenced_off_and_not_notified(
         module.connections(settings, LIVE) as (other_store, live),
         connected(database_url) as watching,
     ):
-        await watching.add_listener(CHANNEL, lambda *said: notices.append(said[-1]))
+        await watching.add_listener(CHANNEL, lambda *args: notices.append(args[-1]))
         log = SlowHead(store, watching)
         epoch, checkpoint = await begin_epoch(live)
         made = await Build(settings, NEXT, store, model, Operation(silent)).make(

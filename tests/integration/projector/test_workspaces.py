@@ -67,11 +67,11 @@ async def created(url: str, workspaces: Workspaces) -> str:
 async def two(repository: Repository) -> list[ContentBuilder]:
     """Two workspaces with two entries each, alternating in the log at positions 5 to 8."""
     both = [ContentBuilder(repository, Scope(workspace, "production")) for workspace in WORKSPACES]
-    for given in both:
-        await given.magazine()
+    for builder in both:
+        await builder.magazine()
     for slug in ("one", "two"):
-        for given in both:
-            await given.entry(slug)
+        for builder in both:
+            await builder.entry(slug)
     return both
 
 

@@ -95,14 +95,14 @@ def typed(path: str, value: Any) -> Any:
     return value
 
 
-def matches(one: Known, given: Filter) -> bool:
-    value = value_of(one, given.field)
-    operator = given.operator
+def matches(one: Known, filter_: Filter) -> bool:
+    value = value_of(one, filter_.field)
+    operator = filter_.operator
     if operator == "exists":
-        return (value is not None) == (given.values[0] == "true")
-    if given.field in MULTIPLE:
-        return value is not None and given.values[0] in value
-    wanted = [typed(given.field, text) for text in given.values]
+        return (value is not None) == (filter_.values[0] == "true")
+    if filter_.field in MULTIPLE:
+        return value is not None and filter_.values[0] in value
+    wanted = [typed(filter_.field, text) for text in filter_.values]
     if operator in ("ne", "nin"):
         return value not in wanted
     if value is None or is_long(value):

@@ -35,7 +35,7 @@ async def searched(
         return await search(connection.fetch, scope, text, kinds, locale)
 
 
-async def found(
+async def found_slugs(
     url: str, text: str, locale: str = "", *, scope: Scope = SCOPE, by_rank: bool = False
 ) -> list[str]:
     """The slugs of the entries, newest first or by rank."""

@@ -137,7 +137,7 @@ def test_any_selection_of_the_feed_is_a_naive_fold_of_the_log(
     databases: Databases, seed: int, steps: int, examples: int
 ) -> None:
     with databases.new() as url, asyncio.Runner() as runner:
-        feed = runner.run(told(url, seed, steps))
+        feed = runner.run(expected_feed(url, seed, steps))
         pool = Pool(url)
 
         @settings(PROPERTY, max_examples=examples)
@@ -145,7 +145,7 @@ def test_any_selection_of_the_feed_is_a_naive_fold_of_the_log(
         def check(scope: Scope, selection: ChangeSelection, limit: int) -> None:
             found = runner.run(in_pages(pool, scope, selection, limit))
             expected = list(selected(feed[scope], selection))
-            assert [shown(change, expected) for change in found] == expected
+            assert [in_terms_of(change, expected) for change in found] == expected
 
         check()
         runner.run(rebuild(url))
@@ -153,7 +153,7 @@ def test_any_selection_of_the_feed_is_a_naive_fold_of_the_log(
         pool.close()
 
 
-async def told(url: str, seed: int, steps: int) -> dict[Scope, list[dict[str, Any]]]:
+async def expected_feed(url: str, seed: int, steps: int) -> dict[Scope, list[dict[str, Any]]]:
     async with open_recorder(url) as recorder:
         await RandomCommands(Repository(recorder, EventMapper()), seed).execute(steps)
     await project_all(url, url, [7, 1, 40])
@@ -163,7 +163,7 @@ async def told(url: str, seed: int, steps: int) -> dict[Scope, list[dict[str, An
     return feed
 
 
-def shown(change: Any, expected: list[dict[str, Any]]) -> dict[str, Any]:
+def in_terms_of(change: Any, expected: list[dict[str, Any]]) -> dict[str, Any]:
     """A change in the terms of the naive feed."""
     names = {"position", "content_type", "at", "kind", "published", "subject"}
     if change.entry_id is not None:
@@ -191,7 +191,7 @@ async def test_notices_have_the_changes_as_they_are_read(database_url: str) -> N
 
 @pytest.mark.slow
 async def test_the_position_before_a_time_is_found_by_bisection(database_url: str) -> None:
-    feed = await told(database_url, 1, 700)
+    feed = await expected_feed(database_url, 1, 700)
     async with open_pool(database_url) as pool:
         for scope in SCOPES:
             times = sorted({change["at"] for change in feed[scope]})

@@ -99,8 +99,8 @@ SELECT position, content_type_id::text, status, title, created_at, updated_at FR
 async def filled(module_database_url: str) -> AsyncIterator[Connection]:
     connection = await asyncpg.connect(module_database_url, server_settings={"search_path": LIVE})
     if not await connection.fetchval("SELECT count(*) FROM content_type"):
-        for sql, given in FILL:
-            await connection.execute(sql, *given)
+        for sql, arguments in FILL:
+            await connection.execute(sql, *arguments)
         await connection.execute(statement("projector", "count_entries"), BLOCKS)
         await connection.copy_records_to_table(
             "entry_value",
@@ -140,12 +140,12 @@ def position_at(at: datetime) -> int:
     return min((at - BASE) // EVERY, ENTRIES)
 
 
-def parameters(name: str, asked: dict[str, Any], at: datetime, most: int) -> list[Any]:
+def parameters(name: str, properties: dict[str, Any], at: datetime, most: int) -> list[Any]:
     kinds = [
         (slug, status)
         for slug in ("posts", "pages")
         for status in ("draft", "published")
-        if asked["type_slug"] in (None, slug) and asked["status"] in (None, status)
+        if properties["type_slug"] in (None, slug) and properties["status"] in (None, status)
     ]
     lists = [
         [POSTS if slug == "posts" else PAGES for slug, _ in kinds],
@@ -153,11 +153,11 @@ def parameters(name: str, asked: dict[str, Any], at: datetime, most: int) -> lis
         ["en-US" for _ in kinds],
         [one.isoformat() for one in beginnings(at)],
     ]
-    given = ["acme", "production", at.isoformat()]
+    arguments = ["acme", "production", at.isoformat()]
     arrays = ["{" + ",".join(one) + "}" for one in lists]
     if name == "past_page":
-        return [*given, position_at(at), *arrays, most // len(kinds) + 1, 11]
-    return [*given, *arrays, most]
+        return [*arguments, position_at(at), *arrays, most // len(kinds) + 1, 11]
+    return [*arguments, *arrays, most]
 
 
 def rows_read(plan: dict[str, Any]) -> int:
@@ -183,8 +183,8 @@ async def test_a_list_as_of_a_moment_reads_a_bounded_number_of_versions(
     sql: str, most: int, name: str, at: str, filled: Connection
 ) -> None:
     """By index alone, with the plan that the pool requests."""
-    given = parameters(sql, LISTS[name], MOMENTS[at], most)
-    plan = await explained(filled, "force_generic_plan", READ_SIDE[sql], given)
+    arguments = parameters(sql, LISTS[name], MOMENTS[at], most)
+    plan = await explained(filled, "force_generic_plan", READ_SIDE[sql], arguments)
     # Those near the moment; then, of each entry, the step of the walk and its version.
     assert rows_read(plan) <= 3.2 * most
     assert not of_type(plan, "Seq Scan")
@@ -193,8 +193,8 @@ async def test_a_list_as_of_a_moment_reads_a_bounded_number_of_versions(
 
 async def test_combinations_of_past_versions_are_found_by_skipping(filled: Connection) -> None:
     for type_slug, kinds in ((None, 4), ("posts", 2)):
-        given = ["acme", "production", type_slug, LATE.isoformat()]
-        plan = await explained(filled, "force_generic_plan", READ_SIDE["past_kinds"], given)
+        arguments = ["acme", "production", type_slug, LATE.isoformat()]
+        plan = await explained(filled, "force_generic_plan", READ_SIDE["past_kinds"], arguments)
         assert plan["Actual Rows"] == kinds
         assert rows_read(plan) <= kinds
 
@@ -205,8 +205,8 @@ async def test_pages_and_totals_of_a_large_list(name: str, at: str, pool: Pool) 
     moment = Moment(MOMENTS[at], position_at(MOMENTS[at]))
     expected = newest(LISTS[name], MOMENTS[at])
     for offset in (0, 1_000, 2_000):
-        asked = EntryQuery(**LISTS[name], limit=10, offset=offset)
-        page = await past_page(pool, SCOPE, asked, moment)
+        query = EntryQuery(**LISTS[name], limit=10, offset=offset)
+        page = await past_page(pool, SCOPE, query, moment)
         assert await positions(pool, page) == expected[offset : offset + 10]
         assert page.total == len(expected)
 
@@ -215,13 +215,13 @@ async def test_filters_and_sorting_of_a_large_list(pool: Pool) -> None:
     """Few versions have ended near that time, among any number of entries."""
     at = MOMENTS["after all edits"]
     moment = Moment(at, position_at(at))
-    asked = EntryQuery(
+    query = EntryQuery(
         **LISTS["published"],
         filters=(Filter("title", "startsWith", ("A title of usual length, number 1999",)),),
         sort=(SortKey("title"),),
         limit=5,
     )
-    page = await past_page(pool, SCOPE, asked, moment)
+    page = await past_page(pool, SCOPE, query, moment)
     expected = sorted(n for n in newest(LISTS["published"], at) if str(n).startswith("1999"))
     assert page.total == len(expected)
     assert await positions(pool, page) == sorted(expected, key=str)[:5]
@@ -230,9 +230,9 @@ async def test_filters_and_sorting_of_a_large_list(pool: Pool) -> None:
 async def test_a_page_that_would_read_too_many_versions_is_refused(pool: Pool) -> None:
     moment = Moment(LATE, position_at(LATE))
     for more in ({"offset": 20_000}, {"sort": (SortKey("createdAt"),)}):
-        asked = EntryQuery(**LISTS["posts"], limit=10, **more)
+        query = EntryQuery(**LISTS["posts"], limit=10, **more)
         with pytest.raises(TooBroad, match="more than 10,000"):
-            await past_page(pool, SCOPE, asked, moment)
+            await past_page(pool, SCOPE, query, moment)
 
 
 async def positions(pool: Pool, page: PastPage) -> list[int]:
@@ -240,7 +240,7 @@ async def positions(pool: Pool, page: PastPage) -> list[int]:
     return [row["position"] for row in found]
 
 
-def newest(asked: dict[str, Any], at: datetime) -> list[int]:
+def newest(properties: dict[str, Any], at: datetime) -> list[int]:
     """The positions of the entries in the list."""
 
     def status(n: int) -> str:
@@ -249,6 +249,6 @@ def newest(asked: dict[str, Any], at: datetime) -> list[int]:
     return [
         n
         for n in range(position_at(at), 0, -1)
-        if asked["status"] in (None, status(n))
-        and asked["type_slug"] in (None, "pages" if n % 1000 == 1 else "posts")
+        if properties["status"] in (None, status(n))
+        and properties["type_slug"] in (None, "pages" if n % 1000 == 1 else "posts")
     ]

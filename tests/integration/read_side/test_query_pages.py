@@ -43,7 +43,7 @@ from write_side.store.recorder import open_recorder
 ENTRIES = 160
 
 
-class Desk:
+class SampleEntries:
     """The entries of a workspace as they were written, and a pool that reads them."""
 
     def __init__(self, runner: asyncio.Runner, pool: Pool, entries: list[Known]) -> None:
@@ -65,11 +65,11 @@ class Desk:
 
 
 @pytest.fixture(scope="module")
-def desk(databases: Databases) -> Iterator[Desk]:
+def samples(databases: Databases) -> Iterator[SampleEntries]:
     with databases.new() as url, asyncio.Runner() as runner:
         entries = runner.run(write(url))
         pool = Pool(url)
-        yield Desk(runner, pool, entries)
+        yield SampleEntries(runner, pool, entries)
         pool.close()
 
 
@@ -130,10 +130,10 @@ AT_LENGTH = settings(max_examples=1_000, derandomize=True, suppress_health_check
 LARGE, SMALL = (10_000, 2_000, 1_000), (6, 3, 1_000)
 
 
-def check(desk: Desk, query: EntryQuery, rows_: int, chunk: int, streams: int) -> None:
+def check(samples: SampleEntries, query: EntryQuery, rows_: int, chunk: int, streams: int) -> None:
     """``rows_``: how many entries are collected at most. ``chunk``: how many a walk reads at once.
     ``streams``: the most ranges that it merges instead of checking the entries."""
-    query = replace(query, filters=tuple(desk.named(one) for one in query.filters))
+    query = replace(query, filters=tuple(samples.named(one) for one in query.filters))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(finder, "ROWS", rows_)
         patch.setattr(budget, "CHUNK", chunk)
@@ -142,20 +142,20 @@ def check(desk: Desk, query: EntryQuery, rows_: int, chunk: int, streams: int) -
         patch.setattr(budget, "COUNTED", 10**9)
         patch.setattr(budget, "MERGED", 10**9)
         patch.setattr(finder, "STREAMS", streams)
-        page, found = desk.page(query)
-        wanted = desk.ids(query)
+        page, found = samples.page(query)
+        wanted = samples.ids(query)
         assert [one.id for one in found] == wanted[query.offset :][: query.limit]
         assert page.total in (None, len(wanted))
         assert page.total is not None or rows_ < ENTRIES
         assert (page.next is None) == (len(wanted) <= query.offset + query.limit)
-        assert list(walked(desk, replace(query, offset=0))) == wanted
+        assert list(walked(samples, replace(query, offset=0))) == wanted
 
 
-def walked(desk: Desk, query: EntryQuery) -> Iterator[str]:
+def walked(samples: SampleEntries, query: EntryQuery) -> Iterator[str]:
     """The ids on all pages, by cursor."""
     after: Boundary | None = None
     while True:
-        page, found = desk.page(replace(query, after=after, counted=False))
+        page, found = samples.page(replace(query, after=after, counted=False))
         yield from (one.id for one in found)
         if page.next is None:
             return
@@ -166,9 +166,9 @@ def walked(desk: Desk, query: EntryQuery) -> Iterator[str]:
 @IN_THE_SUITE
 @given(query=queries() | sorted_by_attributes())
 def test_any_query_against_the_oracle(
-    query: EntryQuery, rows_: int, chunk: int, streams: int, desk: Desk
+    query: EntryQuery, rows_: int, chunk: int, streams: int, samples: SampleEntries
 ) -> None:
-    check(desk, query, rows_, chunk, streams)
+    check(samples, query, rows_, chunk, streams)
 
 
 @pytest.mark.slow
@@ -176,13 +176,15 @@ def test_any_query_against_the_oracle(
 @AT_LENGTH
 @given(query=queries() | sorted_by_attributes())
 def test_thousands_of_queries_against_the_oracle(
-    query: EntryQuery, rows_: int, chunk: int, streams: int, desk: Desk
+    query: EntryQuery, rows_: int, chunk: int, streams: int, samples: SampleEntries
 ) -> None:
-    check(desk, query, rows_, chunk, streams)
+    check(samples, query, rows_, chunk, streams)
 
 
 @pytest.mark.parametrize("descending", [False, True])
-def test_a_walk_that_checks_its_own_key_leaves_out_groups(descending: bool, desk: Desk) -> None:
+def test_a_walk_that_checks_its_own_key_leaves_out_groups(
+    descending: bool, samples: SampleEntries
+) -> None:
     """With more ranges than a walk merges, it meets the keys between them too."""
     query = EntryQuery(
         type_slug="posts",
@@ -192,16 +194,16 @@ def test_a_walk_that_checks_its_own_key_leaves_out_groups(descending: bool, desk
         sort=(SortKey("fields.category", descending), SortKey("title")),
         limit=10,
     )
-    check(desk, query, rows_=6, chunk=3, streams=5)
+    check(samples, query, rows_=6, chunk=3, streams=5)
 
 
-def test_the_entries_differ_enough(desk: Desk) -> None:
+def test_the_entries_differ_enough(samples: SampleEntries) -> None:
     """Entries have several values in each field, and none; otherwise the tests above would prove
     little."""
-    assert len(desk.entries) == len(IDS) + ENTRIES
+    assert len(samples.entries) == len(IDS) + ENTRIES
     for path in (*SORTABLE, *MULTIPLE):
-        values = {str(one.values.get(path)) for one in desk.entries}
+        values = {str(one.values.get(path)) for one in samples.entries}
         assert len(values) > 2, path
         assert "None" in values or path in (*TEXTUAL[:2], *BUILT_IN_TIMES[:2]), path
-    values = set(chain.from_iterable(one.values for one in desk.entries))
+    values = set(chain.from_iterable(one.values for one in samples.entries))
     assert values >= set(SORTABLE) - {"fields.author"}

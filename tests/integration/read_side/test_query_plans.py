@@ -132,8 +132,8 @@ class Explaining:
 
     async def fetch(self, sql: str, *parameters: Any) -> list[Any]:
         name = next(name for name, known in READ_SIDE.items() if known == sql)
-        given = [literal(one) for one in parameters]
-        plan = await explained(self._other, "force_generic_plan", sql, given)
+        literals = [literal(one) for one in parameters]
+        plan = await explained(self._other, "force_generic_plan", sql, literals)
         self.plans.append((name, plan))
         return await self._connection.fetch(sql, *parameters)
 
@@ -171,8 +171,8 @@ def element(value: Any) -> str:
 def query(*filters: Filter, sort: str = "", **more: Any) -> EntryQuery:
     keys = [SortKey(one.lstrip("-"), one[0] == "-") for one in sort.split(",") if one]
     named: dict[str, Any] = {"type_slug": "posts", "status": "published", "language": "en-US"}
-    given = {"limit": 10, "counted": False, **named, **more}
-    return EntryQuery(filters=filters, sort=tuple(keys), **given)
+    properties = {"limit": 10, "counted": False, **named, **more}
+    return EntryQuery(filters=filters, sort=tuple(keys), **properties)
 
 
 def of(field: str, *values: str, op: str = "eq") -> Filter:
@@ -233,8 +233,8 @@ PAGES: dict[str, tuple[EntryQuery, int]] = {
 
 @pytest.mark.parametrize("name", PAGES)
 async def test_a_page_reads_few_rows(name: str, explaining: Explaining) -> None:
-    asked, most = PAGES[name]
-    found = await find(cast("Connection", explaining), SCOPE, asked)
+    page_query, most = PAGES[name]
+    found = await find(cast("Connection", explaining), SCOPE, page_query)
     assert len(found.positions) == min(10, len(found.positions)) > 0
     check(explaining, most)
 
@@ -253,8 +253,8 @@ async def test_a_candidate_in_a_long_list_among_many_short_ones_is_checked_by_po
     distinct: int, explaining: Explaining, module_database_url: str
 ) -> None:
     """The planner assumes that every list has the average length."""
-    asked = query(of("title", "title", op="contains"), sort="title,fields.rank")
-    wanted = selection(asked, [Field(one, one, "number", indexed=True) for one in FIELDS])
+    page_query = query(of("title", "title", op="contains"), sort="title,fields.rank")
+    wanted = selection(page_query, [Field(one, one, "number", indexed=True) for one in FIELDS])
     lists = Lists(SCOPE, [Combination(TYPE, "posts", "published", "en-US", 180_000)])
     async with connected(module_database_url, search_path=LIVE) as connection:
         await connection.execute(LISTS.format(distinct))
@@ -281,8 +281,8 @@ TOTALS: dict[str, tuple[EntryQuery, int]] = {
 
 @pytest.mark.parametrize("name", TOTALS)
 async def test_a_total_counts_within_the_budget(name: str, explaining: Explaining) -> None:
-    asked, total = TOTALS[name]
-    found = await find(cast("Connection", explaining), SCOPE, replace(asked, counted=True))
+    page_query, total = TOTALS[name]
+    found = await find(cast("Connection", explaining), SCOPE, replace(page_query, counted=True))
     assert found.total == total
     check(explaining, 2 * COUNTED + 4 * ROWS)
 
@@ -309,8 +309,8 @@ async def test_a_query_beyond_the_budget_ends_within_it(name: str, explaining: E
 
 async def test_the_matches_of_a_search_are_checked_one_by_one(explaining: Explaining) -> None:
     """``test_search_bounds`` covers how they are found."""
-    asked = query(of("flag", "1"), of("group", "1", op="ne"), sort="title,-fields.rank")
-    wanted = selection(asked, [Field(one, one, "number", indexed=True) for one in FIELDS])
+    page_query = query(of("flag", "1"), of("group", "1", op="ne"), sort="title,-fields.rank")
+    wanted = selection(page_query, [Field(one, one, "number", indexed=True) for one in FIELDS])
     lists = Lists(SCOPE, [Combination(TYPE, "posts", "published", "en-US", 180_000)])
     places = [(1, position) for position in range(1, ENTRIES, ENTRIES // ROWS)]
     statements = Statements(cast("Connection", explaining), SCOPE, lists)

@@ -13,7 +13,7 @@ from projector.rebuild import operations
 from tests.integration.live_projector import connected, project_all
 from tests.integration.projector.rebuilds import build_settings, silent
 from tests.integration.projector.sample_log import ContentBuilder, raws
-from tests.integration.read_side.searches import SCOPE, found, searched
+from tests.integration.read_side.searches import SCOPE, found_slugs, searched
 from write_side import commands as c
 from write_side.domain.definition import Field
 from write_side.domain.events import Translation
@@ -84,7 +84,7 @@ async def test_words_are_found_in_every_script(builder: ContentBuilder, database
     await project(database_url)
     for number, (_, title, texts) in enumerate(SCRIPTS):
         for text in texts:
-            assert f"e-{number}" in await found(database_url, text), (title, text)
+            assert f"e-{number}" in await found_slugs(database_url, text), (title, text)
 
 
 async def test_what_is_not_there_is_not_found(builder: ContentBuilder, database_url: str) -> None:
@@ -92,7 +92,7 @@ async def test_what_is_not_there_is_not_found(builder: ContentBuilder, database_
     await builder.entry("two", title="東京都")
     await project(database_url)
     for text in ("ran", "unning", "woods house", "都東", "ru woods", "!!!", "★", "x" * 200):
-        assert await found(database_url, text) == [], text
+        assert await found_slugs(database_url, text) == [], text
 
 
 async def test_a_stop_word_counts_only_alone(builder: ContentBuilder, database_url: str) -> None:
@@ -100,8 +100,8 @@ async def test_a_stop_word_counts_only_alone(builder: ContentBuilder, database_u
     await builder.entry("rings", title="Lord of Rings")
     await builder.entry("body", title="Other", fields=raws(body="the"))
     await project(database_url)
-    assert await found(database_url, "the") == ["who"]
-    assert await found(database_url, "the lord of the") == ["rings"]
+    assert await found_slugs(database_url, "the") == ["who"]
+    assert await found_slugs(database_url, "the lord of the") == ["rings"]
 
 
 async def test_markup_is_not_searched(builder: ContentBuilder, database_url: str) -> None:
@@ -109,9 +109,9 @@ async def test_markup_is_not_searched(builder: ContentBuilder, database_url: str
     await builder.entry("one", fields=raws(body=html, note="invisible"))
     await project(database_url)
     for text in ("halfway", "café"):
-        assert await found(database_url, text) == ["one"]
+        assert await found_slugs(database_url, text) == ["one"]
     for text in ("secret", "hidden", "class", "invisible", "script"):
-        assert await found(database_url, text) == []
+        assert await found_slugs(database_url, text) == []
 
 
 async def test_the_title_counts_most_and_repetition_counts(
@@ -121,7 +121,7 @@ async def test_the_title_counts_most_and_repetition_counts(
     await builder.entry("often", title="Other", fields=raws(body="whale " * 5))
     await builder.entry("once", title="Other", fields=raws(body="a whale"))
     await project(database_url)
-    assert await found(database_url, "whale", by_rank=True) == ["title", "often", "once"]
+    assert await found_slugs(database_url, "whale", by_rank=True) == ["title", "often", "once"]
 
 
 async def test_a_translation_stands_for_the_original(
@@ -131,12 +131,12 @@ async def test_a_translation_stands_for_the_original(
     await builder.entry("two", title="House")
     await builder.translate(one, "de-DE", title="Häuser")
     await project(database_url)
-    assert await found(database_url, "house") == ["two", "one"]
-    assert await found(database_url, "house", "de-DE") == ["two"]
-    assert await found(database_url, "haus", "de-DE") == ["one"]
-    assert await found(database_url, "garden", "de-DE") == ["one"], "the merged text"
-    assert await found(database_url, "haus") == []
-    assert await found(database_url, "house", "en-US") == ["two", "one"], "its own language"
+    assert await found_slugs(database_url, "house") == ["two", "one"]
+    assert await found_slugs(database_url, "house", "de-DE") == ["two"]
+    assert await found_slugs(database_url, "haus", "de-DE") == ["one"]
+    assert await found_slugs(database_url, "garden", "de-DE") == ["one"], "the merged text"
+    assert await found_slugs(database_url, "haus") == []
+    assert await found_slugs(database_url, "house", "en-US") == ["two", "one"], "its own language"
 
 
 async def test_rows_follow_every_change(builder: ContentBuilder, database_url: str) -> None:
@@ -156,12 +156,12 @@ async def test_rows_follow_every_change(builder: ContentBuilder, database_url: s
         await builder.update(one, **change)
         await project(database_url)
         assert await verified(database_url), change
-    assert await found(database_url, "beta third") == ["one"]
-    assert await found(database_url, "quatre", "fr-FR") == []
+    assert await found_slugs(database_url, "beta third") == ["one"]
+    assert await found_slugs(database_url, "quatre", "fr-FR") == []
     assert [one.kind[1] for one in (await searched(database_url, "third")).matches] == ["draft"]
     await builder.delete(one)
     await project(database_url)
-    assert await found(database_url, "third") == []
+    assert await found_slugs(database_url, "third") == []
     assert await verified(database_url)
 
 
@@ -170,11 +170,11 @@ async def test_a_newly_searchable_field_is_filled(
 ) -> None:
     await builder.entry("one", fields=raws(body="alpha", note="beta"))
     await project(database_url)
-    assert await found(database_url, "beta") == []
+    assert await found_slugs(database_url, "beta") == []
     await builder.revise_type(replace(BODY, searchable=False), replace(NOTE, searchable=True))
     await project(database_url)
-    assert await found(database_url, "beta") == ["one"]
-    assert await found(database_url, "alpha") == []
+    assert await found_slugs(database_url, "beta") == ["one"]
+    assert await found_slugs(database_url, "alpha") == []
     assert await verified(database_url)
 
 
@@ -192,11 +192,11 @@ async def test_workspaces_and_environments_are_isolated(
         await builder.entry("e", title=f"Shared {scope.workspace}{scope.environment}")
     await project(database_url)
     for scope in scopes:
-        assert len(await found(database_url, "shared", scope=scope)) == 1
+        assert len(await found_slugs(database_url, "shared", scope=scope)) == 1
         others = [one for one in scopes if one != scope]
         for other in others:
             word = f"{other.workspace}{other.environment}"
-            assert await found(database_url, word, scope=scope) == []
+            assert await found_slugs(database_url, word, scope=scope) == []
 
 
 @pytest.mark.slow
@@ -218,9 +218,9 @@ async def test_no_text_stops_the_projector(builder: ContentBuilder, database_url
     for number, text in enumerate(texts):
         await builder.entry(f"e-{number}", title=f"Entry {number}", fields=raws(body=text))
     await project(database_url)
-    assert len(await found(database_url, "entry")) == len(texts)
-    assert "e-1" in await found(database_url, "x" * 200)
-    assert "e-2" in await found(database_url, "w777 entr")
+    assert len(await found_slugs(database_url, "entry")) == len(texts)
+    assert "e-1" in await found_slugs(database_url, "x" * 200)
+    assert "e-2" in await found_slugs(database_url, "w777 entr")
 
 
 WORDS = ["anna", "ben", "carla", "carl", "dora", "be", "an", "東京", "ดี"]
@@ -241,7 +241,7 @@ async def test_every_search_agrees_with_a_naive_one(
         expected = [
             f"e-{n}" for n, title in reversed(list(enumerate(titles))) if matches(title, text)
         ]
-        assert await found(database_url, text) == expected, text
+        assert await found_slugs(database_url, text) == expected, text
 
 
 def matches(title: str, text: str) -> bool:

@@ -116,8 +116,8 @@ async def test_a_search_reads_what_it_finds(
     result = await search(fetch, Scope("acme", "production"), text, kinds(status), "fr-FR")
     assert matches * 0.45 <= len(result.matches) <= matches
     assert result.is_complete == (len(result.matches) < MOST and (text, status) not in ENDED)
-    given = [await _literal(large, one) for one in used]
-    plan = await explained(large, "force_generic_plan", READ_SIDE["search"], given)
+    literals = [await _literal(large, one) for one in used]
+    plan = await explained(large, "force_generic_plan", READ_SIDE["search"], literals)
     read = [one for one in scans(plan) if one["Relation Name"] == "entry_search"]
     assert {one["Node Type"] for one in read} <= {"Bitmap Heap Scan", "Index Only Scan"}
     by_words = [one for one in read if one["Node Type"] == "Bitmap Heap Scan"]

@@ -62,7 +62,7 @@ class Counted(SharedReads):
         super().__init__(counted)
 
 
-async def one(shared: SharedReads, slug: str) -> list[str]:
+async def read_one(shared: SharedReads, slug: str) -> list[str]:
     where = ("posts", "en-US", slug_hash(slug), INLINE)
     return [record["slug"] for record in await shared.fetch("entry_of_slug", *ACME, *where)]
 
@@ -102,16 +102,18 @@ async def test_statements_serve_one_workspace(pool: Pool) -> None:
 
 async def test_a_fault_of_one_read_does_not_affect_others(pool: Pool) -> None:
     shared = Counted(pool)
-    reads = [one(shared, "one"), one(shared, "two")]
+    reads = [read_one(shared, "one"), read_one(shared, "two")]
     wrong = shared.fetch("entry_of_slug", *ACME, "no\0text", "en-US", slug_hash("one"), INLINE)
-    found = await asyncio.gather(*reads, wrong, one(shared, "one"), return_exceptions=True)
+    found = await asyncio.gather(*reads, wrong, read_one(shared, "one"), return_exceptions=True)
     assert [found[0], found[1], found[3]] == [["one"], ["two"], ["one"]]
     assert isinstance(found[2], asyncpg.PostgresError)
 
 
 async def test_cancelled_reads_are_not_sent(pool: Pool) -> None:
     shared = Counted(pool)
-    first, gone, last = (asyncio.create_task(one(shared, slug)) for slug in ("one", "two", "two"))
+    first, gone, last = (
+        asyncio.create_task(read_one(shared, slug)) for slug in ("one", "two", "two")
+    )
     await asyncio.sleep(0)
     gone.cancel()
     assert list(await asyncio.gather(first, last)) == [["one"], ["two"]]
@@ -122,7 +124,7 @@ async def test_cancelled_reads_are_not_sent(pool: Pool) -> None:
 
 async def test_the_first_read_may_be_cancelled_while_others_wait_for_it(pool: Pool) -> None:
     shared = Counted(pool)
-    first, second = (asyncio.create_task(one(shared, slug)) for slug in ("one", "two"))
+    first, second = (asyncio.create_task(read_one(shared, slug)) for slug in ("one", "two"))
     await asyncio.sleep(0.001)
     first.cancel()
     assert await second == ["two"]

@@ -605,8 +605,8 @@ async def explained(
     """The plan as it was executed, without the parts that were not."""
     await connection.execute(f"SET plan_cache_mode = {mode}")
     await connection.execute(f"DEALLOCATE ALL; PREPARE explained AS {sql}")
-    given = ", ".join(map(literal, parameters))
-    explain = f"EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE explained ({given})"
+    literals = ", ".join(map(literal, parameters))
+    explain = f"EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE explained ({literals})"
     plan: dict[str, Any] = json.loads(await connection.fetchval(explain))[0]["Plan"]
     return plan
 

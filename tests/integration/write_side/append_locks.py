@@ -77,7 +77,7 @@ class HeldTransaction:
 
 
 @asynccontextmanager
-async def held(
+async def holding(
     url: str, statement: str = "SELECT FROM write_side.head FOR UPDATE", *parameters: Any
 ) -> AsyncIterator[HeldTransaction]:
     """Holds what the statement locks: by default the head, so that every append waits."""

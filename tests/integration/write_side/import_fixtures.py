@@ -103,7 +103,7 @@ async def request_for(
     return ImportRequest(scope, kind, import_id, targets, **options)
 
 
-async def seen(repository: Repository, text: str | Table, **options: Any) -> Preview:
+async def preview_of(repository: Repository, text: str | Table, **options: Any) -> Preview:
     table = table_of(text) if isinstance(text, str) else text
     return (await check(repository, table, await request_for(repository, table, **options))).preview
 

@@ -40,8 +40,8 @@ def repository_on(recorder: Recorder) -> Repository:
 
 
 async def workspace(repository: Repository, plan: Plan = Plan()) -> None:  # noqa: B008
-    given = CreateWorkspace(actor=ACTOR, workspace=SCOPE.workspace, name="Acme", plan=plan)
-    await execute(given, repository)
+    create = CreateWorkspace(actor=ACTOR, workspace=SCOPE.workspace, name="Acme", plan=plan)
+    await execute(create, repository)
 
 
 async def content_type(repository: Repository, slug: str = TYPE) -> None:
@@ -64,14 +64,14 @@ async def magazine(repository: Repository, plan: Plan = Plan()) -> None:  # noqa
 
 
 def create(slug: str, **changes: Any) -> CreateEntry:
-    given = {
+    properties = {
         "scope": SCOPE,
         "content_type_slug": TYPE,
         "title": slug,
         "slug": slug,
         "entry_id": new_id(),
     }
-    return CreateEntry(actor=ACTOR, **{**given, **changes})
+    return CreateEntry(actor=ACTOR, **{**properties, **changes})
 
 
 def raws(**values: Any) -> dict[str, Raw]:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from tests.integration.live_projector import connected
 from tests.integration.write_side import sample_commands
-from tests.integration.write_side.append_locks import held
+from tests.integration.write_side.append_locks import holding
 from tests.integration.write_side.sample_commands import (
     check_log,
     check_store,
@@ -101,7 +101,7 @@ async def _read_prefixes(recorder: Recorder, done: asyncio.Event) -> int:
 async def test_an_invalid_command_of_a_call_fails_alone(
     recorder: Recorder, database_url: str
 ) -> None:
-    async with held(database_url) as hold:
+    async with holding(database_url) as hold:
         first = asyncio.create_task(recorder.append(plain("test/first")))
         await hold.until_blocked()
         rest = asyncio.gather(
@@ -260,7 +260,7 @@ async def test_refusals_in_a_call_do_not_affect_others_and_undo_everything(
     stale, taken = _claiming("a-stale", stream="entry/stale"), _claiming("taken")
     fitting = [_claiming(slug) for slug in ("b", "c")]
     over = _claiming("d-over")
-    async with held(database_url) as hold:
+    async with holding(database_url) as hold:
         blocking = asyncio.create_task(recorder.append(_claiming("first")))
         await hold.until_blocked()
         batch = [stale, fitting[0], taken, fitting[1], over]

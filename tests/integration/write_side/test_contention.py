@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.integration.write_side import import_fixtures, sample_commands
-from tests.integration.write_side.append_locks import held
+from tests.integration.write_side.append_locks import holding
 from tests.integration.write_side.sample_commands import (
     ACTOR,
     SCOPE,
@@ -57,7 +57,7 @@ async def test_a_type_is_not_removed_while_a_create_is_in_progress(
 ) -> None:
     creator, remover, _ = repositories
     await magazine(creator)
-    async with held(database_url) as hold:
+    async with holding(database_url) as hold:
         creating = asyncio.create_task(execute(create("post"), creator))
         await hold.until_blocked()
         removing = asyncio.create_task(execute(_remove(), remover))
@@ -75,7 +75,7 @@ async def test_create_waits_for_a_removal_and_then_finds_no_type(
     creator, remover, _ = repositories
     await magazine(creator)
     await creator.content_type(SCOPE, TYPE)  # known, so that the create is decided on it
-    async with held(database_url) as hold:
+    async with holding(database_url) as hold:
         removing = asyncio.create_task(execute(_remove(), remover))
         await hold.until_blocked()
         creating = asyncio.create_task(execute(create("post"), creator))
@@ -132,7 +132,7 @@ async def test_create_decided_on_an_old_version_is_decided_again(
     creator, reviser, _ = repositories
     await magazine(creator)
     await creator.content_type(SCOPE, TYPE)
-    async with held(database_url) as hold:
+    async with holding(database_url) as hold:
         revising = asyncio.create_task(execute(_revise("teaser"), reviser))
         await hold.until_blocked()
         values = sample_commands.raws(body="gone by then", teaser="new by then")
@@ -171,7 +171,7 @@ async def test_updates_of_one_entry_in_two_processes_both_take_effect(
     entry_id = await sample_commands.entry(one, "post")
     update = UpdateEntry(actor=ACTOR, scope=SCOPE, entry_id=entry_id, title="New title")
     publish = UpdateEntry(actor=ACTOR, scope=SCOPE, entry_id=entry_id, status="published")
-    async with held(database_url) as hold:
+    async with holding(database_url) as hold:
         both = [
             asyncio.create_task(execute(update, one)),
             asyncio.create_task(execute(publish, other)),
@@ -190,7 +190,7 @@ async def test_only_one_update_meets_the_expected_version(
 ) -> None:
     await magazine(repositories[0])
     entry_id = await sample_commands.entry(repositories[0], "post")
-    async with held(database_url) as hold:
+    async with holding(database_url) as hold:
         work = [
             asyncio.create_task(
                 execute(

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.integration.write_side import sample_commands
-from tests.integration.write_side.append_locks import connected, deadlocks, held
+from tests.integration.write_side.append_locks import connected, deadlocks, holding
 from tests.integration.write_side.sample_commands import (
     check_store,
     create,
@@ -84,7 +84,7 @@ async def test_calls_in_opposite_orders_take_their_rows_in_one_order(
     assert sorted(SLUGS, key=slug_hash)[1] == "b"
     async with connected(database_url) as one, connected(database_url) as other:
         await one.execute(_USAGE)
-        async with held(database_url, hold) as middle:
+        async with holding(database_url, hold) as middle:
             there = asyncio.create_task(_send(one, [_append(0, **{same: v}) for v in values]))
             await middle.until_blocked(1)
             back = asyncio.create_task(
@@ -119,7 +119,7 @@ async def test_a_rename_that_waits_for_a_slug_blocks_no_create(database_url: str
         repository = repository_on(recorder)
         await magazine(repository)
         entry_id = await sample_commands.entry(repository, "old")
-        async with held(database_url, _CLAIM, slug_hash("new")) as hold:
+        async with holding(database_url, _CLAIM, slug_hash("new")) as hold:
             renaming = asyncio.create_task(
                 execute(sample_commands.rename(entry_id, "new"), repository)
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from tests.integration.write_side.append_locks import HeldTransaction, held
+from tests.integration.write_side.append_locks import HeldTransaction, holding
 from tests.integration.write_side.sample_commands import check_log, plain
 from write_side.repository import Repository
 from write_side.store.append import Append, parameters
@@ -27,7 +27,7 @@ async def test_appends_behind_a_slow_commit_come_after_it_without_a_visible_gap(
 ) -> None:
     recorders = [repository.recorder for repository in repositories]
     await recorders[0].append(plain("test/before"))
-    async with held(database_url, "SELECT") as hold:
+    async with holding(database_url, "SELECT") as hold:
         assert await _slow(hold, plain("test/slow", n=3)) == 2
         others = [
             asyncio.create_task(recorder.append(plain(f"test/{n}-{i}")))
@@ -48,7 +48,7 @@ async def test_appends_behind_a_slow_rollback_reuse_its_positions(
     repositories: list[Repository], database_url: str
 ) -> None:
     recorders = [repository.recorder for repository in repositories]
-    async with held(database_url, "SELECT") as hold:
+    async with holding(database_url, "SELECT") as hold:
         assert await _slow(hold, plain("test/slow", n=3)) == 1
         others = [
             asyncio.create_task(recorder.append(plain(f"test/{i}")))
@@ -75,7 +75,7 @@ async def test_a_continuous_reader_sees_the_log_grow_without_a_gap(
 
     following = asyncio.create_task(follow())
     for n in range(10):
-        async with held(database_url, "SELECT") as hold:
+        async with holding(database_url, "SELECT") as hold:
             await _slow(hold, plain(f"test/slow-{n}", n=2))
             quick = asyncio.create_task(recorder.append(plain(f"test/quick-{n}", n=2)))
             await hold.until_blocked()
@@ -91,7 +91,7 @@ async def test_the_head_is_locked_last_so_a_slow_claim_blocks_no_one(
     waiting, passing, _ = (repository.recorder for repository in repositories)
     append = plain("test/waiting")
     key = "INSERT INTO write_side.command VALUES ($1, '', 'held', 1, 1)"
-    async with held(database_url, key, append.command_key) as hold:
+    async with holding(database_url, key, append.command_key) as hold:
         task = asyncio.create_task(waiting.append(append))
         await hold.until_blocked()
         assert (await passing.append(plain("test/passing"))).position == 1

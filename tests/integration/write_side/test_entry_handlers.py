@@ -133,13 +133,15 @@ async def test_a_media_id_must_be_of_a_file_in_the_library(context: HandlerConte
 
 
 async def test_a_given_id_can_be_used_only_once(context: HandlerContext) -> None:
-    given = new_id()
-    assert await context.entry("a", entry_id=given) == given
-    async with context.assert_refused(EntryIdTaken, f"An entry with the id {given} already exists"):
-        await context.entry("b", entry_id=given)
-    await context.execute(c.DeleteEntry, scope=SCOPE, entry_id=given)
+    entry_id = new_id()
+    assert await context.entry("a", entry_id=entry_id) == entry_id
+    async with context.assert_refused(
+        EntryIdTaken, f"An entry with the id {entry_id} already exists"
+    ):
+        await context.entry("b", entry_id=entry_id)
+    await context.execute(c.DeleteEntry, scope=SCOPE, entry_id=entry_id)
     async with context.assert_refused(EntryIdTaken, "leave it out or send another"):
-        await context.entry("b", entry_id=given)
+        await context.entry("b", entry_id=entry_id)
 
 
 async def test_the_plan_limits_the_entries_of_each_environment(context: HandlerContext) -> None:

@@ -45,8 +45,8 @@ class Reads:
 def reads(monkeypatch: pytest.MonkeyPatch) -> Reads:
     found, fetch = Reads(), recorders.Recorder.fetch
 
-    async def counted(self: recorders.Recorder, statement: str, *given: Any) -> Any:
-        rows = await fetch(self, statement, *given)
+    async def counted(self: recorders.Recorder, statement: str, *args: Any) -> Any:
+        rows = await fetch(self, statement, *args)
         found.take(rows)
         return rows
 

@@ -95,7 +95,7 @@ async def test_many_histories_with_different_windows_take_one_statement(
     await builder.magazine()
     ids = [await renamed(builder, f"entry-{n}", times=n) for n in range(6)]
     statements.clear()
-    asked = [
+    requests = [
         *(HistoryRequest(one) for one in ids),
         HistoryRequest(ids[5], limit=2),
         HistoryRequest(ids[5], limit=2, before=4),
@@ -104,7 +104,7 @@ async def test_many_histories_with_different_windows_take_one_statement(
         HistoryRequest(ids[5], limit=-7, before=-7),
         HistoryRequest(ids[5], before=999),
     ]
-    found = await histories(repository, SCOPE, asked)
+    found = await histories(repository, SCOPE, requests)
     assert len(statements) == 1
     assert [versions(changes) for changes in found] == [
         *(list(range(n + 1, 0, -1)) for n in range(6)),
@@ -134,8 +134,8 @@ async def test_the_history_of_other_workspaces_is_not_visible(
     entry_id = await builder.entry("one")
     for scope in (Scope("other", "production"), Scope("acme", "staging")):
         assert await histories(repository, scope, [HistoryRequest(entry_id)]) == [()]
-    asked = [HistoryRequest(new_id()), HistoryRequest("no \x00"), HistoryRequest(entry_id)]
-    assert [len(changes) for changes in await histories(repository, SCOPE, asked)] == [0, 0, 1]
+    requests = [HistoryRequest(new_id()), HistoryRequest("no \x00"), HistoryRequest(entry_id)]
+    assert [len(changes) for changes in await histories(repository, SCOPE, requests)] == [0, 0, 1]
     assert await histories(repository, SCOPE, []) == []
 
 

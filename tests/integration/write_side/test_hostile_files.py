@@ -180,26 +180,26 @@ BROKEN: dict[str, tuple[Callable[[], bytes], str]] = {
 }
 
 
-@pytest.mark.parametrize(("made", "said"), BROKEN.values(), ids=BROKEN)
-def test_a_broken_workbook_is_refused(made: Callable[[], bytes], said: str) -> None:
+@pytest.mark.parametrize(("made", "message"), BROKEN.values(), ids=BROKEN)
+def test_a_broken_workbook_is_refused(made: Callable[[], bytes], message: str) -> None:
     answer = answer_to(Task("x.xlsx", NO_CHOICE, LIMITS), io.BytesIO(made()))
     assert answer.refusal is not None, answer
-    assert said in answer.refusal
+    assert message in answer.refusal
 
 
 @pytest.mark.parametrize(
-    ("made", "said"),
+    ("made", "message"),
     [
         pytest.param(*case, id=name, marks=() if name in OF_EACH_KIND else pytest.mark.slow)
         for name, case in HOSTILE.items()
     ],
 )
 def test_a_hostile_workbook_is_refused_in_little_memory(
-    made: Callable[[], bytes], said: str
+    made: Callable[[], bytes], message: str
 ) -> None:
     answer, peak = read_and_measured(made(), "x.xlsx")
     assert answer.refusal is not None, answer
-    assert said in answer.refusal
+    assert message in answer.refusal
     assert peak < 120 * MIB
 
 
@@ -223,7 +223,7 @@ def test_other_elements_than_cells_are_ignored_in_little_memory(made: Callable[[
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("document", "said"),
+    ("document", "message"),
     [
         (b"Title\n" + b"x" * (15 * MIB), "more than 2,097,152 characters"),
         (b'Title\n"' + b"x\n" * (7 * MIB), "more than 2,097,152 characters"),
@@ -231,10 +231,10 @@ def test_other_elements_than_cells_are_ignored_in_little_memory(made: Callable[[
         (b"Title" + b"\n" * MIB + b"a,b", "has cells in row 100,001"),
     ],
 )
-def test_a_hostile_csv_is_refused_in_bounded_memory(document: bytes, said: str) -> None:
+def test_a_hostile_csv_is_refused_in_bounded_memory(document: bytes, message: str) -> None:
     answer, peak = read_and_measured(document, "x.csv")
     assert answer.refusal is not None, answer
-    assert said in answer.refusal
+    assert message in answer.refusal
     assert peak < 300 * MIB
 
 
@@ -266,13 +266,13 @@ async def test_the_service_continues() -> None:
 
 
 async def test_a_large_file_is_not_read_at_all(tmp_path: Path) -> None:
-    said = "x.csv has 52,428,800 bytes; at most 16,777,216 are imported"
-    with pytest.raises(FileRefused, match=said):
+    message = "x.csv has 52,428,800 bytes; at most 16,777,216 are imported"
+    with pytest.raises(FileRefused, match=message):
         await read_file(bytes(50 * MIB), "x.csv")
     path = tmp_path / "x.csv"
     with path.open("wb") as file:
         file.truncate(50 * MIB)
-    with pytest.raises(FileRefused, match=said):
+    with pytest.raises(FileRefused, match=message):
         await read_file(path, path.name)
 
 

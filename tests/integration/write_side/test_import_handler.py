@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.write_side.append_locks import held
+from tests.integration.write_side.append_locks import holding
 from tests.integration.write_side.handler_fixtures import (
     OTHER,
     POSTS,
@@ -117,7 +117,7 @@ async def test_an_import_sent_twice_at_once_takes_effect_once(
 ) -> None:
     rows = [row(f"p{n}", entry_id=derived_id("import", "spring", str(n))) for n in range(3)]
     before = await context.head()
-    async with open_recorder(database_url) as another, held(database_url) as hold:
+    async with open_recorder(database_url) as another, holding(database_url) as hold:
         stores = [context.repository, Repository(another, EventMapper())]
         sent = [asyncio.create_task(execute(spring(*rows), store)) for store in stores]
         await hold.until_blocked(2)
@@ -131,7 +131,7 @@ async def test_an_import_sent_twice_at_once_takes_effect_once(
 async def test_two_simultaneous_imports_of_one_id_return_the_same_result(
     context: HandlerContext, database_url: str
 ) -> None:
-    async with open_recorder(database_url) as another, held(database_url) as hold:
+    async with open_recorder(database_url) as another, holding(database_url) as hold:
         store = Repository(another, EventMapper())
         early = asyncio.create_task(run(context, row("a"), row("b")))
         await hold.until_blocked(1)
@@ -145,7 +145,7 @@ async def test_two_simultaneous_imports_of_one_id_return_the_same_result(
 async def test_an_import_id_of_another_scope_is_refused_even_simultaneously(
     context: HandlerContext, database_url: str
 ) -> None:
-    async with open_recorder(database_url) as another, held(database_url) as hold:
+    async with open_recorder(database_url) as another, holding(database_url) as hold:
         early = asyncio.create_task(run(context, row("a")))
         await hold.until_blocked(1)
         elsewhere = spring(row("c", content_type_slug="authors"), content_type_slug="authors")
@@ -193,11 +193,11 @@ async def test_rows_refer_to_one_another_in_any_order_and_in_cycles(
 async def test_a_row_refers_to_a_row_only_where_its_type_is_allowed(
     context: HandlerContext,
 ) -> None:
-    given = new_id()
+    entry_id = new_id()
     async with context.assert_refused(
         UnknownReference, "an entry of type posts, but takes authors"
     ):
-        await run(context, row("a", entry_id=given), row("b", fields=raws(author=given)))
+        await run(context, row("a", entry_id=entry_id), row("b", fields=raws(author=entry_id)))
 
 
 async def test_one_invalid_row_refuses_all(context: HandlerContext) -> None:
@@ -224,9 +224,9 @@ async def test_the_same_slug_in_two_languages_is_no_repetition(context: HandlerC
 
 
 async def test_an_id_given_twice_is_refused(context: HandlerContext) -> None:
-    given = new_id()
-    async with context.assert_refused(EntryIdTaken, given):
-        await run(context, row("a", entry_id=given), row("b", entry_id=given))
+    entry_id = new_id()
+    async with context.assert_refused(EntryIdTaken, entry_id):
+        await run(context, row("a", entry_id=entry_id), row("b", entry_id=entry_id))
 
 
 async def test_the_plan_limits_an_import_as_a_whole(context: HandlerContext) -> None:
@@ -262,11 +262,11 @@ async def test_2000_rows_with_references_take_two_queries_and_well_under_a_secon
 ) -> None:
     author = await context.entry("ann", "authors")
     await context.repository.content_type(SCOPE, "posts")
-    asked: list[str] = []
+    names: list[str] = []
     fetch = context.repository.recorder.fetch
 
     async def counted(statement: str, *parameters: Any) -> Any:
-        asked.append(statement)
+        names.append(statement)
         return await fetch(statement, *parameters)
 
     monkeypatch.setattr(context.repository.recorder, "fetch", counted)
@@ -277,7 +277,7 @@ async def test_2000_rows_with_references_take_two_queries_and_well_under_a_secon
     ]
     executed = await run(context, *rows)
     assert len(executed.events) == 2001
-    assert len(asked) == 2  # the import id, and all targets
+    assert len(names) == 2  # the import id, and all targets
 
 
 async def test_every_row_has_the_imports_actor(context: HandlerContext) -> None:

@@ -17,7 +17,7 @@ from tests.integration.write_side.import_fixtures import (
     entries,
     errors,
     imported,
-    seen,
+    preview_of,
     set_up,
     states,
     table_of,
@@ -100,9 +100,9 @@ async def test_rows_are_new_update_unchanged_skipped_or_errors(magazine: Reposit
     await imported(magazine, "Title,Body,Views\nOne,x,1\nTwo,x,2\n")
     head = await magazine.recorder.head()
     file = "Title,Slug,Body,Views\nOne,,x,1.0\nTwo,,x,3\nThree,,x,\n,,x,\nThree!,three,y,7\n"
-    off = await seen(magazine, file)
+    off = await preview_of(magazine, file)
     assert states(off) == ["skipped", "skipped", "new", "error", "skipped"]
-    on = await seen(magazine, file, update=True)
+    on = await preview_of(magazine, file, update=True)
     assert states(on) == ["unchanged", "update", "new", "error", "update"]
     assert [row.changed for row in on.rows] == [(), ("views",), (), (), ("Title", "body", "views")]
     assert [row.slug for row in on.rows] == ["one", "two", "three", "", "three"]
@@ -131,7 +131,7 @@ async def test_later_rows_of_a_slug_update_the_entry_of_the_first_in_order(
     magazine: Repository,
 ) -> None:
     file = "Title,Slug,Body,Views\nA,s,one,1\nB,s,two,2\nB,s,two,2\nC,s,two,\n"
-    shown = await seen(magazine, file, update=True)
+    shown = await preview_of(magazine, file, update=True)
     assert states(shown) == ["new", "update", "unchanged", "update"]
     assert [row.repeats for row in shown.rows] == [None, 2, 2, 2]
     with pytest.raises(RepeatsUndecided, match="imported: 3 rows repeat the slug of an earlier"):
@@ -159,12 +159,19 @@ async def test_a_reference_to_a_row_with_errors_is_an_error_if_only_ready_rows_a
         "One,,x,,two\nTwo,,x,,three\nThree,,x,many,\nFour,,x,,four\nThree again,three,x,,\n"
         "Five,,x,,three\n"
     )
-    assert states(await seen(magazine, file)) == ["new", "new", "error", "new", "skipped", "new"]
+    assert states(await preview_of(magazine, file)) == [
+        "new",
+        "new",
+        "error",
+        "new",
+        "skipped",
+        "new",
+    ]
     # Of the two rows of one slug, the second is imported where the first is not.
-    shown = await seen(magazine, file, ready_only=True)
+    shown = await preview_of(magazine, file, ready_only=True)
     assert states(shown) == ["new", "new", "error", "new", "new", "new"]
     lonely = file.replace("Three again,three", "Other,other")
-    shown = await seen(magazine, lonely, ready_only=True)
+    shown = await preview_of(magazine, lonely, ready_only=True)
     assert states(shown) == ["error", "error", "error", "new", "new", "error"]
     assert errors(shown)[0] == (
         2,
@@ -181,10 +188,10 @@ async def test_a_reference_to_a_slug_that_a_later_row_may_get_is_imported(
     magazine: Repository, *, update: bool
 ) -> None:
     file = "Title,Slug,Body,Views,Related\nA,t,x,,x\nB,t,x,,\nC,c,x,,t\nX,x,x,bad,\n"
-    shown = await seen(magazine, file, ready_only=True, update=update)
+    shown = await preview_of(magazine, file, ready_only=True, update=update)
     assert states(shown) == ["error", "new", "new", "error"]
     worse = file.replace("B,t,x,,", "B,t,x,bad,")
-    shown = await seen(magazine, worse, ready_only=True, update=update)
+    shown = await preview_of(magazine, worse, ready_only=True, update=update)
     assert states(shown) == ["error"] * 4
     report = await imported(magazine, file, ready_only=True, update=update)
     assert report.counts.new == 2
@@ -196,7 +203,9 @@ async def test_any_chain_of_references_to_a_row_with_errors_is_reported(
     magazine: Repository,
 ) -> None:
     rows = "".join(f"R{n},x,,r{n + 1}\n" for n in range(500))
-    shown = await seen(magazine, f"Title,Body,Views,Related\n{rows}R500,x,bad,\n", ready_only=True)
+    shown = await preview_of(
+        magazine, f"Title,Body,Views,Related\n{rows}R500,x,bad,\n", ready_only=True
+    )
     assert shown.counts.error == 501
 
 
@@ -204,14 +213,14 @@ async def test_a_missing_required_value_is_an_error_if_published_else_a_warning(
     magazine: Repository,
 ) -> None:
     file = "Title,Status,Body\nA,published,\nB,draft,\nC,archived,\n"
-    shown = await seen(magazine, file)
+    shown = await preview_of(magazine, file)
     assert states(shown) == ["error", "new", "new"]
     notes = [(note.severity, note.heading, note.reason) for row in shown.rows for note in row.notes]
     warning = ("warning", "Body", "is blank, and the entry cannot be published without it")
     needed = ("error", "Body", "is blank, and a published entry needs it")
     assert notes == [needed, warning, warning]
     await imported(magazine, file, ready_only=True)
-    again = await seen(magazine, f"{file}C,draft,\n", update=True)
+    again = await preview_of(magazine, f"{file}C,draft,\n", update=True)
     assert states(again) == ["error", "unchanged", "unchanged", "update"]
     assert [len(row.notes) for row in again.rows] == [1, 0, 0, 1]
 
@@ -221,12 +230,12 @@ async def test_an_invalid_status_and_any_unpublishing_are_warnings(
 ) -> None:
     file = "Title,Status,Body\nOne,PUBLISHED ,x\nTwo,live,x\nThree,,x\n"
     no_status = "is not draft, published or archived"
-    assert warnings(await seen(magazine, file)) == [
+    assert warnings(await preview_of(magazine, file)) == [
         (3, "Status", "live", f"{no_status}: the row becomes a draft")
     ]
     await imported(magazine, file.replace("live", "published"))
     file = "Title,Status,Body\nOne,live,x\nTwo, ,x\nThree,,x\nOne,,x\n"
-    shown = await seen(magazine, file, update=True)
+    shown = await preview_of(magazine, file, update=True)
     down = "the published entry becomes a draft"
     assert warnings(shown) == [
         (2, "Status", "live", f"{no_status}: {down}"),
@@ -234,7 +243,7 @@ async def test_an_invalid_status_and_any_unpublishing_are_warnings(
     ]
     assert states(shown) == ["update", "update", "unchanged", "unchanged"]
     file = "Title,Body\nOne,y\n"
-    assert warnings(await seen(magazine, file, update=True)) == []
+    assert warnings(await preview_of(magazine, file, update=True)) == []
 
 
 async def test_a_value_that_a_published_entry_already_lacked_blocks_no_update(
@@ -253,7 +262,7 @@ async def test_a_value_that_a_published_entry_already_lacked_blocks_no_update(
         magazine,
     )
     file = "Title,Status,Body,Lead\nOne,published,y,\nTwo,published,y,\n"
-    shown = await seen(magazine, file, update=True)
+    shown = await preview_of(magazine, file, update=True)
     assert states(shown) == ["update", "error"]
     assert errors(shown) == [(3, "Lead", "is blank, and a published entry needs it")]
 
@@ -265,7 +274,7 @@ async def test_an_existing_reference_to_a_deleted_entry_is_accepted(
     await imported(magazine, f"Title,Body,About\nOne,x,{moon}\nTwo,x,\n")
     await delete(magazine, moon)
     file = f'Title,Body,About\nOne,y,"{moon}, ada"\nTwo,y,{moon}\n'
-    shown = await seen(magazine, file, update=True)
+    shown = await preview_of(magazine, file, update=True)
     assert states(shown) == ["update", "error"]
     await imported(magazine, file, "i-2", update=True, ready_only=True)
     ada = (await entries(magazine, "ada", kind="authors"))["ada"].id
@@ -275,7 +284,7 @@ async def test_an_existing_reference_to_a_deleted_entry_is_accepted(
 
 async def test_slugs_and_references_have_the_imports_language(magazine: Repository) -> None:
     await imported(magazine, "Title,Body\nOne,x\n")
-    french = await seen(magazine, "Title,Body,Related\nOne,x,\nTwo,x,one\n", language="fr-FR")
+    french = await preview_of(magazine, "Title,Body,Related\nOne,x,\nTwo,x,one\n", language="fr-FR")
     assert states(french) == ["new", "new"]
     await imported(magazine, "Title,Body\nOne,x\n", "i-2", language="fr-FR")
     found = await magazine.entries_by_slug(SCOPE, ["posts"], "fr-FR", ["one"])
@@ -283,7 +292,7 @@ async def test_slugs_and_references_have_the_imports_language(magazine: Reposito
     assert entry.language == "fr-FR"
     for refused in ("english", "xx-XX"):
         with pytest.raises(InvalidEntry, match="Unsupported language"):
-            await seen(magazine, "Title,Body\nOne,x\n", language=refused)
+            await preview_of(magazine, "Title,Body\nOne,x\n", language=refused)
 
 
 async def test_every_field_type_is_read_and_reading_again_changes_nothing(
@@ -292,7 +301,7 @@ async def test_every_field_type_is_read_and_reading_again_changes_nothing(
     await set_up(repository, EVERYTHING)
     ada = (await create(repository, "authors", "Ada")).entry_id
     file = f"{HEADINGS}\n{FULL}\n"
-    assert errors(await seen(repository, file)) == []
+    assert errors(await preview_of(repository, file)) == []
     await imported(repository, file)
     one = (await entries(repository, "one"))["one"]
     assert values(one) == {
@@ -313,12 +322,12 @@ async def test_every_field_type_is_read_and_reading_again_changes_nothing(
     assert (one.status, one.stage_id) == ("published", "writing")
     head = await repository.recorder.head()
     for again in (file, file.replace('"1,200.50"', "1200.5").replace("yes", "TRUE")):
-        assert states(await seen(repository, again, update=True)) == ["unchanged"]
+        assert states(await preview_of(repository, again, update=True)) == ["unchanged"]
         report = await imported(repository, again, "i-2", update=True)
         assert (report.position, report.counts.unchanged) == (0, 1)
     assert await repository.recorder.head() == head
     blank = f"{HEADINGS}\nOne,one,draft,,,,,,,,,,,,,\n"
-    shown = await seen(repository, blank, update=True)
+    shown = await preview_of(repository, blank, update=True)
     assert shown.rows[0].changed == ("Status", *values(one))
     await imported(repository, blank, "i-3", update=True)
     after = values((await entries(repository, "one"))["one"])
@@ -356,7 +365,7 @@ async def test_every_invalid_cell_is_named_with_its_reason(repository: Repositor
         if reason.startswith("has the error"):
             cell_errors.append(CellError(number, headings.index(heading), reason))
     table = Table("posts.xlsx", headings, tuple(rows), cell_errors=tuple(cell_errors), epoch=1900)
-    shown = await seen(repository, table)
+    shown = await preview_of(repository, table)
     found = [
         (row.number, note) for row in shown.rows for note in row.notes if note.severity == "error"
     ]
@@ -377,7 +386,7 @@ async def test_serials_are_dates_in_a_workbook(repository: Repository) -> None:
 
     # Early spreadsheets had a 29 February 1900: day 60.
     old, mac = table(1900, "46053", "46053.5", "1", "59", "61"), table(1904, "44591")
-    [warned] = (await seen(repository, mac)).rows[0].notes
+    [warned] = (await preview_of(repository, mac)).rows[0].notes
     assert (warned.heading, warned.severity, warned.reason) == (
         "Live",
         "warning",
@@ -397,7 +406,7 @@ async def test_serials_are_dates_in_a_workbook(repository: Repository) -> None:
     ]
     year = table(1900, "2026", texts=((2, 2),))
     for wrong in (table(None, "46053"), table(1900, "60"), table(1900, "-1"), year):
-        shown = await seen(repository, wrong, update=True)
+        shown = await preview_of(repository, wrong, update=True)
         assert [error[:2] for error in errors(shown)] == [(2, "Live")]
 
 
@@ -415,7 +424,7 @@ async def test_references_are_looked_up_in_the_imports_language_and_then_in_all(
     ids = [values(one)["author"], values(two)["author"]]
     assert ids == [f'"{bob[1].entry_id}"', f'"{eve.entry_id}"']
     file = "Title,Body,Related,Language\nSix,x,,de-DE\nSix,x,,fr-FR\nSeven,x,six,en-US\n"
-    assert errors(await seen(magazine, file)) == [
+    assert errors(await preview_of(magazine, file)) == [
         (
             *(4, "Related"),
             "'six' is ambiguous: 2 entries have the slug 'six', 2 of them in this file: "
@@ -423,7 +432,7 @@ async def test_references_are_looked_up_in_the_imports_language_and_then_in_all(
         )
     ]
     several = "Title,Body,Author,About\nThree,x,bob,\nFour,x,,bob\nFive,x,nobody,ada\n"
-    shown = await seen(magazine, several)
+    shown = await preview_of(magazine, several)
     ambiguous = "is ambiguous: {} entries have the slug 'bob', give the id"
     assert errors(shown) == [
         (2, "Author", f"'bob' {ambiguous.format(2)}"),
@@ -439,7 +448,7 @@ async def test_a_row_that_is_too_large_is_an_error(magazine: Repository) -> None
     big = Table(
         "x.csv", ("Title", "Body"), (Row(2, ("Big", "x" * MAX_BYTES)), Row(3, ("Small", "x")))
     )
-    shown = await seen(magazine, big)
+    shown = await preview_of(magazine, big)
     assert states(shown) == ["error", "new"]
     assert "the limit is 2,097,152" in shown.rows[0].notes[0].reason
     with pytest.raises(RowsRefused):
@@ -455,23 +464,23 @@ async def test_a_preview_depends_on_the_log_and_the_request(magazine: Repository
         (file, {"import_id": "other"}),
         (file.replace("1\n", "2\n"), {}),
     ]
-    digests = {(await seen(magazine, text, **options)).digest for text, options in requests}
+    digests = {(await preview_of(magazine, text, **options)).digest for text, options in requests}
     assert len(digests) == 4
-    before = (await seen(magazine, file)).digest
+    before = (await preview_of(magazine, file)).digest
     await create(magazine, "posts", "Unrelated")
-    assert (await seen(magazine, file)).digest == before
+    assert (await preview_of(magazine, file)).digest == before
     await create(magazine, "posts", "One")
-    assert (await seen(magazine, file)).digest != before
+    assert (await preview_of(magazine, file)).digest != before
 
 
 async def test_a_slug_of_white_space_is_kept_with_a_warning(magazine: Repository) -> None:
-    shown = await seen(magazine, 'Title,Slug,Body\nOne," ",x\n')
+    shown = await preview_of(magazine, 'Title,Slug,Body\nOne," ",x\n')
     assert (shown.rows[0].slug, shown.rows[0].state) == (" ", "new")
     assert {note.reason for note in shown.rows[0].notes} == {"contains only white space"}
 
 
 async def test_a_title_of_white_space_is_blank(magazine: Repository) -> None:
-    shown = await seen(magazine, 'Title,Slug,Body\n" ",one,x\n')
+    shown = await preview_of(magazine, 'Title,Slug,Body\n" ",one,x\n')
     assert errors(shown) == [(2, "Title", "is blank")]
 
 
@@ -480,7 +489,7 @@ async def test_a_failing_first_row_leaves_its_slug_and_quota_to_the_next(
 ) -> None:
     await set_up(repository, import_fixtures.MANIFEST.replace("entries: 2500", "entries: 1"))
     file = "Title,Slug,Body,Views\nA,s,x,bad\nB,s,x,1\nC,,x,1\n"
-    shown = await seen(repository, file, ready_only=True)
+    shown = await preview_of(repository, file, ready_only=True)
     assert states(shown) == ["error", "new", "error"]
     assert errors(shown)[-1][2].startswith("Your plan's limit of 1 entries is reached")
     assert (await imported(repository, file, ready_only=True)).counts.new == 1
@@ -506,10 +515,10 @@ async def test_an_import_holds_a_limited_size_of_updated_entries(
         await create(repository, "posts", title, fields=raws(body="x" * 1000))
     monkeypatch.setattr(check, "UPDATED_BYTES", 2_500)
     pair = "Title,Body\nOne,a\nTwo,b\n"
-    assert states(await seen(repository, pair, update=True)) == ["update", "update"]
+    assert states(await preview_of(repository, pair, update=True)) == ["update", "update"]
     with pytest.raises(InvalidEntry, match=r"more than 2,500 bytes: update fewer"):
-        await seen(repository, pair + "Three,c\n", update=True)
-    assert states(await seen(repository, pair + "Three,c\n")) == ["skipped"] * 3
+        await preview_of(repository, pair + "Three,c\n", update=True)
+    assert states(await preview_of(repository, pair + "Three,c\n")) == ["skipped"] * 3
     # A file with more rows is imported in parts.
     monkeypatch.setattr(check, "LIMITS", replace(LIMITS, rows=2))
-    assert states(await seen(repository, pair + "Three,c\n", update=True)) == ["update"] * 3
+    assert states(await preview_of(repository, pair + "Three,c\n", update=True)) == ["update"] * 3

@@ -46,7 +46,7 @@ async def magazine(repository: Repository) -> Repository:
     return await import_fixtures.magazine(repository)
 
 
-async def kept(repository: Repository) -> list[str]:
+async def stored_ids(repository: Repository) -> list[str]:
     rows = await repository.recorder.fetch("SELECT id::text FROM write_side.upload ORDER BY at, id")
     return [row["id"] for row in rows]
 
@@ -107,7 +107,7 @@ async def test_an_upload_belongs_to_one_workspace(magazine: Repository) -> None:
             with pytest.raises(UnknownUpload, match="upload the file again"):
                 await ask
         await drop_upload(magazine, scope, upload_id)
-    assert await kept(magazine) == [upload.id]
+    assert await stored_ids(magazine) == [upload.id]
 
 
 @pytest.mark.slow
@@ -117,10 +117,10 @@ async def test_a_workspace_keeps_its_newest_uploads(
     monkeypatch.setattr(uploads, "MOST", 2)
     other = await keep_upload(magazine, OTHERS[1], "posts.csv", FILE)
     made = [(await keep_upload(magazine, SCOPE, "posts.csv", FILE)).id for _ in range(3)]
-    assert await kept(magazine) == [other.id, *made[1:]]
+    assert await stored_ids(magazine) == [other.id, *made[1:]]
     monkeypatch.setattr(uploads, "MOST_BYTES", 10)
     last = await keep_upload(magazine, SCOPE, "posts.csv", FILE)
-    assert await kept(magazine) == [other.id, last.id]
+    assert await stored_ids(magazine) == [other.id, last.id]
 
 
 async def test_uploads_expire_after_a_day(magazine: Repository, database_url: str) -> None:
@@ -131,7 +131,7 @@ async def test_uploads_expire_after_a_day(magazine: Repository, database_url: st
     with pytest.raises(UnknownUpload):
         await find_upload(magazine, SCOPE, old.id)
     await delete_leftovers(magazine.recorder)
-    assert await kept(magazine) == [new.id]
+    assert await stored_ids(magazine) == [new.id]
 
 
 async def test_an_upload_of_another_version_must_be_repeated(
@@ -148,7 +148,7 @@ async def test_an_upload_of_another_version_must_be_repeated(
 async def test_an_unreadable_file_is_not_kept(magazine: Repository) -> None:
     with pytest.raises(FileRefused):
         await keep_upload(magazine, SCOPE, "posts.exe", FILE)
-    assert await kept(magazine) == []
+    assert await stored_ids(magazine) == []
 
 
 def test_samples_are_the_first_distinct_cells_of_each_column() -> None:

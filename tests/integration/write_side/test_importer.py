@@ -10,15 +10,15 @@ import pytest
 from msgspec import Raw
 
 from tests.integration.write_side import import_fixtures
-from tests.integration.write_side.append_locks import connected, held
+from tests.integration.write_side.append_locks import connected, holding
 from tests.integration.write_side.import_fixtures import (
     OPERATOR,
     SCOPE,
     create,
     entries,
     imported,
+    preview_of,
     request_for,
-    seen,
     table_of,
     values,
 )
@@ -75,7 +75,7 @@ async def test_long_errors_of_a_row_are_visibly_cut(
 ) -> None:
     author = "-".join(["nobody"] * 30)
     file = f"Title,Body,Views,Author,About,Related,Cover\nOne,x,many,{author},{author},no,none\n"
-    shown = await seen(magazine, file + "Two,x,2,,,,\n")
+    shown = await preview_of(magazine, file + "Two,x,2,,,,\n")
     properties = "; ".join(f"{note.heading} {note.reason}" for note in shown.rows[0].notes)
     assert len(properties) > LONGEST_NOTE
     await imported(magazine, file + "Two,x,2,,,,\n", ready_only=True)
@@ -89,7 +89,7 @@ async def test_long_errors_of_a_row_are_visibly_cut(
 async def test_a_confirmed_preview_is_imported(magazine: Repository) -> None:
     table = table_of(FILE)
     request = await request_for(magazine, table)
-    shown = await seen(magazine, table)
+    shown = await preview_of(magazine, table)
     await create(magazine, "topics", "Of no concern")
     report = await run_import(magazine, table, request, OPERATOR, shown)
     assert not isinstance(report, PreviewOutdated)
@@ -101,7 +101,7 @@ async def test_changes_since_the_preview_are_reported_and_not_imported(
 ) -> None:
     table = table_of('Title,Body,About\nOne,x,"ada"\nTwo,x,sea\nThree,x,\n')
     request = await request_for(magazine, table)
-    shown = await seen(magazine, table)
+    shown = await preview_of(magazine, table)
     await create(magazine, "posts", "One")
     sea = (await entries(magazine, "sea", kind="topics"))["sea"]
     await update(magazine, sea, slug="ocean")
@@ -116,7 +116,7 @@ async def test_changes_since_the_preview_are_reported_and_not_imported(
     assert "About names no entry" in changed.differences[1].why
     assert await magazine.recorder.head() == head
     await update(magazine, sea, slug="sea")
-    agreed = await seen(magazine, table)
+    agreed = await preview_of(magazine, table)
     report = await run_import(magazine, table, request, OPERATOR, agreed)
     assert not isinstance(report, PreviewOutdated)
     assert (report.counts.new, report.counts.skipped) == (2, 1)
@@ -129,7 +129,7 @@ async def test_a_row_whose_slug_another_row_takes_since_the_preview_names_that_r
     request = await request_for(magazine, table, ready_only=True, repeats="skip")
     sea = (await entries(magazine, "sea", kind="topics"))["sea"]
     await update(magazine, sea, slug="ocean")
-    without = await seen(magazine, table, ready_only=True, repeats="skip")
+    without = await preview_of(magazine, table, ready_only=True, repeats="skip")
     await update(magazine, sea, slug="sea")
     changed = await run_import(magazine, table, request, OPERATOR, without)
     assert isinstance(changed, PreviewOutdated)
@@ -137,7 +137,7 @@ async def test_a_row_whose_slug_another_row_takes_since_the_preview_names_that_r
         (2, "error", "new", "no longer has errors"),
         (3, "new", "skipped", "repeats the slug of row 2"),
     ]
-    back = await seen(magazine, table, ready_only=True, repeats="skip")
+    back = await preview_of(magazine, table, ready_only=True, repeats="skip")
     assert differences(back, without)[1].why == "no longer repeats the slug of row 2"
 
 
@@ -147,10 +147,10 @@ async def test_an_update_does_not_overwrite_later_changes_by_others(
     await imported(magazine, FILE)
     table = table_of(FILE.replace("x,1", "y,1"))
     request = await request_for(magazine, table, "i-2", update=True)
-    shown = await seen(magazine, table, import_id="i-2", update=True)
+    shown = await preview_of(magazine, table, import_id="i-2", update=True)
     one = (await entries(magazine, "one"))["one"]
     await update(magazine, one, fields=raw(cover='"hero"'))
-    assert (await seen(magazine, table, import_id="i-2", update=True)).digest == shown.digest
+    assert (await preview_of(magazine, table, import_id="i-2", update=True)).digest == shown.digest
     await update(magazine, one, fields=raw(body='"z"'))
     changed = await run_import(magazine, table, request, OPERATOR, shown)
     assert isinstance(changed, PreviewOutdated)
@@ -195,7 +195,7 @@ async def test_an_import_sent_twice_at_once_has_one_report(
 ) -> None:
     table = table_of(FILE)
     request = await request_for(magazine, table)
-    shown = await seen(magazine, table) if is_shown else None
+    shown = await preview_of(magazine, table) if is_shown else None
     races = [1]
 
     async def racing(*args: Any) -> DryRun:
@@ -217,7 +217,7 @@ async def test_a_small_append_does_not_wait_for_a_waiting_import(
     claim = """INSERT INTO write_side.entry_claim
         (id, workspace, environment, content_type_id, language, slug_hash)
         VALUES (gen_random_uuid(), 'acme', 'production', $1::uuid, 'en-US', $2)"""
-    async with held(database_url, claim, author.id, slug_hash("two")) as hold:
+    async with holding(database_url, claim, author.id, slug_hash("two")) as hold:
         importing_it = asyncio.create_task(imported(magazine, FILE))
         await hold.until_blocked()
         await create(magazine, "posts", "Meanwhile")

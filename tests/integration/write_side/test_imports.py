@@ -17,7 +17,7 @@ from tests.integration.write_side.import_fixtures import (
     entries,
     errors,
     imported,
-    seen,
+    preview_of,
     set_up,
     states,
     table_of,
@@ -76,7 +76,7 @@ async def test_rows_become_entries_that_refer_to_one_another(magazine: Repositor
 async def test_rows_whose_slug_exists_are_skipped(magazine: Repository) -> None:
     await imported(magazine, POSTS)
     more = "Title,Body\nONE,again\nFour,new\nfour,repeated\n"
-    shown = await seen(magazine, more)
+    shown = await preview_of(magazine, more)
     assert states(shown) == ["skipped", "new", "skipped"]
     one = (await entries(magazine, "one"))["one"]
     assert [row.entry_id for row in shown.rows[::2]] == [one.id, shown.rows[1].entry_id]
@@ -123,7 +123,7 @@ async def test_every_invalid_cell_is_named_and_nothing_is_imported(magazine: Rep
         'Two,,x,many,sea,"ada, moon",gone,nowhere\n'
         "Three,published,,,,,,\n"
     )
-    assert errors(await seen(magazine, bad)) == [
+    assert errors(await preview_of(magazine, bad)) == [
         (2, "Title", "is blank"),
         (4, "Views", "'many' takes a number, such as 1234.5 or 1,234.5"),
         (
@@ -186,7 +186,7 @@ async def test_text_that_cannot_be_stored_is_named_by_its_cell(magazine: Reposit
         ),
     )
     nul = "contains a NUL character (U+0000), which cannot be stored; remove it"
-    assert errors(await seen(magazine, table)) == [
+    assert errors(await preview_of(magazine, table)) == [
         (2, "Title", f"'a\\x00' {nul}"),
         (3, "Slug", f"'b\\x00' {nul}"),
         (4, "Title", "is blank"),
@@ -211,7 +211,7 @@ async def test_an_invalid_reference_in_a_repeater_is_named_by_its_cell(
 
     good = {"by": ada, "image": "hero"}
     bad = [{"by": "ada"}, {"by": topic}, {"image": "https://cdn.example.com/hero.png"}]
-    found = errors(await seen(magazine, table([good], *([good, one] for one in bad))))
+    found = errors(await preview_of(magazine, table([good], *([good, one] for one in bad))))
     assert [each[:2] for each in found] == [(3, "Parts"), (4, "Parts"), (5, "Parts")]
     reasons = [reason for _, _, reason in found]
     assert "parts[1].by refers to 'ada', which is not in this environment" in reasons[0]
@@ -229,11 +229,11 @@ async def test_references_are_found_by_id_and_ambiguous_slugs_are_not(
 ) -> None:
     topic = await create(magazine, "topics", "Ada")
     ambiguous = "Title,Body,About\nOne,x,ada\n"
-    assert errors(await seen(magazine, ambiguous)) == [
+    assert errors(await preview_of(magazine, ambiguous)) == [
         (2, "About", "'ada' is ambiguous: 2 entries have the slug 'ada', give the id")
     ]
     other = f"Title,Body,Author\nOne,x,{topic.entry_id}\n"
-    assert errors(await seen(magazine, other)) == [
+    assert errors(await preview_of(magazine, other)) == [
         (2, "Author", f"'{topic.entry_id}' is an entry of type topics, but takes authors")
     ]
     await imported(magazine, f"Title,Body,About\nOne,x,{topic.entry_id}\n")
@@ -247,7 +247,7 @@ async def test_rows_beyond_the_plans_limit_are_errors(magazine: Repository) -> N
     await imported(magazine, f"Title,Body\n{rows}")
     head = await magazine.recorder.head()
     more = f"Title,Body\n{rows.replace('Row', 'More')}"
-    shown = await seen(magazine, more)
+    shown = await preview_of(magazine, more)
     assert (shown.counts.new, shown.counts.error) == (499, 1500)
     reason = "Your plan's limit of 2500 entries is reached; upgrade the plan or delete some"
     assert errors(shown)[0][:2] == (501, "")
@@ -276,10 +276,10 @@ async def test_a_large_row_is_read_and_decided_in_a_thread(
     def watch(kind: type, name: str) -> None:
         work = getattr(kind, name)
 
-        def watched(*given: Any) -> Any:
+        def watched(*args: Any) -> Any:
             is_elsewhere = threading.current_thread() is not threading.main_thread()
             in_thread.append((name, is_elsewhere))
-            return work(*given)
+            return work(*args)
 
         monkeypatch.setattr(kind, name, watched)
 

@@ -15,7 +15,7 @@ from tests.integration.write_side.import_fixtures import (
     SCOPE,
     entries,
     imported,
-    seen,
+    preview_of,
     states,
     values,
 )
@@ -69,7 +69,7 @@ async def test_no_history_is_held_in_memory_completely(old: Entry, repository: R
         await execute(changed, repository)
 
     async def check() -> None:
-        shown = await seen(repository, "Title,Slug,Body\nOld,old,y\n", update=True)
+        shown = await preview_of(repository, "Title,Slug,Body\nOld,old,y\n", update=True)
         assert states(shown) == ["update"]
 
     async def update_by_import() -> None:

@@ -9,7 +9,12 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from tests.integration.write_side.append_locks import HeldTransaction, connected, held, until_true
+from tests.integration.write_side.append_locks import (
+    HeldTransaction,
+    connected,
+    holding,
+    until_true,
+)
 from tests.integration.write_side.lossy_recorder import LossyRecorder
 from tests.integration.write_side.sample_commands import check_log, plain
 from tests.proxy import Side
@@ -75,7 +80,7 @@ async def test_a_lost_call_of_many_commands_answers_each(
     again."""
     await lost.append()
     many = [plain(f"test/many-{n}", n=1 + n % 2) for n in range(9)]
-    async with held(database_url) as hold:
+    async with holding(database_url) as hold:
         first = asyncio.create_task(lost.recorder.append(plain("test/first")))
         await hold.until_blocked()
         rest = [asyncio.create_task(lost.recorder.append(a)) for a in (*many, plain("test/1"))]
@@ -112,7 +117,7 @@ async def test_a_lost_transaction_that_commits_answers_the_repetition(
 ) -> None:
     await lost.append()
     append = plain("test/a", n=2)
-    async with held(database_url) as hold, _lost_in_the_server(lost, hold, append) as appending:
+    async with holding(database_url) as hold, _lost_in_the_server(lost, hold, append) as appending:
         await hold.release()
         appended = await appending
     assert (appended.replayed, appended.position, appended.events) == (True, 3, 2)
@@ -124,7 +129,7 @@ async def test_a_lost_transaction_that_is_rolled_back_is_replaced_by_the_repetit
 ) -> None:
     await lost.append()
     append = plain("test/a", n=2)
-    async with held(database_url) as hold, _lost_in_the_server(lost, hold, append) as appending:
+    async with holding(database_url) as hold, _lost_in_the_server(lost, hold, append) as appending:
         assert await hold.watcher.fetchval(_TERMINATE_FIRST)
         await hold.until_blocked(1)
         await hold.release()
@@ -139,7 +144,7 @@ async def test_a_lost_transaction_that_waits_for_its_key_comes_first(
     """It precedes the one that is sent again, whichever of the two makes the append."""
     append = plain("test/a")
     async with (
-        held(database_url, _KEY, append.command_key) as hold,
+        holding(database_url, _KEY, append.command_key) as hold,
         _lost_in_the_server(lost, hold, append) as appending,
     ):
         await hold.release()
@@ -152,7 +157,7 @@ async def test_append_whose_session_is_terminated_is_sent_again(
     lost: LossyRecorder, database_url: str
 ) -> None:
     await lost.append()
-    async with held(database_url) as hold:
+    async with holding(database_url) as hold:
         appending = asyncio.create_task(lost.append())
         await hold.until_blocked()
         assert await hold.watcher.fetchval(_TERMINATE_FIRST)

@@ -46,7 +46,7 @@ async def empty(empty_database_url: str) -> AsyncIterator[Connection]:
 
 
 @contextmanager
-def known(*known: Migration) -> Iterator[None]:
+def with_migrations(*known: Migration) -> Iterator[None]:
     """Replaces the migrations that the code knows."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(migrations, "migrations", lambda: list(known))
@@ -164,7 +164,7 @@ async def test_later_migration_is_applied_alone_and_renews_the_functions(
         "CREATE OR REPLACE FUNCTION write_side.change_claims(changes jsonb) RETURNS void "
         "LANGUAGE sql AS ''"
     )
-    with known(*migrations.migrations(), ADDED):
+    with with_migrations(*migrations.migrations(), ADDED):
         assert await migrate(empty) == [f"migration {NEWEST + 1} (colour) applied"]
         assert await migrate(empty) == []
     assert [version for version, _ in await _versions(empty)] == [NEWEST, NEWEST + 1]
@@ -173,7 +173,7 @@ async def test_later_migration_is_applied_alone_and_renews_the_functions(
 
 
 async def test_empty_database_is_at_the_newest_version_at_once(empty: Connection) -> None:
-    with known(*migrations.migrations(), ADDED):
+    with with_migrations(*migrations.migrations(), ADDED):
         assert await migrate(empty) == [f"version {NEWEST + 1} installed"]
         assert await migrate(empty) == []
 
@@ -182,7 +182,10 @@ async def test_migration_that_fails_leaves_nothing_behind(empty: Connection) -> 
     await migrate(empty)
     before = (await catalogue(empty), await _versions(empty))
     broken = Migration(NEWEST + 2, "broken", "CREATE TABLE write_side.half (); SELECT 1 / 0")
-    with known(*migrations.migrations(), ADDED, broken), pytest.raises(asyncpg.DivisionByZeroError):
+    with (
+        with_migrations(*migrations.migrations(), ADDED, broken),
+        pytest.raises(asyncpg.DivisionByZeroError),
+    ):
         await migrate(empty)
     assert (await catalogue(empty), await _versions(empty)) == before
 
@@ -196,7 +199,7 @@ async def test_a_version_installed_from_other_files_is_refused(empty: Connection
 
 
 async def test_newer_database_is_refused_with_what_to_do(empty: Connection) -> None:
-    with known(*migrations.migrations(), ADDED):
+    with with_migrations(*migrations.migrations(), ADDED):
         await migrate(empty)
     message = f"version {NEWEST + 1}, made by a newer .* knows {NEWEST}: start the newer"
     with pytest.raises(MigrationError, match=message):

@@ -73,12 +73,12 @@ async def test_a_missing_file_and_a_folder_are_refused(
 async def test_a_refusal_is_one_line_for_any_name() -> None:
     with pytest.raises(FileRefused) as caught:
         await read_file(b"", f"{'x' * 999}\n\x1b[1m\udcff.csv")
-    said = str(caught.value)
+    message = str(caught.value)
     name = "x\ufffd\ufffd[1m\ufffd.csv"
-    assert said.endswith(
+    assert message.endswith(
         f"{name} has no headings: write the names of the columns into the first row"
     )
-    assert len(said) < 300
+    assert len(message) < 300
 
 
 async def test_a_worker_inherits_neither_environment_nor_files(

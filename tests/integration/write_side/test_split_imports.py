@@ -95,9 +95,9 @@ WHOLE = {"a": ["b", "e"], "b": ["c"], "c": ["a"], "d": [], "e": ["a"]}
 
 
 async def test_references_between_parts_work_in_both_directions(magazine: Repository) -> None:
-    told: list[tuple[int, int]] = []
-    report = await split_of(magazine, progress=lambda *now: told.append(now))
-    assert told == [(1, 3), (2, 3), (3, 3)]
+    reported: list[tuple[int, int]] = []
+    report = await split_of(magazine, progress=lambda *now: reported.append(now))
+    assert reported == [(1, 3), (2, 3), (3, 3)]
     assert (report.preview.counts.new, report.replayed, len(report.import_ids)) == (5, False, 4)
     assert await related(magazine) == WHOLE
 
@@ -246,10 +246,10 @@ async def test_an_import_that_others_overtake_is_checked_again(
 ) -> None:
     checks = 0
 
-    async def overtaken(repository: Repository, *given: Any, **options: Any) -> Any:
+    async def overtaken(repository: Repository, *args: Any, **options: Any) -> Any:
         nonlocal checks
         checks += 1
-        found = await check(repository, *given, **options)
+        found = await check(repository, *args, **options)
         if checks == 1:
             await imported(repository, HEAD + "E,mine,\n", "other")
         return found

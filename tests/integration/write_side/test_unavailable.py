@@ -8,7 +8,7 @@ import contextlib
 import pytest
 
 from tests.integration.write_side import sample_commands
-from tests.integration.write_side.append_locks import held, until, until_true
+from tests.integration.write_side.append_locks import holding, until, until_true
 from tests.integration.write_side.lossy_recorder import LossyRecorder
 from tests.integration.write_side.sample_commands import check_log, check_store, magazine, plain
 from tests.proxy import Side, proxy_to
@@ -179,7 +179,7 @@ async def test_an_append_continues_when_its_caller_is_cancelled(
 ) -> None:
     """One append is in progress, and one waits behind it and is not sent yet."""
     appends = [plain("test/a"), plain("test/b")]
-    async with held(database_url) as hold:
+    async with holding(database_url) as hold:
         under_way = asyncio.create_task(recorder.append(appends[0]))
         await hold.until_blocked()
         tasks = [under_way, asyncio.create_task(recorder.append(appends[1]))]
@@ -197,7 +197,7 @@ async def test_an_append_continues_when_its_caller_is_cancelled(
 async def test_close_waits_for_appends_in_progress_and_refuses_later_ones(
     database_url: str,
 ) -> None:
-    async with held(database_url) as hold, open_recorder(database_url) as recorder:
+    async with holding(database_url) as hold, open_recorder(database_url) as recorder:
         under_way = asyncio.create_task(recorder.append(plain("test/a")))
         await hold.until_blocked()
         behind = [asyncio.create_task(recorder.append(plain(f"test/{n}"))) for n in range(3)]
@@ -218,7 +218,7 @@ async def test_close_waits_for_appends_in_progress_and_refuses_later_ones(
 async def test_a_cancelled_close_does_not_affect_the_appends(
     recorder: Recorder, database_url: str
 ) -> None:
-    async with held(database_url) as hold:
+    async with holding(database_url) as hold:
         appending = asyncio.create_task(recorder.append(plain("test/a")))
         await hold.until_blocked()
         closing = asyncio.create_task(recorder.close())
@@ -239,7 +239,7 @@ async def test_no_caller_waits_for_a_stopped_appender(
     recorder: Recorder, database_url: str
 ) -> None:
     append = plain("test/a")
-    async with held(database_url) as hold:
+    async with holding(database_url) as hold:
         appending = asyncio.create_task(recorder.append(append))
         await hold.until_blocked()
         running = recorder._appender._running

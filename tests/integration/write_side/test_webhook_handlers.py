@@ -37,8 +37,8 @@ def cursors(repository: Repository) -> Cursors:
 
 
 async def create(context: HandlerContext, **properties: Any) -> None:
-    given = {**SEARCH, "environment": "production", "secret": SECRET, **properties}
-    await context.execute(c.CreateWebhook, **given)
+    arguments = {**SEARCH, "environment": "production", "secret": SECRET, **properties}
+    await context.execute(c.CreateWebhook, **arguments)
 
 
 async def endpoint(context: HandlerContext) -> Webhook:

@@ -94,14 +94,14 @@ async def test_a_workspace_is_renamed_if_the_name_is_new(context: HandlerContext
 
 async def test_commands_for_an_unknown_workspace_are_refused(context: HandlerContext) -> None:
     key = {"name": "k", "permissions": (VIEW,), "secret_hash": hashed("s")}
-    asked: list[tuple[Any, dict[str, Any]]] = [
+    commands: list[tuple[Any, dict[str, Any]]] = [
         (c.RenameWorkspace, {"workspace": "rival", "name": "R"}),
         (c.ChangePlan, {"workspace": "rival", "plan": Plan()}),
         (c.AddEnvironment, {"scope": OTHER}),
         (c.IssueKey, {"workspace": "rival", **key}),
         (c.PutMedia, {"workspace": "rival", "media_id": "hero", **FILE}),
     ]
-    for kind, properties in asked:
+    for kind, properties in commands:
         async with context.assert_refused(UnknownWorkspace, "There is no workspace 'rival'"):
             await context.execute(kind, **properties)
 

@@ -66,13 +66,13 @@ class ModelCounter(Counter):
         return Grant(held.window, granted, max(demand.limit - held.leased, 0), held.spare, at)
 
 
-def block(free: int, asked: int) -> int:
+def block(free: int, requested: int) -> int:
     """Returns how many of the free requests are granted to a demand."""
-    if asked == 0 or free <= 0:
+    if requested == 0 or free <= 0:
         return 0
     if free < FEW:
-        return min(free, asked)
-    return min(free, asked + min(max(free - asked, 0) // SHARE, MOST))
+        return min(free, requested)
+    return min(free, requested + min(max(free - requested, 0) // SHARE, MOST))
 
 
 class FakeCounter(ModelCounter):

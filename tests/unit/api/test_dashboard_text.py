@@ -40,7 +40,7 @@ def test_any_text_can_be_read(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "page"),
+    ("text", "page"),
     [
         ("", 1),
         ("0", 1),
@@ -52,8 +52,8 @@ def test_any_text_can_be_read(text: str) -> None:
         ("99999999", 10**6),
     ],
 )
-def test_an_invalid_page_number_means_the_first_page(given: str, page: int) -> None:
-    assert page_number(given) == page
+def test_an_invalid_page_number_means_the_first_page(text: str, page: int) -> None:
+    assert page_number(text) == page
 
 
 def test_pages_of_a_table() -> None:

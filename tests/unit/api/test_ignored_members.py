@@ -36,8 +36,8 @@ def shown(**values: Any) -> str | None:
     return header_of(update(fields=raws(**values)))
 
 
-def update(**given: Any) -> UpdateEntry:
-    return UpdateEntry(actor=OPERATOR, scope=SCOPE, entry_id=ENTRY, **given)
+def update(**changes: Any) -> UpdateEntry:
+    return UpdateEntry(actor=OPERATOR, scope=SCOPE, entry_id=ENTRY, **changes)
 
 
 def test_a_known_member_is_not_named() -> None:

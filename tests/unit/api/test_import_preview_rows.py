@@ -49,10 +49,10 @@ async def test_only_what_a_line_shows_of_a_large_value_is_read(
     read = 0
     unescaped = values._unescaped
 
-    def counted(*given: object) -> str:
+    def counted(*args: object) -> str:
         nonlocal read
         read += 1
-        return unescaped(*given)  # type: ignore[arg-type]
+        return unescaped(*args)  # type: ignore[arg-type]
 
     monkeypatch.setattr(values, "_unescaped", counted)
     meta = '{"a":"' + r"\u00e9" * 100_000 + '"}'

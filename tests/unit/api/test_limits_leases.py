@@ -322,8 +322,8 @@ class TestCost:
         processes = [Leases(counter, clock) for _ in range(3)]
         passed = 0
         for process, amount in steps:
-            asked = min(amount, limit)
-            passed += asked * (await processes[process].count("a", limit, asked)).passed
+            requested = min(amount, limit)
+            passed += requested * (await processes[process].count("a", limit, requested)).passed
         assert passed <= limit
 
 

@@ -28,7 +28,7 @@ def test_filters_have_one_canonical_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("value", "expected"),
     [
         ("a", ("a",)),
         ("a,b", ("a", "b")),
@@ -37,8 +37,8 @@ def test_filters_have_one_canonical_order() -> None:
         ('","', (",",)),
     ],
 )
-def test_values_are_separated_by_commas(given: str, expected: tuple[str, ...]) -> None:
-    query = MultiDict({"filter[title][in]": given})
+def test_values_are_separated_by_commas(value: str, expected: tuple[str, ...]) -> None:
+    query = MultiDict({"filter[title][in]": value})
     assert list_query(query, 10).filters == (Filter("title", "in", expected),)
 
 

@@ -61,11 +61,11 @@ NUMBERS = [
 ]
 
 
-@pytest.mark.parametrize(("given", "limit", "offset"), NUMBERS)
+@pytest.mark.parametrize(("value", "limit", "offset"), NUMBERS)
 def test_limit_and_offset_are_clamped_and_other_text_counts_as_absent(
-    given: str | None, limit: int, offset: int
+    value: str | None, limit: int, offset: int
 ) -> None:
-    query = {} if given is None else {"limit": given, "offset": given}
+    query = {} if value is None else {"limit": value, "offset": value}
     found = paging(query, 10)
     assert found == (limit, offset)
 
@@ -80,9 +80,9 @@ def test_the_first_of_duplicates_counts() -> None:
     assert parameters.status(query) == "published"
 
 
-@pytest.mark.parametrize("given", ["published", "draft", "archived"])
-def test_a_valid_status_is_accepted(given: str) -> None:
-    assert parameters.status({"status": given}) == given
+@pytest.mark.parametrize("value", ["published", "draft", "archived"])
+def test_a_valid_status_is_accepted(value: str) -> None:
+    assert parameters.status({"status": value}) == value
 
 
 @pytest.mark.parametrize("query", [{}, {"status": ""}])
@@ -90,11 +90,11 @@ def test_published_is_the_default_status(query: dict[str, str]) -> None:
     assert parameters.status(query) == "published"
 
 
-@pytest.mark.parametrize("given", ["Draft", "drafts", " draft", "all", "*", "draft\x00"])
-def test_an_unknown_status_is_refused_naming_the_three(given: str) -> None:
+@pytest.mark.parametrize("value", ["Draft", "drafts", " draft", "all", "*", "draft\x00"])
+def test_an_unknown_status_is_refused_naming_the_three(value: str) -> None:
     with pytest.raises(BadRequest, match="use published, draft or archived") as refused:
-        parameters.status({"status": given})
-    assert given in str(refused.value)
+        parameters.status({"status": value})
+    assert value in str(refused.value)
 
 
 @pytest.mark.parametrize(
@@ -115,28 +115,28 @@ def test_the_environment_of_the_query_takes_precedence(
     assert parameters.environment(query, header) == expected
 
 
-@pytest.mark.parametrize("given", ["Production", "prod", "STAGING", "production ", "\x00"])
-def test_an_unknown_environment_is_refused_stating_the_value(given: str) -> None:
-    for query, header in (({"environment": given}, None), ({}, given)):
+@pytest.mark.parametrize("value", ["Production", "prod", "STAGING", "production ", "\x00"])
+def test_an_unknown_environment_is_refused_stating_the_value(value: str) -> None:
+    for query, header in (({"environment": value}, None), ({}, value)):
         with pytest.raises(InvalidDefinition, match="use production or staging") as refused:
             parameters.environment(query, header)
-        assert given in str(refused.value)
+        assert value in str(refused.value)
 
 
-@pytest.mark.parametrize("given", ["en-US", "fr-FR", "zh-CN", "zh-TW", "sr-RS", "pt-BR"])
-def test_locales_of_cldr_are_supported(given: str) -> None:
-    assert parameters.locale({"locale": given}) == given
+@pytest.mark.parametrize("value", ["en-US", "fr-FR", "zh-CN", "zh-TW", "sr-RS", "pt-BR"])
+def test_locales_of_cldr_are_supported(value: str) -> None:
+    assert parameters.locale({"locale": value}) == value
 
 
 def test_en_us_is_the_default_locale() -> None:
     assert parameters.locale({}) == parameters.locale({"locale": ""}) == "en-US"
 
 
-@pytest.mark.parametrize("given", ["en", "EN-us", "en_US", "xx-YY", "zh-Hans-CN", "fr-fr", "😀"])
-def test_an_unsupported_locale_is_refused_stating_the_value(given: str) -> None:
+@pytest.mark.parametrize("value", ["en", "EN-us", "en_US", "xx-YY", "zh-Hans-CN", "fr-fr", "😀"])
+def test_an_unsupported_locale_is_refused_stating_the_value(value: str) -> None:
     with pytest.raises(InvalidEntry, match="use a code like en-US or fr-FR") as refused:
-        parameters.locale({"locale": given})
-    assert given in str(refused.value)
+        parameters.locale({"locale": value})
+    assert value in str(refused.value)
 
 
 def test_values_in_refusals_can_be_encoded_as_json() -> None:
@@ -195,9 +195,9 @@ NO_TIMES = [
 ]
 
 
-@pytest.mark.parametrize(("given", "expected"), TIMES)
-def test_as_of_is_a_time_or_a_date_in_utc(given: str, expected: datetime) -> None:
-    assert parameters.as_of({"asOf": given}) == expected
+@pytest.mark.parametrize(("value", "expected"), TIMES)
+def test_as_of_is_a_time_or_a_date_in_utc(value: str, expected: datetime) -> None:
+    assert parameters.as_of({"asOf": value}) == expected
 
 
 @pytest.mark.parametrize("query", [{}, {"asOf": ""}])
@@ -205,10 +205,10 @@ def test_as_of_is_now_if_absent_or_empty(query: dict[str, str]) -> None:
     assert parameters.as_of(query) is None
 
 
-@pytest.mark.parametrize("given", NO_TIMES)
-def test_an_invalid_time_is_refused_with_an_example(given: str) -> None:
+@pytest.mark.parametrize("value", NO_TIMES)
+def test_an_invalid_time_is_refused_with_an_example(value: str) -> None:
     with pytest.raises(BadRequest, match=r"asOf.*2026-01-31T09:30:00Z") as refused:
-        parameters.as_of({"asOf": given})
+        parameters.as_of({"asOf": value})
     assert len(str(refused.value)) < 300
 
 

@@ -40,14 +40,14 @@ def test_a_signature_is_of_the_id_the_time_and_the_body() -> None:
     secret = new_webhook_secret()
     sent = dict(headers(MESSAGE, [secret]))
     later = {**sent, "webhook-timestamp": str(int(sent["webhook-timestamp"]) + 1)}
-    for body, given in (
+    for body, expected in (
         (MESSAGE.body + b" ", sent),
         (MESSAGE.body, {**sent, "webhook-id": "43.abc"}),
         (MESSAGE.body, later),
         (MESSAGE.body, dict(headers(MESSAGE, [new_webhook_secret()]))),
     ):
         with pytest.raises(WebhookVerificationError):
-            Webhook(secret).verify(body, given)
+            Webhook(secret).verify(body, expected)
 
 
 def test_a_message_on_trial_announces_no_change() -> None:

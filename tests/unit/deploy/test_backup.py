@@ -198,8 +198,8 @@ def test_the_age_of_the_newest_event_is_shown(age: timedelta, text: str) -> None
 def test_without_pgbackrest_the_command_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shutil.which", lambda _: None)
     monkeypatch.setattr(cluster, "account", current_account)
-    said = CliRunner().invoke(cli, ["backup", "verify"])
-    assert (said.exit_code, said.stderr) == (
+    result = CliRunner().invoke(cli, ["backup", "verify"])
+    assert (result.exit_code, result.stderr) == (
         1,
         "contentlog: pgbackrest is not installed (on Debian: apt-get install pgbackrest)\n",
     )
@@ -207,9 +207,9 @@ def test_without_pgbackrest_the_command_is_one_line(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("option", ["--config", "--data"])
 def test_a_file_or_folder_that_does_not_exist_is_wrong_usage(option: str, tmp_path: Path) -> None:
-    said = CliRunner().invoke(cli, ["backup", "verify", option, str(tmp_path / "missing")])
-    assert said.exit_code == 2
-    assert "does not exist" in said.stderr
+    result = CliRunner().invoke(cli, ["backup", "verify", option, str(tmp_path / "missing")])
+    assert result.exit_code == 2
+    assert "does not exist" in result.stderr
 
 
 @pytest.mark.parametrize("option", [True, False], ids=["options", "settings"])
@@ -229,10 +229,10 @@ def test_stanza_configuration_and_folder_are_options_or_settings(
     values = ("site", str(config), str(tmp_path))
     names = ("CONTENTLOG_BACKUP_STANZA", "CONTENTLOG_BACKUP_CONFIG", "CONTENTLOG_BACKUP_DATA")
     environment = {} if option else dict(zip(names, values, strict=True))
-    said = CliRunner().invoke(
+    result = CliRunner().invoke(
         cli, ["backup", "verify", *(arguments if option else [])], env=environment
     )
-    assert (said.exit_code, seen) == (0, [values]), said.output
+    assert (result.exit_code, seen) == (0, [values]), result.output
 
 
 def test_the_configuration_encrypts_keeps_and_names_the_stanza_of_the_settings() -> None:

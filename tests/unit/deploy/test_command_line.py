@@ -35,15 +35,15 @@ def _commands(group: click.Group, *path: str) -> Iterator[tuple[str, ...]]:
 
 @pytest.mark.parametrize("path", list(_commands(cli)), ids=" ".join)
 def test_every_command_shows_an_example(path: tuple[str, ...]) -> None:
-    said = CliRunner().invoke(cli, [*path, "--help"])
-    assert said.exit_code == 0
-    assert "Example:\n    " in said.output
-    assert f"contentlog {path[0]}" in said.output.partition("Example:")[2]
+    result = CliRunner().invoke(cli, [*path, "--help"])
+    assert result.exit_code == 0
+    assert "Example:\n    " in result.output
+    assert f"contentlog {path[0]}" in result.output.partition("Example:")[2]
 
 
 def test_help_lists_every_command() -> None:
-    said = CliRunner().invoke(cli, ["--help"])
-    assert all(f"\n  {name} " in said.output for name in COMMANDS)
+    result = CliRunner().invoke(cli, ["--help"])
+    assert all(f"\n  {name} " in result.output for name in COMMANDS)
 
 
 @pytest.mark.parametrize(
@@ -76,9 +76,9 @@ def test_a_number_is_refused_with_its_range(arguments: list[str], advice: str) -
 
 
 def test_a_bad_setting_is_one_line_and_status_1() -> None:
-    said = CliRunner().invoke(cli, ["settings"], env={"CONTENTLOG_PORT": "http"})
-    assert said.exit_code == 1
-    assert said.stderr == (
+    result = CliRunner().invoke(cli, ["settings"], env={"CONTENTLOG_PORT": "http"})
+    assert result.exit_code == 1
+    assert result.stderr == (
         "contentlog: CONTENTLOG_PORT takes a whole number from 1 to 65535, not 'http'\n"
     )
 
@@ -86,10 +86,10 @@ def test_a_bad_setting_is_one_line_and_status_1() -> None:
 def test_settings_are_printed_with_their_values() -> None:
     url = "postgresql://ann:secret@db/content"
     env = {"CONTENTLOG_EVENT_STORE_URL": url, "CONTENTLOG_PROT": "1"}
-    said = CliRunner().invoke(cli, ["settings"], env=env)
-    assert "CONTENTLOG_EVENT_STORE_URL=postgresql://ann:…@db/content\n" in said.stdout
-    assert "secret" not in said.output
-    assert said.stderr == f"note: {PROT}\n"
+    result = CliRunner().invoke(cli, ["settings"], env=env)
+    assert "CONTENTLOG_EVENT_STORE_URL=postgresql://ann:…@db/content\n" in result.stdout
+    assert "secret" not in result.output
+    assert result.stderr == f"note: {PROT}\n"
 
 
 PROT = "'CONTENTLOG_PROT' is set, but there is no such setting; did you mean 'CONTENTLOG_PORT'?"
@@ -110,9 +110,9 @@ def test_an_unknown_setting_causes_one_warning_at_the_start(
     monkeypatch.setattr("deploy.commands.servers.check_port", lambda _: None)
     monkeypatch.setattr("deploy.commands.dev.check_port", lambda _: None)
     env = {"CONTENTLOG_PROT": "1", "CONTENTLOG_LOG_FORMAT": "text"}
-    said = CliRunner().invoke(cli, [command], env=env)
-    assert said.exit_code == 1
-    assert said.stderr.count(PROT) == 1
+    result = CliRunner().invoke(cli, [command], env=env)
+    assert result.exit_code == 1
+    assert result.stderr.count(PROT) == 1
     assert inherited == [None]  # child processes do not warn again
 
 
@@ -128,9 +128,9 @@ def test_an_unknown_setting_causes_one_warning_at_the_start(
 def test_a_mistyped_command_or_option_suggests_the_nearest(
     arguments: list[str], meant: str
 ) -> None:
-    said = CliRunner().invoke(cli, arguments)
-    assert said.exit_code == 2
-    assert f"Did you mean {meant!r}" in said.stderr
+    result = CliRunner().invoke(cli, arguments)
+    assert result.exit_code == 2
+    assert f"Did you mean {meant!r}" in result.stderr
 
 
 def test_a_login_name_of_any_bytes_is_text(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,9 +144,9 @@ def test_a_login_name_of_any_bytes_is_text(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_command_that_reads_creates_no_database(arguments: list[str], tmp_path: Path) -> None:
     data = tmp_path / "data"
     unset = {"CONTENTLOG_EVENT_STORE_URL": None, "CONTENTLOG_READ_MODEL_URL": None}
-    said = CliRunner().invoke(cli, arguments, env={**unset, "CONTENTLOG_DATA": str(data)})
-    assert said.exit_code == 1
-    assert said.stderr == (
+    result = CliRunner().invoke(cli, arguments, env={**unset, "CONTENTLOG_DATA": str(data)})
+    assert result.exit_code == 1
+    assert result.stderr == (
         f"contentlog: there is no database in {data}: create one with `contentlog dev` or "
         "`contentlog migrate`, or set CONTENTLOG_DATA to your data folder\n"
     )
@@ -164,8 +164,8 @@ def test_an_interrupted_command_prints_nothing(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(f"deploy.commands.{module}.load_settings", interrupted)
-    said = CliRunner().invoke(cli, [command])
-    assert (said.exit_code, said.output) == (status, "")
+    result = CliRunner().invoke(cli, [command])
+    assert (result.exit_code, result.output) == (status, "")
 
 
 @pytest.mark.parametrize(("command", "status"), [("status", 1), ("api", 0), ("webhooks", 0)])
@@ -176,16 +176,16 @@ def test_a_command_may_be_interrupted_while_it_is_imported(
         raise KeyboardInterrupt
 
     monkeypatch.setattr("deploy.cli.import_module", interrupted)
-    said = CliRunner().invoke(cli, [command])
-    assert (said.exit_code, said.output) == (status, "")
+    result = CliRunner().invoke(cli, [command])
+    assert (result.exit_code, result.output) == (status, "")
 
 
 @pytest.mark.parametrize(("command", "status"), [("status", 1), ("api", 0)])
 def test_a_command_may_be_interrupted_before_its_name_is_read(command: str, status: int) -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     signal.raise_signal(signal.SIGINT)
-    said = CliRunner().invoke(cli, [command])
-    assert (said.exit_code, said.output) == (status, "")
+    result = CliRunner().invoke(cli, [command])
+    assert (result.exit_code, result.output) == (status, "")
 
 
 def test_a_database_that_goes_away_during_a_command_is_named() -> None:
@@ -229,9 +229,9 @@ def test_without_the_demos_key_no_failing_command_is_shown() -> None:
     assert len([line for line in greeting("http://x", "k") if line.startswith("  curl ")]) == 3
 
 
-@pytest.mark.parametrize(("asked", "form"), [("", "text"), ("json", "json")])
+@pytest.mark.parametrize(("option", "form"), [("", "text"), ("json", "json")])
 def test_the_logs_of_a_command_are_text_unless_json_is_requested(
-    asked: str, form: str, monkeypatch: pytest.MonkeyPatch
+    option: str, form: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     configured: list[str | None] = []
 
@@ -240,5 +240,5 @@ def test_the_logs_of_a_command_are_text_unless_json_is_requested(
         raise Failed("stop here")
 
     monkeypatch.setattr("deploy.runner.configure_logs", configure)
-    CliRunner().invoke(cli, ["status"], env={"CONTENTLOG_LOG_FORMAT": asked})
+    CliRunner().invoke(cli, ["status"], env={"CONTENTLOG_LOG_FORMAT": option})
     assert configured == [form]

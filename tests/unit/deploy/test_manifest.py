@@ -57,10 +57,10 @@ def refused(text: str) -> str:
     """Returns the manifest's only error, without the file name."""
     with pytest.raises(ManifestError) as refusal:
         read(text)
-    said = str(refusal.value)
-    assert said.startswith("acme.yaml:")
-    assert "\n" not in said
-    return said.removeprefix("acme.yaml:")
+    message = str(refusal.value)
+    assert message.startswith("acme.yaml:")
+    assert "\n" not in message
+    return message.removeprefix("acme.yaml:")
 
 
 def typed(fields: str) -> str:
@@ -114,7 +114,7 @@ def test_absent_fields_and_workflow_are_unchanged(
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (
             "{workspace: acme, name: Acme, media_: []}",
@@ -223,8 +223,8 @@ def test_absent_fields_and_workflow_are_unchanged(
         ),
     ],
 )
-def test_errors_are_reported_with_their_place(text: str, said: str) -> None:
-    assert refused(text).startswith(said)
+def test_errors_are_reported_with_their_place(text: str, message: str) -> None:
+    assert refused(text).startswith(message)
 
 
 def test_a_manifest_that_is_not_utf_8_is_refused_with_the_place() -> None:
@@ -319,9 +319,9 @@ def test_secrets_are_never_shown_in_problems(secret: str) -> None:
     key = f"{{name: k, secret: {secret} , permissions: [content.view]}}"
     with pytest.raises(ManifestError) as refusal:
         read(f"{{workspace: acme, name: A, keys: [{key}, {key}]}}")
-    said = [str(refusal.value), *refusal.value.details, repr(refusal.value.problems)]
+    texts = [str(refusal.value), *refusal.value.details, repr(refusal.value.problems)]
     assert len(refusal.value.problems) >= 2
-    assert secret.strip("'!") not in "".join(said)
+    assert secret.strip("'!") not in "".join(texts)
 
 
 @pytest.mark.parametrize(
@@ -334,8 +334,8 @@ def test_a_secret_that_yaml_misreads_is_not_shown(
     monkeypatch.setattr(readers, "LOADER", loader)
     with pytest.raises(ManifestError) as refusal:
         read(f"{{workspace: acme, name: A, keys: [{{name: k, permissions: [], {key}}}]}}")
-    said = [str(refusal.value), *refusal.value.details, repr(refusal.value.problems)]
-    assert "tell-nobody" not in "".join(said)
+    texts = [str(refusal.value), *refusal.value.details, repr(refusal.value.problems)]
+    assert "tell-nobody" not in "".join(texts)
 
 
 def test_the_loader_without_libyaml_finds_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -361,7 +361,7 @@ def nested(inner: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (nested("[%s]"), "more than 3,000 values, counting each use of an alias"),
         (nested("{<<: [%s]}"), "more than 3,000 values, counting each use of an alias"),
@@ -378,14 +378,14 @@ def nested(inner: str) -> str:
     ids=range(8),
 )
 def test_a_manifest_is_read_within_limits(
-    text: str, said: str, monkeypatch: pytest.MonkeyPatch
+    text: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(readers, "MAX_VALUES", 3_000)
-    assert said in refused(text)
+    assert message in refused(text)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ('{"workspace": "acme",\n\t"name": 3}', ":2:10: name: '3' is a number; expected text"),
         ('{"workspace": "é", "name": "A",}', ":1:32: not JSON: "),
@@ -397,10 +397,10 @@ def test_a_manifest_is_read_within_limits(
         ),
     ],
 )
-def test_problems_of_json_have_their_places(text: str, said: str) -> None:
+def test_problems_of_json_have_their_places(text: str, message: str) -> None:
     with pytest.raises(ManifestError) as refusal:
         read_manifest(text.encode(), "acme.json", is_json=True)
-    assert str(refusal.value).removeprefix("acme.json").startswith(said)
+    assert str(refusal.value).removeprefix("acme.json").startswith(message)
 
 
 def test_the_places_of_json_are_those_of_yaml() -> None:

@@ -17,5 +17,5 @@ def test_the_spinner_is_shown_only_on_a_terminal(
     monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
     with spinner("importing 2,000 rows"):
         pass
-    told = capsys.readouterr()
-    assert ("importing 2,000 rows" in told.err, told.out) == (is_terminal, "")
+    output = capsys.readouterr()
+    assert ("importing 2,000 rows" in output.err, output.out) == (is_terminal, "")

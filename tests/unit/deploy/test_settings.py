@@ -79,8 +79,11 @@ def test_a_pooler_needs_the_url_of_what_is_behind_it() -> None:
 
 @pytest.mark.parametrize("pooled", [True, False])
 def test_replicas_are_behind_poolers_only_where_the_setting_says_so(pooled: bool) -> None:
-    given = {"CONTENTLOG_READ_REPLICA_URLS": URL, "CONTENTLOG_READ_REPLICAS_POOLED": str(pooled)}
-    [url] = load_settings(given).replica_urls
+    environment = {
+        "CONTENTLOG_READ_REPLICA_URLS": URL,
+        "CONTENTLOG_READ_REPLICAS_POOLED": str(pooled),
+    }
+    [url] = load_settings(environment).replica_urls
     assert (url, isinstance(url, PoolerUrl)) == (URL, pooled)
 
 
@@ -195,8 +198,12 @@ def test_each_form_of_url_is_taken(url: str) -> None:
 
 
 def test_a_misspelt_variable_is_reported_and_those_of_tests_are_not() -> None:
-    given = {"CONTENTLOG_PROT": "1", "CONTENTLOG_PORT": "1", "CONTENTLOG_TEST_DATABASE_URL": "x"}
-    assert unknown_names({**given, "CONTENTLOG_X": ""}) == {
+    environment = {
+        "CONTENTLOG_PROT": "1",
+        "CONTENTLOG_PORT": "1",
+        "CONTENTLOG_TEST_DATABASE_URL": "x",
+    }
+    assert unknown_names({**environment, "CONTENTLOG_X": ""}) == {
         "CONTENTLOG_PROT": "'CONTENTLOG_PROT' is set, but there is no such setting; "
         "did you mean 'CONTENTLOG_PORT'?",
         "CONTENTLOG_X": "'CONTENTLOG_X' is set, but there is no such setting",
@@ -237,7 +244,7 @@ def test_an_unknown_read_model_is_refused_with_those_that_are_configured() -> No
 
 
 @pytest.mark.parametrize(
-    ("given", "refused"),
+    ("environment", "refused"),
     [
         (
             {"CONTENTLOG_READ_MODEL": "EU"},
@@ -264,9 +271,9 @@ def test_an_unknown_read_model_is_refused_with_those_that_are_configured() -> No
         ),
     ],
 )
-def test_a_bad_read_model_is_refused(given: dict[str, str], refused: str) -> None:
+def test_a_bad_read_model_is_refused(environment: dict[str, str], refused: str) -> None:
     with pytest.raises(SettingsError) as refusal:
-        load_settings(given)
+        load_settings(environment)
     assert str(refusal.value) == refused
 
 
@@ -274,16 +281,18 @@ POOLED = {"CONTENTLOG_READ_MODEL_URL": URL, "CONTENTLOG_READ_MODEL_POOL_URL": UR
 
 
 @pytest.mark.parametrize(
-    "given",
+    "environment",
     [
         {"CONTENTLOG_READ_MODEL_POOL_URL": URL, "CONTENTLOG_READ_MODEL_POOL_WORKSPACES": "acme"},
         {**POOLED, "CONTENTLOG_READ_MODEL_POOL_ENGINE": "citus"},
         {**POOLED, "CONTENTLOG_READ_MODEL": "pool"},
     ],
 )
-def test_a_read_model_whose_setting_has_another_meaning_is_refused(given: dict[str, str]) -> None:
+def test_a_read_model_whose_setting_has_another_meaning_is_refused(
+    environment: dict[str, str],
+) -> None:
     with pytest.raises(SettingsError) as refusal:
-        selected(load_settings(given))
+        selected(load_settings(environment))
     assert str(refusal.value) == (
         "a read model cannot have the name 'pool', because CONTENTLOG_READ_MODEL_POOL_URL is a "
         "setting of the read model 'default': choose another name"

@@ -106,7 +106,7 @@ def test_a_client_decides_nothing_about_sampling() -> None:
 def test_an_invalid_parent_is_ignored(sent: str) -> None:
     with recording() as spans, _received(sent):
         pass
-    assert spans.one("GET").parent is None
+    assert spans.single("GET").parent is None
 
 
 def test_a_cause_that_was_sampled_is_always_followed() -> None:
@@ -120,7 +120,7 @@ def test_a_cause_that_was_sampled_is_always_followed() -> None:
         with tracing.shared([None, cause], "project", "consumer"):
             pass
         assert [span.name for span in spans.ended()] == ["deliver", "project"]
-        project = spans.one("project")
+        project = spans.single("project")
     assert trace_of(project) == trace_of(of_request)
     assert project.parent
     assert project.parent.span_id == id_of(of_request)
@@ -130,7 +130,7 @@ def test_an_exception_fails_a_span_without_its_text() -> None:
     with recording() as spans:
         with pytest.raises(ValueError, match="content"), _received(""):
             raise ValueError("content")
-        span = spans.one("GET")
+        span = spans.single("GET")
     assert attribute(span, "error.type") == "ValueError"
     assert not span.status.is_ok
     assert "content" not in span.to_json()

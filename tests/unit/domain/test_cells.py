@@ -23,14 +23,14 @@ from write_side.imports.rows import status_of
 OPTIONS = (Option("news", "News"), Option("how to", "How-to"))
 
 
-def field(kind: FieldType, **given: object) -> Field:
+def field(kind: FieldType, **properties: object) -> Field:
     options = OPTIONS if kind == "select" else ()
     inner = (Field("q", "Question", "text"),) if kind == "repeater" else ()
-    return Field("f", "F", kind, options=options, fields=inner, **given)  # type: ignore[arg-type]
+    return Field("f", "F", kind, options=options, fields=inner, **properties)  # type: ignore[arg-type]
 
 
-def value(kind: FieldType, cell: str, **given: object) -> str:
-    return bytes(value_of(field(kind, **given), cell)).decode()
+def value(kind: FieldType, cell: str, **properties: object) -> str:
+    return bytes(value_of(field(kind, **properties), cell)).decode()
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ REPEATER = Field("f", "F", "repeater", fields=INNER)
 
 
 @pytest.mark.parametrize(
-    ("given", "one", "other", "expected"),
+    ("of_field", "one", "other", "expected"),
     [
         (field("number"), "1.0", "1", True),
         (field("number"), "1e400", "2e400", False),
@@ -206,14 +206,14 @@ REPEATER = Field("f", "F", "repeater", fields=INNER)
     ],
 )
 def test_values_are_equal_in_every_notation(
-    given: Field, one: str, other: str, expected: bool
+    of_field: Field, one: str, other: str, expected: bool
 ) -> None:
-    assert same(given, Raw(one.encode()), Raw(other.encode())) is expected
-    assert same(given, Raw(other.encode()), Raw(one.encode())) is expected
+    assert same(of_field, Raw(one.encode()), Raw(other.encode())) is expected
+    assert same(of_field, Raw(other.encode()), Raw(one.encode())) is expected
 
 
 @pytest.mark.parametrize(
-    ("given", "value", "cell"),
+    ("of_field", "value", "cell"),
     [
         (field("text"), '"\\"\\""', '""""'),
         (field("text"), '"\\""', '"'),
@@ -227,11 +227,11 @@ def test_values_are_equal_in_every_notation(
     ],
 )
 def test_a_value_is_written_as_a_cell_that_can_be_read_back(
-    given: Field, value: str, cell: str
+    of_field: Field, value: str, cell: str
 ) -> None:
-    assert cell_of(given, Raw(value.encode()), {"id-1": "ann"}) == cell
+    assert cell_of(of_field, Raw(value.encode()), {"id-1": "ann"}) == cell
     if cell and "id-" not in value:
-        assert bytes(value_of(given, cell)).decode() == value
+        assert bytes(value_of(of_field, cell)).decode() == value
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ def changed(first: EntryCreated, *events: EntryEvent) -> Change:
     return change(before, event, after)
 
 
-def said(change: Change) -> dict[str, tuple[Any, Any]]:
+def changed_fields(change: Change) -> dict[str, tuple[Any, Any]]:
     return {
         field.field: (msgspec.json.decode(field.before), msgspec.json.decode(field.after))
         for field in change.fields
@@ -51,11 +51,11 @@ ACTIONS = [
 ]
 
 
-@pytest.mark.parametrize(("status", "given", "action"), ACTIONS)
+@pytest.mark.parametrize(("status", "changes", "action"), ACTIONS)
 def test_an_update_has_the_action_of_its_main_change(
-    status: str, given: dict[str, Any], action: str
+    status: str, changes: dict[str, Any], action: str
 ) -> None:
-    assert changed(created(status=status), updated(**given)).action == action
+    assert changed(created(status=status), updated(**changes)).action == action
 
 
 def test_a_creation_lists_all_values_of_the_entry() -> None:
@@ -69,7 +69,7 @@ def test_a_creation_lists_all_values_of_the_entry() -> None:
     )
     change = changed(event)
     assert (change.version, change.action, change.at) == (1, "created", event.at)
-    assert said(change) == {
+    assert changed_fields(change) == {
         "title": (None, "Hello"),
         "slug": (None, "hello"),
         "status": (None, "published"),
@@ -96,7 +96,7 @@ def test_an_update_lists_the_replaced_values() -> None:
     )
     change = changed(first, between, last)
     assert (change.version, change.at) == (3, LATER)
-    assert said(change) == {
+    assert changed_fields(change) == {
         "title": ("Two", "Three"),
         "fields.body": ("C", None),
         "translations.fr-FR.title": ("Un", None),
@@ -112,7 +112,7 @@ def test_values_are_exactly_the_stored_bytes() -> None:
 
 
 def test_published_at_is_not_listed_as_a_field() -> None:
-    assert set(said(changed(created(), updated(status="published")))) == {"status"}
+    assert set(changed_fields(changed(created(), updated(status="published")))) == {"status"}
 
 
 def test_a_change_looks_only_at_translations_that_its_event_changed(
@@ -135,7 +135,7 @@ def test_a_change_looks_only_at_translations_that_its_event_changed(
 def test_a_deletion_lists_no_values() -> None:
     change = changed(created(title="One"), deleted())
     assert change.action == "deleted"
-    assert said(change)["title"] == ("One", None)
+    assert changed_fields(change)["title"] == ("One", None)
 
 
 @pytest.mark.parametrize(

@@ -107,7 +107,7 @@ def test_a_mapping_is_by_position() -> None:
 
 
 @pytest.mark.parametrize(
-    ("chosen", "said"),
+    ("chosen", "message"),
     [
         (("", "body", ""), "no column is mapped to Title"),
         (("Title", "", ""), "no column is mapped to the required field 'Text'"),
@@ -118,8 +118,8 @@ def test_a_mapping_is_by_position() -> None:
         (("Title", "body"), "the file has 3 columns, not 2"),
     ],
 )
-def test_an_invalid_mapping_lists_all_its_errors(chosen: tuple[str, ...], said: str) -> None:
-    with pytest.raises(MappingRefused, match=said):
+def test_an_invalid_mapping_lists_all_its_errors(chosen: tuple[str, ...], message: str) -> None:
+    with pytest.raises(MappingRefused, match=message):
         columns_of(("a", "b", "c"), chosen, REQUIRED)
 
 

@@ -139,7 +139,7 @@ def test_another_sheet_of_that_name_is_an_ordinary_sheet(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("limits", "said"),
+    ("limits", "message"),
     [
         (Limits(text_bytes=120_000), "too much text"),
         (Limits(cells=40), r"too many cells.*\(on the sheet 'Continued texts'\)"),
@@ -147,8 +147,10 @@ def test_another_sheet_of_that_name_is_an_ordinary_sheet(tmp_path: Path) -> None
         (Limits(cell_characters=99_999), "has more than 99,999 characters in cell I2"),
     ],
 )
-def test_the_limits_of_a_file_cover_both_sheets(limits: Limits, said: str, tmp_path: Path) -> None:
-    with pytest.raises(FileRefused, match=said):
+def test_the_limits_of_a_file_cover_both_sheets(
+    limits: Limits, message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(FileRefused, match=message):
         table(exported(tmp_path), limits=limits)
 
 

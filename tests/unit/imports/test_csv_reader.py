@@ -85,7 +85,7 @@ def test_damaged_utf8_is_not_another_encoding() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (
             'A\n\n"x\n\ny"\n"open\n\n',
@@ -99,8 +99,8 @@ def test_damaged_utf8_is_not_another_encoding() -> None:
         ("A,B,C\n123456789,123456789,123456789\n", "has too much text"),
     ],
 )
-def test_refusals_name_the_place(text: str, said: str) -> None:
-    with pytest.raises(FileRefused, match=said):
+def test_refusals_name_the_place(text: str, message: str) -> None:
+    with pytest.raises(FileRefused, match=message):
         table(text.encode(), limits=Limits(rows=2, columns=3, cell_characters=10, text_bytes=25))
 
 

@@ -123,10 +123,10 @@ def test_utf_8_and_byte_order_marks_are_certain() -> None:
 def test_a_guess_is_refused_with_the_likely_encodings() -> None:
     with pytest.raises(FileRefused) as refused:
         table("Title\nnaïve café\n".encode("cp1252"))
-    said = str(refused.value)
-    assert "its encoding cannot be detected for certain; it could be" in said
-    assert "Windows-1252, Western European (cp1252): 'naïve café'; Windows-1250" in said
-    assert "--encoding" in said
+    message = str(refused.value)
+    assert "its encoding cannot be detected for certain; it could be" in message
+    assert "Windows-1252, Western European (cp1252): 'naïve café'; Windows-1250" in message
+    assert "--encoding" in message
 
 
 def test_an_encoding_that_is_only_a_little_likelier_is_a_guess() -> None:

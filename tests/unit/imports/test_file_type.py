@@ -18,7 +18,7 @@ def refusal(document: bytes, name: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("document", "name", "said"),
+    ("document", "name", "message"),
     [
         (b"Title\na\n", "a.xlsx", "is text, not a workbook: rename it to end in .csv"),
         (b"", "a.xlsx", "is empty: export or save it again"),
@@ -43,9 +43,9 @@ def refusal(document: bytes, name: str) -> str:
     ],
 )
 def test_other_file_types_are_refused_with_what_to_do(
-    document: bytes, name: str, said: str
+    document: bytes, name: str, message: str
 ) -> None:
-    assert said in refusal(document, name)
+    assert message in refusal(document, name)
 
 
 def test_a_csv_file_may_begin_with_the_letters_of_a_zip_archive() -> None:
@@ -67,7 +67,7 @@ STRICT = PARTS["xl/_rels/workbook.xml.rels"].replace(
 
 
 @pytest.mark.parametrize(
-    ("parts", "said"),
+    ("parts", "message"),
     [
         (
             typed("ms-excel.sheet.macroEnabled.main+xml"),
@@ -82,5 +82,5 @@ STRICT = PARTS["xl/_rels/workbook.xml.rels"].replace(
         (NONE, "is a zip archive: decompress it"),
     ],
 )
-def test_other_archives_are_named(parts: dict[str, str | None], said: str) -> None:
-    assert said in refusal(workbook(parts=parts), "a.xlsx")
+def test_other_archives_are_named(parts: dict[str, str | None], message: str) -> None:
+    assert message in refusal(workbook(parts=parts), "a.xlsx")

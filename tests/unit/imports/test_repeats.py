@@ -15,10 +15,10 @@ from write_side.imports.rows import parsed_rows
 async def slugs(text: str, *in_store: str) -> list[str]:
     questions: list[set[str]] = []
 
-    async def existing(asked: set[str]) -> set[str]:
-        questions.append(asked)
+    async def existing(slugs: set[str]) -> set[str]:
+        questions.append(slugs)
         assert len(questions) < 15, "each asks for twice as many"
-        return asked & set(in_store)
+        return slugs & set(in_store)
 
     table = csv_table(text.encode(), "x.csv")
     targets = match_headings(table.headings, FIELDS, {})

@@ -28,7 +28,7 @@ def test_a_table_may_have_two_thousand_rows() -> None:
 
 
 @pytest.mark.parametrize(
-    ("document", "said"),
+    ("document", "message"),
     [
         (b"", "has no headings"),
         (b" , \na,b\n", "has no headings"),
@@ -37,6 +37,6 @@ def test_a_table_may_have_two_thousand_rows() -> None:
         (b"Title\na,b\n", "has more cells in row 2 than headings"),
     ],
 )
-def test_an_unreadable_file_is_refused_with_the_reason(document: bytes, said: str) -> None:
-    with pytest.raises(FileRefused, match=said):
+def test_an_unreadable_file_is_refused_with_the_reason(document: bytes, message: str) -> None:
+    with pytest.raises(FileRefused, match=message):
         csv_table(document, "x.csv")

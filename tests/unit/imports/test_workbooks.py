@@ -261,7 +261,7 @@ def test_dates_since_1904() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "said"),
+    ("rows", "message"),
     [
         ("", "has no headings"),
         ('<row r="2"><c><v>1</v></c></row>', "has no headings"),
@@ -280,8 +280,8 @@ def test_dates_since_1904() -> None:
         (in_column(' t="b"><v>true</v>'), "cell A2 holds 'true'"),
     ],
 )
-def test_refusals_name_the_place(rows: str, said: str) -> None:
-    with pytest.raises(FileRefused, match=said):
+def test_refusals_name_the_place(rows: str, message: str) -> None:
+    with pytest.raises(FileRefused, match=message):
         table(workbook(rows))
 
 

@@ -12,7 +12,7 @@ from projector import entry_search as module
 from projector.entry_search import EntrySearch, search_changes, search_document
 from projector.projection import project
 from projector.rows import Rows
-from tests.unit.projector.test_projection import known, recorded, types_of
+from tests.unit.projector.test_projection import recorded, rows_after, types_of
 from tests.unit.samples import created, deleted, raws, type_created, updated
 from write_side.domain import events as e
 from write_side.domain.definition import Field
@@ -23,7 +23,7 @@ LEAD = Field("lead", "Lead", "text", searchable=True)
 BODY = Field("body", "Body", "rich_text", searchable=True)
 TYPE = project(recorded(type_created(LEAD, Field("note", "Note", "text"), BODY)), Rows())
 GERMAN, FRENCH = Translation("Flut"), Translation(None, raws(lead="Marée"))
-SETTLED = known(created(translations={"de-DE": GERMAN, "fr-FR": FRENCH}))
+SETTLED = rows_after(created(translations={"de-DE": GERMAN, "fr-FR": FRENCH}))
 PLACE = ("acme", "production", 1)
 
 

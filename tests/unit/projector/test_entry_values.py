@@ -11,7 +11,7 @@ from projector import entry_values as module
 from projector.entry_values import TypeValues, ValuesOfTypes, changed_paths, put_values
 from projector.projection import project
 from projector.rows import Rows
-from tests.unit.projector.test_projection import known, recorded, revised
+from tests.unit.projector.test_projection import recorded, revised, rows_after
 from tests.unit.samples import COLOURS, LATER, POSTS, STAGES, created, deleted, raws, updated
 from write_side.domain.content_type import ContentType
 from write_side.domain.definition import Field, Stage
@@ -23,12 +23,12 @@ TAGS = Field("tags", "Tags", "select", options=COLOURS, multiple=True, indexed=T
 TEXT = Field("text", "Text", "text")
 WORDS = Field("words", "Words", "text", searchable=True)
 RANGE = Field("range", "Range", "datetime", range=True, indexed=True)
-NOTHING = known()
-SETTLED = known(created(fields=raws(price=1, tags=["red"])))
+NOTHING = rows_after()
+SETTLED = rows_after(created(fields=raws(price=1, tags=["red"])))
 
 
 def type_of(*fields: Field, stages: tuple[Stage, ...] = ()) -> ContentType:
-    found = project(recorded(revised(*fields, stages=stages), after=1), known()).types[POSTS]
+    found = project(recorded(revised(*fields, stages=stages), after=1), rows_after()).types[POSTS]
     assert found is not None
     return found
 

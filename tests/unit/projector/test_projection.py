@@ -78,15 +78,15 @@ POSTS_TYPE = project(recorded(type_created(TEXT)), Rows())
 
 
 def revised(*fields: Field, **changes: Any) -> e.ContentTypeRevised:
-    given = {"content_type_id": POSTS, "name": "Posts", "at": LATER, **changes}
-    return e.ContentTypeRevised(**event_of(fields=fields, **given))
+    properties = {"content_type_id": POSTS, "name": "Posts", "at": LATER, **changes}
+    return e.ContentTypeRevised(**event_of(fields=fields, **properties))
 
 
 def removed(**changes: Any) -> e.ContentTypeRemoved:
     return e.ContentTypeRemoved(**event_of(**{"content_type_id": POSTS, **changes}))
 
 
-def known(*events: e.Event) -> Rows:
+def rows_after(*events: e.Event) -> Rows:
     """Returns the rows that a type of posts and these events produce, as the state before a
     batch."""
     after = project(recorded(*events), POSTS_TYPE)
@@ -123,7 +123,7 @@ class TestEntries:
         assert (state.entry.created_at, state.entry.updated_at) == (NOON, LATEST)
 
     def test_an_update_builds_on_the_row_before_the_batch(self) -> None:
-        before = known(created(fields=raws(body="B")))
+        before = rows_after(created(fields=raws(body="B")))
         rows = project(recorded(updated(title="Two"), start=90, after=1), before)
         state = entry_of(rows)
         assert (state.position, state.entry.version) == (1, 2)
@@ -135,13 +135,13 @@ class TestEntries:
         assert totals(POSTS_TYPE, rows) == {}
 
     def test_a_deleted_entry_is_a_removed_row(self) -> None:
-        before = known(created())
+        before = rows_after(created())
         rows = project(recorded(deleted(), after=1), before)
         assert rows.entries == {ENTRY: None}
         assert totals(before, rows) == {DRAFTS: -1}
 
     def test_a_released_slug_is_kept_with_its_time(self) -> None:
-        before = known(created(slug="one"))
+        before = rows_after(created(slug="one"))
         batch = recorded(
             updated(slug="two", at=LATER), updated(title="Two", at=LATEST), start=90, after=1
         )
@@ -159,7 +159,7 @@ class TestEntries:
         assert (past.slug, past.position, past.since, past.until) == ("one", 2, NOON, LATER)
 
     def test_each_version_that_ended_is_kept(self) -> None:
-        before = known(created())
+        before = rows_after(created())
         batch = recorded(
             updated(status="published", at=LATER),
             updated(title="Two", at=LATEST),
@@ -190,7 +190,7 @@ class TestEntries:
         assert len(versions(recorded(created(), deleted(at=LATER)), POSTS_TYPE)) == 1
 
     def test_entries_that_swap_slugs_in_one_batch_end_with_each_others(self) -> None:
-        before = known(created(slug="one"), created(entry_id=AUTHOR, slug="two"))
+        before = rows_after(created(slug="one"), created(entry_id=AUTHOR, slug="two"))
         batch = recorded(
             updated(slug="aside"),
             updated(entry_id=AUTHOR, slug="one"),
@@ -205,14 +205,14 @@ class TestEntries:
         events = [created(), updated(title="Two"), updated(status="published"), updated(slug="x")]
         batch = recorded(*events)
         whole = project(batch, POSTS_TYPE)
-        before = known()
+        before = rows_after()
         for one in batch:
             after = project([one], before)
             before = replace(before, entries={**before.entries, **after.entries})
         assert before.entries == whole.entries
 
     def test_the_rows_before_are_unchanged(self) -> None:
-        before = known(created())
+        before = rows_after(created())
         project(recorded(updated(title="Two"), after=1), before)
         assert entry_of(before).entry.title == "Hello"
 
@@ -247,7 +247,7 @@ class TestEntries:
 
     def test_a_missing_version_is_inconsistent(self) -> None:
         with pytest.raises(Inconsistent, match=r"has version 3 .* but 2 was expected"):
-            project(recorded(updated(), after=2), known(created()))
+            project(recorded(updated(), after=2), rows_after(created()))
 
 
 def versions(batch: list[RecordedEvent], before: Rows) -> list[PastVersion]:
@@ -266,13 +266,13 @@ def totals(before: Rows, after: Rows) -> dict[tuple[str, ...], int]:
 
 class TestCounts:
     def test_a_change_of_status_moves_the_entry_from_one_count_to_the_other(self) -> None:
-        before = known(created())
+        before = rows_after(created())
         rows = project(recorded(updated(status="published"), after=1), before)
         assert totals(before, rows) == {DRAFTS: -1, PUBLISHED: 1}
         assert all(count_changes(before, rows).values()), "those of all statuses are the same"
 
     def test_changes_that_cancel_out_are_omitted(self) -> None:
-        before = known(created())
+        before = rows_after(created())
         batch = recorded(updated(status="published"), updated(status="draft"), after=1)
         assert totals(before, project(batch, before)) == {}
 
@@ -292,7 +292,7 @@ class TestCounts:
         }
 
     def test_translations_are_counted_by_locale_and_status(self) -> None:
-        before = known(created(translations={"fr-FR": Translation("A")}))
+        before = rows_after(created(translations={"fr-FR": Translation("A")}))
         french = ("acme", "production", "fr-FR", "draft")
         assert locale_changes(Rows(), before) == {french: 1}
         assert locale_changes(before, project(recorded(deleted(), after=1), before)) == {french: -1}
@@ -510,10 +510,10 @@ class TestColumns:
         monkeypatch.setattr("projector.entry_rows.MAX_RENDERED", 0)
         french = Translation("Bonjour", raws(body="Salut"))
         given = {"fr-FR": french, "de-DE": Translation(None, raws(body="Hallo"))}
-        before = known(created(translations=given))
+        before = rows_after(created(translations=given))
         types = types_of(before)
 
-        def written(change: e.Event) -> tuple[list[str], str | None]:
+        def written_rows(change: e.Event) -> tuple[list[str], str | None]:
             """Returns the locales whose rows are written, and the translations in the entry's own
             row."""
             state = entry_of(project(recorded(change, after=1), before))
@@ -521,12 +521,14 @@ class TestColumns:
             rows = locale_rows([state.entry], types, before.entries)
             return [row[2] for row in rows], own["translations"]
 
-        assert written(updated(fields=raws(body="B"))) == ([], UNCHANGED)
-        assert written(updated(title="T")) == (["de-DE"], UNCHANGED), "it has no title of its own"
-        locales, translations = written(updated(translations={"fr-FR": Translation("Salut")}))
+        assert written_rows(updated(fields=raws(body="B"))) == ([], UNCHANGED)
+        assert written_rows(updated(title="T")) == (["de-DE"], UNCHANGED), (
+            "it has no title of its own"
+        )
+        locales, translations = written_rows(updated(translations={"fr-FR": Translation("Salut")}))
         assert locales == ["fr-FR"]
         assert "Hallo" in str(translations)
-        _, translations = written(
+        _, translations = written_rows(
             updated(translations={"de-DE": Translation(fields=raws(body=""))})
         )
         assert translations == '{"fr-FR":{"title":"Bonjour","fields":{"body":"Salut"}}}'
@@ -547,8 +549,11 @@ class TestColumns:
     ) -> None:
         """A translation with only a title has neither texts nor fields."""
         monkeypatch.setattr("projector.entry_rows.MAX_RENDERED", 60)
-        given = {"fr-FR": Translation("Bonjour", raws(body="Salut")), "de-DE": Translation("Hallo")}
-        rows = known(created(translations=given, fields=raws(body=before)))
+        translations = {
+            "fr-FR": Translation("Bonjour", raws(body="Salut")),
+            "de-DE": Translation("Hallo"),
+        }
+        rows = rows_after(created(translations=translations, fields=raws(body=before)))
         change = recorded(updated(fields=raws(body=after)), after=1)
         entry = entry_of(project(change, rows)).entry
         found = {row[2]: row[-2:] for row in locale_rows([entry], types_of(rows), rows.entries)}
