@@ -7,7 +7,16 @@ from api.http.cors import ALLOWED_HEADERS, EXPOSED_HEADERS
 from tests.integration.api.server import Answer, Client, Server
 
 OPEN = ["/v1/content/posts", "/v1/content/posts/a", "/v1/content/a%2Fb", "/v1/content-types"]
-CLOSED = ["/v1/content", "/v1/content/", "/v1/content/posts/", "/v1/content/a/b/c", "/healthz", "/"]
+IMPORTS = ["/v1/imports", "/v1/imports/a", "/v1/imports/a/revert"]
+CLOSED = [
+    "/v1/content",
+    "/v1/content/",
+    "/v1/content/posts/",
+    "/v1/content/a/b/c",
+    *IMPORTS,
+    "/healthz",
+    "/",
+]
 
 
 def cors_headers(answer: Answer) -> set[str]:
@@ -45,6 +54,8 @@ async def test_a_preflight_is_answered_without_a_key(server: Server) -> None:
 
 
 async def test_options_on_other_paths_is_an_unsupported_method(server: Server) -> None:
+    for path in ("/v1/content", *IMPORTS):
+        answer = await server.client(None).ask("OPTIONS", path)
+        assert (answer.status, answer.body) == (405, {"error": "Method not allowed"})
     answer = await server.client(None).ask("OPTIONS", "/v1/content")
-    assert (answer.status, answer.body) == (405, {"error": "Method not allowed"})
     assert set(answer.headers["Allow"].split(",")) == {"GET", "HEAD", "POST"}
