@@ -102,7 +102,9 @@ REVERT_OPTIONS = {"revert", "as_json", "workspace", "environment"}
     type=click.Choice(list(DELIMITERS)),
     help="The delimiter of a CSV file.  [default: detected]",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON, even on errors.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print the report as JSON, even if rows have errors."
+)
 @click.option("--revert", metavar="ID", help="Revert the import with this id, permanently.")
 @click.pass_context
 def import_command(

@@ -401,7 +401,9 @@ def test_workbooks_and_dialects_are_read(run_cli: RunCli) -> None:
     latin = ("--encoding", "cp1252", "--delimiter", "semicolon")
     rows = report(run_cli("import", "latin.csv", *PLACE, *dry, *latin))["rows"]
     assert [row["slug"] for row in rows] == ["été"]
-    assert "book.xlsx" in refused(run_cli("import", "book.xlsx", *PLACE, "--sheet", "None"))
+    no_sheet = run_cli("import", "book.xlsx", *PLACE, "--sheet", "None", "--json")
+    assert "book.xlsx" in refused(no_sheet)
+    assert no_sheet.stdout == "", "a file that is refused as a whole has no report"
 
 
 @pytest.mark.slow
