@@ -253,11 +253,16 @@ def check_slug(slug: str, what: str) -> None:
         )
 
 
+def check_not_blank(text: str, what: str) -> None:
+    """Raises InvalidText or InvalidDefinition."""
+    check_text(text, what)
+    if not text.strip():
+        raise InvalidDefinition(f"{what} is empty; enter one")
+
+
 def check_name(name: str, what: str) -> None:
     """Raises InvalidText or InvalidDefinition if the text cannot be the name of ``what``."""
-    check_text(name, what)
-    if not name.strip():
-        raise InvalidDefinition(f"{what} is empty; enter one")
+    check_not_blank(name, what)
     if len(name) > LONGEST_NAME:
         raise InvalidDefinition(f"{what} has {len(name)} characters; at most {LONGEST_NAME}")
 

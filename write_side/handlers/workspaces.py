@@ -17,7 +17,7 @@ from write_side.commands import (
 )
 from write_side.decision import Decision, header
 from write_side.domain.api_key import check_expiry
-from write_side.domain.definition import check_name, check_slug
+from write_side.domain.definition import check_name, check_not_blank, check_slug
 from write_side.domain.events import (
     EnvironmentAdded,
     KeyIssued,
@@ -47,7 +47,6 @@ from write_side.domain.refusals import (
     UnknownKey,
     WorkspaceTaken,
 )
-from write_side.domain.text import check_text
 from write_side.domain.workspace import (
     Key,
     check_environment_name,
@@ -239,11 +238,7 @@ async def put_media(command: PutMedia, repository: Repository) -> Decision:
     check_slug(command.media_id, "Media file id")
     wanted = {"url": command.url, "name": command.name, "content_type": command.content_type}
     for what, text in wanted.items():
-        check_text(text, f"The {what} of media file {command.media_id!r}")
-        if not text:
-            raise InvalidDefinition(
-                f"The {what} of media file {command.media_id!r} is empty; enter one"
-            )
+        check_not_blank(text, f"The {what} of media file {command.media_id!r}")
     check_media_url(command.url)
     await repository.workspace(command.workspace)
     media = await repository.find_media(command.workspace, command.media_id)

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
 
-from write_side.domain.definition import Field, check_definition, check_name, check_slug
+from write_side.domain.definition import (
+    Field,
+    check_definition,
+    check_name,
+    check_not_blank,
+    check_slug,
+)
 from write_side.domain.identity import ENVIRONMENTS, STAGING
 from write_side.domain.refusals import InvalidDefinition
-from write_side.domain.text import check_text
 from write_side.domain.webhook import check_selection, check_url, secret_bytes
 from write_side.domain.workspace import check_media_url, check_permissions
 from write_side.manifest.document import Manifest
@@ -66,7 +71,7 @@ def _check_media(manifest: Manifest, source: Source) -> None:
             ("contentType", file.content_type),
         ):
             with source.at("media", index, key):
-                check_text(text, "The text")
+                check_not_blank(text, "The text")
         with source.at("media", index, "url"):
             check_media_url(file.url)
 

@@ -159,6 +159,11 @@ def test_absent_fields_and_workflow_are_unchanged(
         ),
         (
             "workspace: acme\nname: Acme\n"
+            "media: [{id: a, url: /a, name: ' ', contentType: image/png}]\n",
+            "3:32: media[0].name: the text is empty; enter one",
+        ),
+        (
+            "workspace: acme\nname: Acme\n"
             "media: [{id: a, url: 'javascript:x', name: a, contentType: image/png}]\n",
             "3:22: media[0].url: the URL 'javascript:x' has an unsupported scheme; use ",
         ),
