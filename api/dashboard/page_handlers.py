@@ -157,6 +157,8 @@ async def error_page(request: DashboardRequest, error: Exception) -> web.StreamR
         response.headers["Retry-After"] = str(error.wait)
     if status == 503:
         response.headers["Retry-After"] = RETRY_AFTER
+    if isinstance(error, web.HTTPMethodNotAllowed):
+        response.headers["Allow"] = error.headers["Allow"]
     return response
 
 

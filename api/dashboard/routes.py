@@ -32,6 +32,7 @@ from api.dashboard.wizard import columns_step, preview_step, result_step, upload
 from api.dashboard.wizard.wizard_steps import redirect_to, upload_form, upload_page
 from api.http.dashboard_headers import ROOT
 from api.operations.health import STATUS
+from api.rest.request_checks import check_address_limit
 from write_side.domain.workspace import EDIT, OPERATE, VIEW
 from write_side.fair_queue import FairQueue
 from write_side.store.dashboard_sessions import Sessions
@@ -39,6 +40,7 @@ from write_side.store.recorder import Recorder
 
 _WEBHOOK = f"{ROOT}/webhooks/{{name:[^/]+}}"
 _IMPORT = f"{ROOT}/imports/{{id:[^/]+}}"
+_REST = f"{ROOT}/{{rest:.*}}"
 
 
 def add_dashboard(app: web.Application, recorder: Recorder) -> None:
@@ -72,8 +74,10 @@ def _routes() -> list[web.RouteDef]:
         web.get(f"{ROOT}/activity", page(VIEW, activity.show_activity)),
         *_webhook_routes(),
         web.get(f"{ROOT}/projections", page("", _projections)),
-        # Last: every other path below ROOT gets an error page.
-        web.route("*", f"{ROOT}/{{rest:.*}}", page("", _not_found)),
+        # Last: every other request below ROOT gets an error page.
+        web.get(_REST, page("", _not_found)),
+        web.post(_REST, page("", _not_found)),
+        web.route("*", _REST, public(_refuse_method)),
     ]
 
 
@@ -134,3 +138,8 @@ async def _projections(request: DashboardRequest) -> web.StreamResponse:
 
 async def _not_found(_request: DashboardRequest) -> web.StreamResponse:
     raise web.HTTPNotFound
+
+
+async def _refuse_method(request: DashboardRequest) -> web.StreamResponse:
+    await check_address_limit(request)
+    raise web.HTTPMethodNotAllowed(request.request.method, ("GET", "HEAD", "POST"))

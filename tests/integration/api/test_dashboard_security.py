@@ -134,6 +134,14 @@ async def test_every_error_is_a_page(server: Server, acme: ContentBuilder) -> No
             assert "Sign out" in answer.text
 
 
+async def test_a_method_that_no_page_has_is_405_without_a_session(server: Server) -> None:
+    for method in ("PUT", "DELETE", "PATCH", "OPTIONS"):
+        for path in ("/dashboard/entries", "/dashboard/nothing", SIGN_OUT):
+            answer = await server.client(None).ask(method, path)
+            assert (answer.status, "<h1" in answer.text) == (405, True), (method, path)
+            assert answer.headers["Allow"] == "GET,HEAD,POST"
+
+
 async def test_an_unavailable_database_is_a_page_too(
     server: Server, acme: ContentBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
