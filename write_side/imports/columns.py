@@ -294,7 +294,9 @@ def map_columns(
             known = ", ".join(offered)
             unknown = shortened(target)
             raise MappingRefused([f"unknown target {unknown!r}; expected one of: {known}"])
-        chosen[_column(column, headings)] = names[found[0] % len(offered)] if found else NOTHING
+        named = names[found[0] % len(offered)] if found else NOTHING
+        if chosen.setdefault(_column(column, headings), named) != named:
+            raise MappingRefused([f"the column {shortened(column)!r} has two targets: choose one"])
     key_column = None if key is None else _column(key, headings)
     targets = match_headings(headings, fields, chosen, table.rows)
     return replace(request, targets=targets, key=key_column)

@@ -224,3 +224,14 @@ def test_a_number_of_thousands_of_digits_is_not_a_column() -> None:
         ]
         == "views"
     )
+
+
+def test_a_column_with_two_targets_is_refused() -> None:
+    """One column may be named by its heading, in any case, and by its number."""
+    table = Table("", ("Title", "x"), ())
+    twice = map_columns(REQUEST, [("x", "views"), ("2", "views")], None, table, FIELDS)
+    assert twice.targets == ("Title", "views")
+    with pytest.raises(MappingRefused, match="the column '2' has two targets: choose one"):
+        map_columns(REQUEST, [("x", "views"), ("2", "body")], None, table, FIELDS)
+    with pytest.raises(MappingRefused, match="the column 'X' has two targets: choose one"):
+        map_columns(REQUEST, [("x", "views"), ("X", "")], None, table, FIELDS)
