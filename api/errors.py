@@ -148,7 +148,7 @@ class TooManyImports(RateLimitExceeded):
     def __init__(self, limit: int) -> None:
         super().__init__(
             RETRY_IMPORT,
-            f"{limit} imports of this workspace are in progress, please retry when one is done",
+            f"{limit} imports of this workspace are in progress; wait until one is done",
         )
 
 

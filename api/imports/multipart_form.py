@@ -16,6 +16,7 @@ from api.errors import BadRequest, FileTooLarge
 from api.http.large_bodies import after_handling
 from api.http.spool import Spool
 from api.rest.request_body import arriving
+from write_side.domain.refusals import shortened
 from write_side.domain.text import unstorable
 from write_side.imports.table import LIMITS
 
@@ -128,7 +129,8 @@ class FormReader:
         async for chunk in self._chunks(part):
             content += chunk
             if len(content) > _MAX_FIELD:
-                raise BadRequest(UNREADABLE)
+                field = shortened(part.name or "")
+                raise BadRequest(f"Part {field!r} is too long: the limit is {_MAX_FIELD:,} bytes")
         name, text = part.name or "", content.decode()
         self._characters += len(name) + len(text)
         if self._characters > _MAX_FIELDS:

@@ -269,6 +269,8 @@ class TestRefusals:
         check_contract(await send(client, name="posts.txt"), "POST", PATH)
         check_contract(await client.get(f"{PATH}/none"), "GET", f"{PATH}/none")
         assert "dryrun" in (await send(client, dryrun="true")).body["error"]
+        long = await send(client, language="x" * 4_097)
+        refused(long, 400, "Part 'language' is too long: the limit is 4,096 bytes")
         assert await _stored_jobs(server) == 0
 
     async def test_a_file_over_the_limit_is_not_read(
@@ -299,7 +301,7 @@ class TestRefusals:
         for _ in range(jobs.MOST_OF_WORKSPACE):
             await accepted(client)
         full = await send(client)
-        refused(full, 429)
+        refused(full, 429, "are in progress; wait until one is done, please retry in 5 seconds")
         assert full.headers["Retry-After"] == "5"
         monkeypatch.setattr(jobs, "MOST_IN_ALL", jobs.MOST_OF_WORKSPACE)
         monkeypatch.setattr(jobs, "MOST_OF_WORKSPACE", 100)
