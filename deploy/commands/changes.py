@@ -117,7 +117,10 @@ async def _changes(
 def _position(view: ChangeView, token: str) -> int:
     found = view.tokens.position(view.scope, token)
     if found is None:
-        raise Failed(f"'{token}' is not the id of a change in {view.scope.environment}")
+        raise Failed(
+            f"'{token}' is not the id of a change in {view.scope.environment}; use one that "
+            "`contentlog changes --json` prints, or now"
+        )
     return found.position
 
 

@@ -244,7 +244,7 @@ def test_changes_are_printed_as_the_feed_has_them(run: Run, files: Path) -> None
     after = output_lines(run("changes", "--workspace", "acme", "--json", "--after", token))
     assert [json.loads(line) for line in after] == changes[1:]
     assert output_lines(run("changes", "--workspace", "acme", "--after", "now")) == []
-    assert "is not the id of a change" in refused(
+    assert "is not the id of a change in production; use one that `contentlog ch" in refused(
         run("changes", "--workspace", "acme", "--after", "x")
     )
     assert "globex" in refused(run("changes", "--workspace", "globex"))
