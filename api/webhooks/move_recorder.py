@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 
+from write_side.domain.webhook import Name
 from write_side.store.webhook_cursors import Cursors, Move
 
 BATCH = 500
@@ -19,7 +20,8 @@ class MoveRecorder:
 
     async def record(self, move: Move) -> float | None:
         """Since how many seconds the endpoint fails, 0 if it does not; None if its cursor was moved
-        by something else, and the outcome is not recorded. An endpoint may have one move at a time.
+        by something else, and the outcome is not recorded. Those of one endpoint are recorded one
+        after another.
 
         Raises what the statement raises.
         """
@@ -32,10 +34,24 @@ class MoveRecorder:
         """Records until it is cancelled."""
         while True:
             await self._arrived.wait()
-            batch, self._waiting = self._waiting[:BATCH], self._waiting[BATCH:]
+            batch = self._take()
             if not self._waiting:
                 self._arrived.clear()
             await self._record(batch)
+
+    def _take(self) -> list[_Waiting]:
+        """The next moves, one of each endpoint: the task of one that was replayed begins again, and
+        the move of the task before it may still wait."""
+        batch: dict[Name, _Waiting] = {}
+        left: list[_Waiting] = []
+        for one in self._waiting:
+            name = one[0].endpoint.key
+            if name in batch or len(batch) == BATCH:
+                left.append(one)
+            else:
+                batch[name] = one
+        self._waiting = left
+        return list(batch.values())
 
     async def _record(self, batch: list[_Waiting]) -> None:
         try:

@@ -76,8 +76,7 @@ async def _session(settings: WebhookSettings, state: ProcessState) -> None:
         _log.info("webhooks are active")
         keeping = asyncio.create_task(_keep(store, lease, state), name="webhook lease")
         try:
-            async with open_deliverer(settings, lease) as deliverer:
-                await store.add_listener(CHANNEL, deliverer.restart)
+            async with open_deliverer(settings, lease, store) as deliverer:
                 while not keeping.done():
                     await deliverer.step()
             await keeping
@@ -118,8 +117,11 @@ async def _lock(url: str, state: ProcessState) -> AsyncIterator[Connection]:
 
 
 @asynccontextmanager
-async def open_deliverer(settings: WebhookSettings, lease: Lease) -> AsyncIterator[Deliverer]:
-    """A deliverer that is running, on connections of its own."""
+async def open_deliverer(
+    settings: WebhookSettings, lease: Lease, store: Connection
+) -> AsyncIterator[Deliverer]:
+    """A deliverer that is running, on connections of its own. ``store``: the connection that holds
+    the lock."""
     async with (
         open_recorder(settings.pooled_event_store) as recorder,
         open_pool(settings.pooled_read_model) as read_model,
@@ -138,6 +140,8 @@ async def open_deliverer(settings: WebhookSettings, lease: Lease) -> AsyncIterat
             cause=recorder.traceparent,
         )
         deliverer = Deliverer(shared, read_model, watch)
+        # Before its tasks read the cursors, so that no replay in between is missed.
+        await store.add_listener(CHANNEL, deliverer.restart)
         async with deliverer.running():
             yield deliverer
 

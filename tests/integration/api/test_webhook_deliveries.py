@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from asyncpg import Connection
 from standardwebhooks.webhooks import WebhookVerificationError
 
 from api.webhooks import endpoint_task, process
@@ -30,7 +31,8 @@ from tests.integration.live_projector import caught_up, connected, until
 from tests.integration.projector.sample_log import ContentBuilder, raws
 from write_side import commands as c
 from write_side.domain.webhook import Webhook, new_webhook_secret
-from write_side.store.webhook_cursors import ACTIVE_LOCK, Cursors
+from write_side.store.webhook_cursors import ACTIVE_LOCK, CHANNEL, Cursors
+from write_side.waiting import wait_until_set
 
 FEED = "/v1/changes?limit=500"
 
@@ -407,6 +409,63 @@ async def test_a_replay_does_not_disturb_another_endpoint(
         replayed.set()
         await until_settled(magazine, "slow")
         assert len(slow.received) == 1
+
+
+async def test_a_replay_while_the_process_starts_is_not_missed(
+    magazine: ContentBuilder, hook: HookServer, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await create_webhook(magazine, hook)
+    position = await magazine.repository.recorder.head()
+    async with delivering(database_url):
+        await magazine.entry("one")
+        await until_settled(magazine)
+    cursors, listen = Cursors(magazine.repository.recorder.fetch), Connection.add_listener
+    has_opened = asyncio.Event()
+    read = FeedChanges.page
+
+    async def page(*given: Any) -> DeliverablePage:
+        has_opened.set()
+        return await read(*given)
+
+    async def replay_first(connection: Any, channel: str, callback: Any) -> None:
+        if channel == CHANNEL:
+            await wait_until_set(has_opened, 0.5)
+            assert await cursors.move("acme", "search", position)
+        await listen(connection, channel, callback)
+
+    monkeypatch.setattr(FeedChanges, "page", page)
+    monkeypatch.setattr(Connection, "add_listener", replay_first)
+    async with delivering(database_url):
+        await hook.has(2)
+    assert entries_of(hook) == [("one", 1)] * 2
+
+
+async def test_a_replay_while_outcomes_wait_is_no_failure(
+    magazine: ContentBuilder, hook: HookServer, database_url: str, deliverer: None, logged: Any
+) -> None:
+    read = logged("json")
+    async with hook_server() as other, connected(database_url) as owner:
+        await create_webhook(magazine, other, "other", types=("authors",))
+        await create_webhook(magazine, hook, types=("posts",))
+        await magazine.entry("author", type_slug="authors")
+        await other.has(1)
+        await until_settled(magazine, "other")
+        async with owner.transaction():
+            await owner.execute(
+                "SELECT FROM write_side.webhook_cursor WHERE name = 'other' FOR UPDATE"
+            )
+            await magazine.entry("second-author", type_slug="authors")
+            await other.has(2)
+            position = await magazine.repository.recorder.head()
+            await magazine.entry("one")
+            await hook.has(1)
+            await Cursors(magazine.repository.recorder.fetch).move("acme", "search", position)
+            await hook.has(2)
+        await until_settled(magazine)
+        await magazine.entry("two")
+        await hook.has(3)
+    assert entries_of(hook) == [("one", 1), ("one", 1), ("two", 1)]
+    assert "deliveries failed unexpectedly" not in read()
 
 
 async def test_a_removed_endpoint_gets_nothing_more(
