@@ -34,8 +34,10 @@ async def wait_until_set(event: asyncio.Event, seconds: float) -> bool:
 async def cancel(task: asyncio.Task[None]) -> None:
     """Cancels the task and waits until it has ended. Raises its error, if it has failed before."""
     task.cancel()
+    # Not by awaiting the task: its cancellation would hide the caller's own.
+    await asyncio.wait([task])
     with contextlib.suppress(asyncio.CancelledError):
-        await task
+        task.result()
 
 
 async def in_slices(items: Iterable[T]) -> AsyncIterator[T]:
