@@ -27,10 +27,12 @@ EXPIRED_AT_ONCE = 1_000
 CONNECT_TIMEOUT = 2.0
 APPLICATION_NAME = "contentlog rate limits"
 _LEASE = "SELECT * FROM write_side.lease($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
-# SKIP LOCKED and the second check of the window keep a bucket that is in use again.
+# SKIP LOCKED and the second check of the window keep a bucket that is in use again. The clock may have
+# been set back since the window began.
 _EXPIRE = """
 WITH expired AS (
-    SELECT bucket FROM write_side.rate_limit WHERE started < $1
+    SELECT bucket FROM write_side.rate_limit
+    WHERE started < least($1, extract(epoch FROM now())::bigint - $3)
     LIMIT $2 FOR UPDATE SKIP LOCKED
 )
 DELETE FROM write_side.rate_limit r USING expired e WHERE r.bucket = e.bucket AND r.started < $1"""
@@ -91,7 +93,7 @@ class Counter:
     async def expire(self, window: int) -> bool:
         """Deletes some buckets of earlier windows. True if there are more."""
         connection = await self._connected()
-        deleted = await connection.execute(_EXPIRE, window, EXPIRED_AT_ONCE)
+        deleted = await connection.execute(_EXPIRE, window, EXPIRED_AT_ONCE, WINDOW)
         return deleted == f"DELETE {EXPIRED_AT_ONCE}"
 
     async def close(self) -> None:

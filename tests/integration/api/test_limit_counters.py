@@ -112,6 +112,19 @@ async def test_a_clock_set_back_does_not_reopen_a_window(database_url: str) -> N
     await counter.close()
 
 
+async def test_a_clock_set_back_lets_no_bucket_in_use_expire(make: Make, database_url: str) -> None:
+    await room()
+    counter = make()
+    await counter.lease([Demand("before", 10, 1)])
+    async with connected(database_url) as connection:
+        await connection.execute("UPDATE write_side.rate_limit SET started = started + 60")
+    await counter.lease([Demand("since", 10, 10)])
+    [later] = await counter.lease([Demand("before", 10, 1)])
+    assert not await counter.expire(later.window)
+    [grant] = await counter.lease([Demand("since", 10, 1)])
+    assert grant.granted == 0
+
+
 async def test_the_table_of_counters_is_not_logged(database_url: str) -> None:
     async with connected(database_url) as connection:
         kind = await connection.fetchval(
