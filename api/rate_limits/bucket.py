@@ -118,11 +118,12 @@ class Bucket(Struct, eq=False):
         self.left = self.spare = 0
         return demand
 
-    def receive(self, grant: Grant, now: float) -> None:
-        """Decides the claims of the call in order, then those that arrived since, as far as the
-        lease suffices."""
+    def receive(self, grant: Grant, began: float, now: float) -> None:
+        """Decides the claims of the call, which began at ``began``, in order, then those that
+        arrived since, as far as the lease suffices."""
         self.window = grant.window
-        self.ends = now + max(0.0, grant.window + WINDOW - grant.at)
+        # From the beginning: if the response is read late, the lease must not outlive its window.
+        self.ends = began + max(0.0, grant.window + WINDOW - grant.at)
         self.leased_at = now
         self.free = grant.free
         asked = sum(claim.amount for claim in self.calling)
@@ -139,7 +140,9 @@ class Bucket(Struct, eq=False):
         calling, self.calling = self.calling, []
         for claim in calling:
             self._answer(claim, now)
-        while self.waiting and (self.left >= self.waiting[0].amount or self.exhausted):
+        while self.waiting and now < self.ends:
+            if self.left < self.waiting[0].amount and not self.exhausted:
+                break
             self._answer(self.waiting.pop(0), now)
 
     def admit_all(self, status: LimitStatus) -> int:

@@ -223,11 +223,11 @@ class Leases:
     async def _renew(self, batch: list[Bucket]) -> None:
         for bucket in batch:
             self._leased.pop(bucket.name, None)
-        # Before the call: if its response is read late, the leases must not outlive their window.
-        now = self._clock()
+        began = self._clock()
         grants = await self._lease([bucket.demand() for bucket in batch])
+        now = self._clock()
         for bucket, grant in zip(batch, grants, strict=True):
-            bucket.receive(grant, now)
+            bucket.receive(grant, began, now)
             if bucket.spare or bucket.left:
                 self._leased[bucket.name] = bucket
             if not bucket.waiting:
