@@ -163,8 +163,11 @@ class RemoveWebhook(WorkspaceCommand, frozen=True, kw_only=True):
 
 
 class SwitchWebhookOff(WorkspaceCommand, frozen=True, kw_only=True):
+    """``changed_at``: of the endpoint that failed. It stays on if it has changed since."""
+
     name: str
     reason: str
+    changed_at: datetime | None = None
 
 
 class SwitchWebhookOn(WorkspaceCommand, frozen=True, kw_only=True):

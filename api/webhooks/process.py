@@ -148,7 +148,11 @@ async def open_deliverer(
 
 async def _switch_off(repository: Repository, endpoint: Webhook, reason: str) -> None:
     command = SwitchWebhookOff(
-        actor=ACTOR, workspace=endpoint.workspace, name=endpoint.name, reason=reason
+        actor=ACTOR,
+        workspace=endpoint.workspace,
+        name=endpoint.name,
+        reason=reason,
+        changed_at=endpoint.changed_at,
     )
     # It may have been removed.
     with contextlib.suppress(Refused):

@@ -78,7 +78,7 @@ async def remove_webhook(command: RemoveWebhook, repository: Repository) -> Deci
 async def switch_webhook_off(command: SwitchWebhookOff, repository: Repository) -> Decision:
     check_text(command.reason, "The reason")
     webhooks, webhook = await _find(repository, command.workspace, command.name)
-    if webhook.off is not None:
+    if webhook.off is not None or command.changed_at not in (None, webhook.changed_at):
         return Decision()
     about = header(command, command.workspace)
     return _decision(

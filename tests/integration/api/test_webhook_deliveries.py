@@ -16,6 +16,8 @@ from api.webhooks import endpoint_task, process
 from api.webhooks.deliverable_changes import PAGE, DeliverablePage, FeedChanges
 from api.webhooks.sender import open_sender
 from api.webhooks.status import read_webhooks_status
+from read_side.pool import Pool
+from read_side.webhooks import WebhooksMark, webhooks_mark
 from tests.integration.api.certificates import made_certificates
 from tests.integration.api.deliveries import (
     SECRET,
@@ -320,6 +322,39 @@ async def test_410_switches_the_endpoint_off(
     await magazine.execute(c.SwitchWebhookOn, workspace="acme", name="search")
     await hook.has(3)
     assert [slug for slug, _ in entries_of(hook)] == ["one", "one", "two"]
+
+
+async def test_an_endpoint_that_was_changed_meanwhile_stays_on(
+    magazine: ContentBuilder, hook: HookServer, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As if the deliverer were paused from the change until after it has switched it off."""
+    has_decided = asyncio.Event()
+    switch_off = process._switch_off
+    marks: list[WebhooksMark] = []
+
+    async def mark_before(pool: Pool) -> WebhooksMark:
+        if not marks or has_decided.is_set():
+            marks.append(await webhooks_mark(pool))
+        return marks[-1]
+
+    async def decide(*given: Any) -> None:
+        await switch_off(*given)
+        has_decided.set()
+
+    async def gone(server: HookServer, writer: asyncio.StreamWriter) -> None:
+        server.answer = answer(200)
+        definition = {"workspace": "acme", "name": "search", "environment": "production"}
+        await magazine.execute(c.ChangeWebhook, **definition, url=f"{server.url()}new")
+        await answer(410)(server, writer)
+
+    monkeypatch.setattr("api.webhooks.deliverer.webhooks_mark", mark_before)
+    monkeypatch.setattr(process, "_switch_off", decide)
+    hook.answer = gone
+    await create_webhook(magazine, hook)
+    await magazine.entry("one")
+    async with delivering(database_url):
+        await hook.has(2)
+    assert (await webhook(magazine)).off is None
 
 
 async def test_three_days_of_failures_switch_the_endpoint_off(
