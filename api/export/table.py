@@ -41,18 +41,24 @@ def _has_languages(export: Export) -> bool:
 async def pages(export: Export) -> AsyncIterator[list[Cells]]:
     """The rows of each page of the read side in turn; cells are rendered in a thread."""
     fields = fields_of(export.content_type)
-    references = [field for field in fields if field.spec.refers_to == "entry"]
+    references = _references(fields)
     async for page in export.pages():
-        names = await _names(export, references, page)
-        yield await asyncio.to_thread(_rows, export, fields, page, names)
+        ids = await asyncio.to_thread(_ids, references, page)
+        found = await export.targets(ids, _types(references))
+        yield await asyncio.to_thread(_rows, export, fields, page, found)
+
+
+def _references(fields: Iterable[Field]) -> list[Field]:
+    return [field for field in fields if field.spec.refers_to == "entry"]
 
 
 def _rows(
     export: Export,
     fields: Sequence[Field],
     page: Iterable[ExportRow],
-    names: Mapping[tuple[str, str], Names],
+    found: Mapping[str, TargetRow],
 ) -> list[Cells]:
+    names = _names(fields, found)
     type_name, has_languages = export.content_type.name, _has_languages(export)
     return [
         [
@@ -82,18 +88,26 @@ def _moment(at: datetime | None) -> str:
     return "" if at is None else timestamp(at)
 
 
-async def _names(
-    export: Export, references: Sequence[Field], page: Sequence[ExportRow]
+def _ids(references: Sequence[Field], page: Iterable[ExportRow]) -> set[str]:
+    """The ids of entries that the page's rows refer to."""
+    ids = {target.id for entry in page for target in targets(references, entry.values)}
+    return set(filter(is_id, ids))
+
+
+def _types(references: Iterable[Field]) -> set[str]:
+    """The slugs of the types that the fields take; none: any type."""
+    anything = any(not field.to for field in references)
+    return set() if anything else {slug for field in references for slug in field.to}
+
+
+def _names(
+    fields: Iterable[Field], found: Mapping[str, TargetRow]
 ) -> Mapping[tuple[str, str], Names]:
-    """The names of the entries that the page's rows refer to, by field and language. An entry in a
+    """The names of the entries that a page's rows refer to, by field and language. An entry in a
     language other than the row's has none, because its slug could mean a different entry in the
     row's language."""
-    ids = {target.id for entry in page for target in targets(references, entry.values)}
-    anything = any(not field.to for field in references)
-    types = set() if anything else {slug for field in references for slug in field.to}
-    found = await export.targets(set(filter(is_id, ids)), types)
     names: dict[tuple[str, str], dict[str, str]] = {}
-    for field in references:
+    for field in _references(fields):
         for entry_id, target in found.items():
             if _is_named_by_slug(field, target):
                 names.setdefault((field.slug, target.language), {})[entry_id] = target.slug

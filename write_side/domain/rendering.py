@@ -6,11 +6,11 @@ They are rendered when projected, and again on reading if the type has changed s
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
-from typing import TypeVar
+from functools import cached_property, lru_cache
+from typing import Any, TypeVar
 
 import msgspec
-from msgspec import Raw
+from msgspec import UNSET, Raw, UnsetType
 
 from write_side.domain.definition import Field, Stage, translatable, value_fields
 from write_side.domain.events import Translation
@@ -18,6 +18,8 @@ from write_side.domain.values import NULL, elements, is_null, json_of
 
 T = TypeVar("T")
 
+SHORT = 1024
+"""Bytes of a repeater whose elements are compared one by one."""
 _NONE = Raw(b"[]")
 _EMPTY = (b"null", b'""')
 _encode = msgspec.json.Encoder().encode
@@ -109,6 +111,8 @@ def _shown(field: Field, value: Raw) -> Raw:
     none."""
     if not field.spec.is_nested or is_null(value):
         return value
+    if len(bytes(value)) > SHORT and _is_complete(field, value):
+        return value
     stored = elements(value)
     shown = [_shown_element(field.fields, element) for element in stored]
     return value if shown == stored else json_of(shown)
@@ -117,6 +121,34 @@ def _shown(field: Field, value: Raw) -> Raw:
 def _shown_element(fields: Sequence[Field], element: Mapping[str, Raw]) -> dict[str, Raw]:
     known = {field.slug: field for field in fields}
     return {slug: _shown(known[slug], value) for slug, value in element.items() if slug in known}
+
+
+def _is_complete(field: Field, value: Raw) -> bool:
+    """Whether no element has a removed field. Takes a tenth of the time of a comparison."""
+    try:
+        _decoder(field.fields).decode(value)
+    except msgspec.ValidationError:
+        return False
+    return True
+
+
+@lru_cache(maxsize=1_000)
+def _decoder(fields: tuple[Field, ...]) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(_elements_type(fields))
+
+
+def _elements_type(fields: tuple[Field, ...]) -> Any:
+    """The type of a repeater's value, null or elements with these fields only."""
+    slugs = {f"field_{number}": field.slug for number, field in enumerate(fields)}
+    types = (_elements_type(field.fields) if field.spec.is_nested else Raw for field in fields)
+    element = msgspec.defstruct(
+        "Element",
+        [(name, type_ | UnsetType, UNSET) for name, type_ in zip(slugs, types, strict=True)],
+        rename=slugs,
+        forbid_unknown_fields=True,
+        gc=False,
+    )
+    return list[element] | None  # type: ignore[valid-type]
 
 
 def is_never_null(field: Field) -> bool:

@@ -8,7 +8,8 @@ import io
 import os
 import re
 import tempfile
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Literal
@@ -19,6 +20,7 @@ import pytest
 from aiohttp import web
 
 from api.context import Call, Service
+from api.export import table
 from api.export.response import export_response
 from api.rest.request_checks import check_read, with_checks
 from api.server import application
@@ -157,6 +159,27 @@ async def test_xlsx_is_a_download_with_a_file_name_and_leaves_nothing(
     assert row[1:5] == ["One", "one", "published", "Posts"]
     assert row[8] == "=1+1"
     await nothing_left_in(temporary)
+
+
+async def test_the_references_of_a_page_are_looked_up_by_a_thread(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on_main_thread: list[tuple[str, bool]] = []
+
+    def recorded(name: str) -> Callable[..., Any]:
+        work = getattr(table, name)
+
+        def call(*given: Any) -> Any:
+            on_main_thread.append((name, threading.current_thread() is threading.main_thread()))
+            return work(*given)
+
+        return call
+
+    for name in ("_ids", "_names"):
+        monkeypatch.setattr(table, name, recorded(name))
+    async with server.session.get("/export/posts.csv", headers=KEY) as response:
+        await response.read()
+    assert on_main_thread == [("_ids", False), ("_names", False)]
 
 
 async def test_an_empty_export_has_only_headings(server: Server) -> None:

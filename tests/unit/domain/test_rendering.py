@@ -9,6 +9,7 @@ import pytest
 from msgspec import Raw
 
 from tests.unit.samples import STAGES, raw, raws
+from write_side.domain import rendering
 from write_side.domain.definition import Field
 from write_side.domain.rendering import Renderer
 
@@ -26,6 +27,9 @@ FIELDS = (
     Field("pictures", "Pictures", "media", multiple=True),
     Field("lead", "Lead", "rich_text"),
 )
+
+
+OUTER = Field("outer", "Outer", "repeater", fields=(FAQ,))
 
 
 def rendered(*fields: Field, **values: Any) -> Any:
@@ -77,15 +81,18 @@ def test_values_of_fields_the_type_does_not_have_are_hidden() -> None:
     assert rendered(Field("body", "Body", "text"), body="B", gone="G") == {"body": "B"}
 
 
-def test_fields_removed_from_inside_a_repeater_are_hidden_too() -> None:
+@pytest.mark.parametrize("times", [1, 100])
+def test_fields_removed_from_inside_a_repeater_are_hidden_too(times: int) -> None:
     faq = [{"q": "Why?", "gone": 1}, {"gone": 2}, {"q": "How?", "rank": 3}]
-    assert rendered(FAQ, faq=faq) == {"faq": [{"q": "Why?"}, {}, {"q": "How?", "rank": 3}]}
+    shown = [{"q": "Why?"}, {}, {"q": "How?", "rank": 3}]
+    assert rendered(FAQ, faq=faq * times) == {"faq": shown * times}
 
 
-def test_fields_removed_from_a_repeater_inside_a_repeater_are_hidden_too() -> None:
-    outer = Field("outer", "Outer", "repeater", fields=(FAQ,))
-    value = [{"faq": [{"q": "Why?", "gone": 1}]}, {"faq": None}, {}]
-    assert rendered(outer, outer=value) == {"outer": [{"faq": [{"q": "Why?"}]}, {"faq": None}, {}]}
+@pytest.mark.parametrize("times", [1, 100])
+def test_fields_removed_from_a_repeater_inside_a_repeater_are_hidden_too(times: int) -> None:
+    value = [{"faq": None}, {}] * times + [{"faq": [{"q": "Why?", "gone": 1}]}]
+    shown = [{"faq": None}, {}] * times + [{"faq": [{"q": "Why?"}]}]
+    assert rendered(OUTER, outer=value) == {"outer": shown}
 
 
 @pytest.mark.parametrize(
@@ -97,9 +104,18 @@ def test_a_value_is_passed_through_unchanged(value: bytes) -> None:
     assert renderer.render({"v": Raw(value)}) == b'{"v":' + value + b"}"
 
 
-def test_repeaters_of_the_current_shape_are_passed_through_unchanged() -> None:
-    value = b'[{"rank":1.50,"q":"\\u00e9"}]'
+@pytest.mark.parametrize("times", [1, 100])
+def test_repeaters_of_the_current_shape_are_passed_through_unchanged(times: int) -> None:
+    value = b"[" + b",".join([b'{"rank":1.50,"q":"\\u00e9"}'] * times) + b"]"
     assert Renderer([FAQ]).render({"faq": Raw(value)}) == b'{"faq":' + value + b"}"
+
+
+def test_the_elements_of_a_long_repeater_are_not_compared_one_by_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(rendering, "_shown_element", None)
+    value = [{"faq": [{"q": "Why?"}]}, {"faq": None}, {}] * 100
+    assert rendered(OUTER, outer=value) == {"outer": value}
 
 
 class TestTranslated:
