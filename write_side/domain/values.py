@@ -46,7 +46,8 @@ _SHORT_NUMBERS = re.compile(
     % (MAX_DIGITS - 1),
     re.DOTALL,
 )
-_OFFSET = re.compile(r"(:\d\d\S*) (\d\d:?\d\d)\Z", re.ASCII)
+# Each word is read once: an expression that begins at a colon takes quadratic time.
+_OFFSET = re.compile(r"(?<!\S)(?=\S*:\d\d)(\S++) (\d\d:?\d\d)\Z", re.ASCII)
 _POSITION = re.compile(r"\[\d+\]")
 _ISO = re.compile(
     r"\d{4}-\d{2}-\d{2}"

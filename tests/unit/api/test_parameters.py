@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime
 
 import pytest
@@ -210,6 +211,13 @@ def test_an_invalid_time_is_refused_with_an_example(value: str) -> None:
     with pytest.raises(BadRequest, match=r"asOf.*2026-01-31T09:30:00Z") as refused:
         parameters.as_of({"asOf": value})
     assert len(str(refused.value)) < 300
+
+
+def test_no_hostile_time_takes_long() -> None:
+    started = time.process_time()
+    with pytest.raises(BadRequest):
+        parameters.as_of({"asOf": ":00" * 10_000})
+    assert time.process_time() - started < 0.1
 
 
 def test_the_end_of_the_calendar_is_refused_in_a_time_zone_that_passes_it() -> None:
