@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import re
+import time
 import zlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -152,6 +153,20 @@ async def test_headers_that_are_too_large_in_total_are_refused(server: Server) -
         status, headers, body = await answered(streams, get + LARGE_HEADER * 9 + b"\r\n")
         assert await is_closed(streams)
     assert (status, list(body)) == (431, ["error"])
+    assert headers["x-request-id"]
+    assert headers["x-ratelimit-limit"]
+
+
+@pytest.mark.parametrize("path", ["/", "/v1/content/", "/dashboard/"])
+async def test_a_path_of_thousands_of_segments_is_refused_in_little_time(
+    path: str, server: Server
+) -> None:
+    request = f"GET {path}{'/' * 32_000} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
+    async with connected(server) as streams:
+        started = time.process_time()
+        status, headers, body = await answered(streams, request)
+        assert time.process_time() - started < 0.1
+    assert (status, body) == (404, {"error": "Not found"})
     assert headers["x-request-id"]
     assert headers["x-ratelimit-limit"]
 
