@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from aiohttp import web
 
@@ -60,7 +60,7 @@ def is_dashboard_address(address: str) -> bool:
 
 def referring_page(request: web.Request) -> str:
     """The dashboard page that a form was sent from; "" if the browser does not send it."""
-    referer = urlsplit(request.headers.get("Referer", ""))
+    referer = _split(request.headers.get("Referer", ""))
     address = referer._replace(scheme="", netloc="", fragment="").geturl()
     return address if referer.netloc == request.host and is_dashboard_address(address) else ""
 
@@ -71,7 +71,15 @@ def _is_same_origin(request: web.Request) -> bool:
     site = request.headers.get("Sec-Fetch-Site")
     if site is not None:
         return site == "same-origin"
-    return urlsplit(request.headers.get("Origin", "")).netloc.lower() == request.host.lower() != ""
+    return _split(request.headers.get("Origin", "")).netloc.lower() == request.host.lower() != ""
+
+
+def _split(address: str) -> SplitResult:
+    """The parts of a URL; empty ones if it is malformed."""
+    try:
+        return urlsplit(address)
+    except ValueError:
+        return SplitResult("", "", "", "", "")
 
 
 def _proof(session: str, nonce: str) -> str:

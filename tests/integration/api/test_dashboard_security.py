@@ -22,6 +22,8 @@ FOREIGN: list[Mapping[str, str]] = [
     {"Sec-Fetch-Site": "none"},
     {"Origin": "https://example.com"},
     {"Origin": "null"},
+    {"Origin": "http://["},
+    {"Referer": "http://["},
     {},
 ]
 _INLINE = re.compile(r"<script(?![^>]*\ssrc=)|<style|\sstyle=|\son[a-z]+=|javascript:", re.I)
