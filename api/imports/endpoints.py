@@ -15,7 +15,7 @@ from api.context import Call
 from api.errors import BadRequest, Busy, NothingToRevert, TooManyImports, UnsupportedMedia
 from api.http.file_turns import STORING
 from api.imports.form import import_options
-from api.imports.multipart_form import FileForm, FormReader
+from api.imports.multipart_form import FileForm, FormReader, is_form
 from api.imports.result import ImportResult, StoredResult, result_of_report, without_positions
 from api.rest.cached_response import json_response
 from api.rest.content import wait_until_readable
@@ -90,7 +90,7 @@ def routes() -> list[web.RouteDef]:
 async def accept(call: Call) -> web.Response:
     """Responds when the file is stored; an accepted import runs even if this process ends."""
     key = command_key(call.request.headers.get(HEADER), call.known_caller.key_id, call.scope)
-    if call.request.content_type != "multipart/form-data":
+    if not is_form(call.request):
         raise UnsupportedMedia(NOT_A_FORM)
     form = await FormReader(call, MOST_PARTS).read()
     if form.is_cut:

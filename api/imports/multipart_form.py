@@ -41,6 +41,13 @@ _MALFORMED = (
 """Every exception that aiohttp raises for malformed parts."""
 
 
+def is_form(request: web.Request) -> bool:
+    """Reads the media type alone. For its parameters, aiohttp's ``content_type`` takes quadratic
+    time: up to 0.6 s."""
+    media_type = request.headers.get("Content-Type", "").partition(";")[0]
+    return media_type.strip().lower() == "multipart/form-data"
+
+
 class FileForm(Struct):
     """``name`` is the file's name, "" if none was sent. ``is_cut``: there are more parts."""
 
@@ -87,7 +94,7 @@ class FormReader:
     async def read(self) -> FileForm:
         """Raises BadRequest, SlowClient, FileTooLarge, Busy, NoTemporarySpace, Overloaded. ``form``
         then has what was read so far."""
-        if self._call.request.content_type != "multipart/form-data":
+        if not is_form(self._call.request):
             raise BadRequest(UNREADABLE)
         try:
             await self._parts()

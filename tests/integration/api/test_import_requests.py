@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import threading
+import time
 import zipfile
 from typing import Any
 
@@ -244,6 +245,14 @@ class TestIdempotency:
 
 
 class TestRefusals:
+    @pytest.mark.parametrize("sign", ['"', ";", ';a="\\"'])
+    async def test_a_long_content_type_takes_little_time(self, sign: str, client: Client) -> None:
+        headers = {"Content-Type": f"Multipart/Form-Data; boundary={(sign * 8_000)[:8_000]}"}
+        started = time.process_time()
+        answer = await client.ask("POST", PATH, headers, data=b"x")
+        assert time.process_time() - started < 0.1
+        refused(answer, 400, multipart_form.UNREADABLE)
+
     async def test_invalid_imports(self, server: Server, client: Client) -> None:
         for status, answer in (
             (415, await client.post({"contentType": "posts"}, PATH)),

@@ -88,6 +88,7 @@ OF_PAGE_RESPONSES = {
     "X-Content-Type-Options",
 }
 OF_PROXIES = {"X-Forwarded-For"}  # set by proxies, not by clients; documented for operators
+OF_BODIES = {"Content-Type"}  # described as the media types of the body
 OF_TRACES = {"traceparent"}  # sent only by clients that use tracing
 SECRET = "clk_a-key-of-your-workspace"
 WITH_EXAMPLES = ("parameters", "headers")
@@ -220,7 +221,7 @@ def test_every_header_that_the_code_reads_or_writes_is_described() -> None:
     parameters = {part["name"] for part in COMPONENTS["parameters"].values()}
     assert (
         read | {IDEMPOTENCY, POSITION}
-        <= parameters | OF_THE_KEY | OF_PAGES | OF_PROXIES | OF_TRACES
+        <= parameters | OF_THE_KEY | OF_PAGES | OF_PROXIES | OF_BODIES | OF_TRACES
     )
     assert written | {POSITION} <= COMPONENTS["headers"].keys() | OF_CORS | OF_PAGE_RESPONSES
 
