@@ -59,17 +59,19 @@ def start(place: Place, own_programs: Programs, programs: Programs, options: Opt
     not respond although some of its processes are left is starting, stopping or recovering on
     behalf of a process that was killed, so this waits for it.
     """
-    began = time.monotonic()
+    began = not_ready = time.monotonic()
     while not answers(place, own_programs):
         if (lock := files.take(place.server_lock)) is not None:
             try:
                 return _start(place, programs, lock, options)
             finally:
                 os.close(lock)
-        waited = time.monotonic() - began
-        if waited > SOCKET_TIMEOUT and _status(place.cluster) == "ready":
+        now = time.monotonic()
+        if _status(place.cluster) != "ready":
+            not_ready = now
+        if now - not_ready > SOCKET_TIMEOUT:
             stop(place, programs)
-        if waited > START_TIMEOUT:
+        if now - began > START_TIMEOUT:
             raise EmbeddedPostgresError(
                 f"PostgreSQL has not responded for {START_TIMEOUT} s: see {place.log}, "
                 f"and end the processes that have {place.server_lock} open"

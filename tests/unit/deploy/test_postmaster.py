@@ -1,0 +1,54 @@
+"""When a server that does not respond is taken for one that has lost its socket."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from deploy.embedded import postmaster
+from deploy.embedded.place import Place
+from deploy.embedded.programs import Programs
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@pytest.mark.parametrize(
+    ("ready", "answers", "stopped"), [(4.9, 5.3, None), (4.9, 60.0, 9.9), (0.0, 60.0, 5.0)]
+)
+def test_a_server_has_five_seconds_from_when_it_is_ready(
+    monkeypatch: pytest.MonkeyPatch, ready: float, answers: float, stopped: float | None
+) -> None:
+    clock, stops = Clock(), list[float]()
+    state = {"stopped": False}
+
+    def stop(*_given: Any) -> None:
+        stops.append(clock.now)
+        state["stopped"] = True
+
+    class place:  # noqa: N801
+        cluster = server_lock = Path("nowhere")
+
+    monkeypatch.setattr(postmaster, "time", clock)
+    monkeypatch.setattr("deploy.embedded.files.take", lambda _path: None)
+    monkeypatch.setattr(postmaster, "stop", stop)
+    monkeypatch.setattr(
+        postmaster, "answers", lambda *_given: state["stopped"] or clock.now >= answers
+    )
+    monkeypatch.setattr(
+        postmaster, "_status", lambda _cluster: "ready" if clock.now >= ready else "starting"
+    )
+    programs = cast("Programs", None)
+    options = postmaster.Options(durable=True, settings={})
+    postmaster.start(cast("Place", place), programs, programs, options)
+    assert stops == ([] if stopped is None else [pytest.approx(stopped, abs=0.2)])
