@@ -21,8 +21,9 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from write_side.domain.webhook import NETWORKS
 from write_side.domain.webhook_address import Network, refused_address
 
-LOOKUPS = 256
-"""Threads that look up names, at most."""
+LOOKUPS = 640
+"""Threads that look up names, at most: two for each delivery at a time, because a lookup that hangs
+for half a minute outlasts the delivery that it was for."""
 CONNECTIONS = 512
 
 
