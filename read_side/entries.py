@@ -16,6 +16,7 @@ from write_side.domain.events import Translation
 from write_side.domain.identity import Scope, slug_hash
 from write_side.domain.rendering import Renderer
 from write_side.postgres.statements import statement
+from write_side.waiting import in_slices
 
 _ID_OF_SLUG = statement("read_side", "id_of_slug")
 _BY_ID = statement("read_side", "entries_by_id")
@@ -164,13 +165,15 @@ async def entries_in_pieces(
     sizes = {record["id"]: record["size"] for record in records if record["id"] is not None}
     large = {entry_id: size for entry_id, size in sizes.items() if size > inline}
     await before(sum(sizes.values()), bool(large))
-    yield _entries_read([one for one in records if one["id"] not in large], locale)
+    yield await _entries_read([one for one in records if one["id"] not in large], locale)
     for piece in _pieces(large):
-        yield _entries_read(await fetch(pool, _BY_ID, *where, piece, locale, WHOLE), locale)
+        records = await fetch(pool, _BY_ID, *where, piece, locale, WHOLE)
+        yield await _entries_read(records, locale)
 
 
-def _entries_read(records: Sequence[Any], locale: str) -> EntriesRead:
-    rows = [typed_entry_row(one, locale) for one in records if one["id"] is not None]
+async def _entries_read(records: Sequence[Any], locale: str) -> EntriesRead:
+    found = in_slices(one for one in records if one["id"] is not None)
+    rows = [typed_entry_row(one, locale) async for one in found]
     return EntriesRead(rows, records[0]["stamp"] if records else None)
 
 

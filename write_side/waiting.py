@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from itertools import islice
 from typing import ParamSpec, TypeVar
 
@@ -40,7 +40,7 @@ async def cancel(task: asyncio.Task[None]) -> None:
         task.result()
 
 
-async def in_slices(items: Iterable[T]) -> AsyncIterator[T]:
+async def in_slices(items: Iterable[T]) -> AsyncGenerator[T, None]:
     """The items; yields to other tasks whenever a slice of time is used up."""
     until = time.perf_counter() + SLICE
     for item in items:

@@ -24,6 +24,7 @@ from write_side.domain.entry import Entry
 from write_side.domain.entry_changes import Change as HistoryChange
 from write_side.domain.identity import BASE_LANGUAGE
 from write_side.entry_history import HistoryRequest
+from write_side.waiting import in_slices
 
 _STAGE = msgspec.json.Decoder(RenderedStage)
 _VALUES = msgspec.json.Decoder(dict[str, Raw])
@@ -57,8 +58,8 @@ class Change:
     changed: strawberry.Private[list[FieldChange]]
 
     @strawberry.field
-    def fields(self, info: Info) -> list[FieldChange]:
-        return charged_list(info, self.changed)
+    async def fields(self, info: Info) -> strawberry.Streamable[FieldChange]:
+        return in_slices(charged_list(info, self.changed))
 
 
 @strawberry.type(
@@ -105,7 +106,7 @@ class ContentEntry:
         "The entries that a reference field names, in its order, without those that are deleted "
         "or that the key may not read. Those of an entry read with `asOf` are as they were then."
     )
-    async def references(self, info: Info, field: str) -> list[ContentEntry]:
+    async def references(self, info: Info, field: str) -> strawberry.Streamable[ContentEntry]:
         context = info.context
         await context.readable()
         _check_reference((await self._type(context)).all_fields, field)
@@ -113,9 +114,10 @@ class ContentEntry:
         if self.at is not None:
             keys = [(one, self.locale, self.at) for one in ids]
             past = await context.past_entries.load_many(keys)
-            return [entry_of_past(one, self.locale, self.at) for one in past if one is not None]
+            found = (entry_of_past(one, self.locale, self.at) for one in past if one is not None)
+            return in_slices(found)
         rows = await context.entries.load_many([(one, self.locale) for one in ids])
-        return [entry_of_row(row, self.locale) for row in rows if row is not None]
+        return in_slices(entry_of_row(row, self.locale) for row in rows if row is not None)
 
     @described(
         "The changes of the entry, newest first; `before` a version, if one is given. "
@@ -123,7 +125,7 @@ class ContentEntry:
     )
     async def history(
         self, info: Info, limit: int | None = 20, before: int | None = strawberry.UNSET
-    ) -> list[Change]:
+    ) -> strawberry.Streamable[Change]:
         # Earlier versions may have been drafts.
         info.context.check_view()
         await info.context.readable()
@@ -132,7 +134,7 @@ class ContentEntry:
         if isinstance(before, int):
             bounds.append(before)
         request = HistoryRequest(self.id, clamped_limit(limit, 20), min(bounds, default=None))
-        return [_change_of(change) for change in await info.context.changes.load(request)]
+        return in_slices(map(_change_of, await info.context.changes.load(request)))
 
     async def _type(self, context: GraphQLContext) -> ContentType:
         found = self.known_type or await context.types.load(self.type_id)

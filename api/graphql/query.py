@@ -30,11 +30,17 @@ from read_side.queries.request import EntryQuery
 from read_side.refusals import EntryNotFound, TypeNotFound
 from write_side.domain.identity import BASE_LANGUAGE, Scope, is_id
 from write_side.domain.locales import check_locale
+from write_side.waiting import in_slices
+
+
+async def _data(page: strawberry.Parent[ContentEntryPage]) -> strawberry.Streamable[ContentEntry]:
+    return in_slices(page.entries)
 
 
 @strawberry.type(description="A page of the matching entries, newest first.")
 class ContentEntryPage:
-    data: list[ContentEntry]
+    entries: strawberry.Private[list[ContentEntry]]
+    data: strawberry.Streamable[ContentEntry] = strawberry.field(resolver=_data)
     pagination: Pagination
 
 
@@ -138,18 +144,18 @@ class Query:
         rows = await context.entries.load_many([(one, text_locale) for one in ids])
         return ContentEntryPage(
             # An entry may have changed between the two statements.
-            data=[
+            entries=[
                 entry_of_row(row, text_locale) for row in rows if row and _matches(row, **filters)
             ],
             pagination=pagination,
         )
 
     @described("The content types of the environment, by slug.")
-    async def content_types(self, info: Info) -> list[ContentType]:
+    async def content_types(self, info: Info) -> strawberry.Streamable[ContentType]:
         scope = await info.context.readable()
         pool = info.context.service.read_model
         rows = await content_types.content_types(pool, scope)
-        return [content_type_of(row) for row in charged_list(info, rows)]
+        return in_slices(map(content_type_of, charged_list(info, rows)))
 
     @described("The content type with a slug; null if there is none.")
     async def content_type(self, info: Info, slug: str) -> ContentType | None:
@@ -220,7 +226,7 @@ async def _past_page(
             "or select fewer entries by type, status or language"
         )
     return ContentEntryPage(
-        data=[entry_of_past(one, locale, at) for one in past.entries],
+        entries=[entry_of_past(one, locale, at) for one in past.entries],
         pagination=_pagination(context, params, query, locale, past),
     )
 

@@ -12,6 +12,7 @@ from strawberry.types.field import StrawberryField
 from api.graphql.cost import charged_list
 from write_side.domain.content_type import ContentTypeDefinition
 from write_side.domain.definition import Field as FieldDefinition
+from write_side.waiting import in_slices
 
 Info: TypeAlias = strawberry.Info[Any, None]
 
@@ -78,8 +79,8 @@ class ContentType:
     all_stages: strawberry.Private[list[Stage]]
 
     @strawberry.field
-    def fields(self, info: Info) -> list[Field]:
-        return charged_list(info, self.all_fields)
+    async def fields(self, info: Info) -> strawberry.Streamable[Field]:
+        return in_slices(charged_list(info, self.all_fields))
 
     @strawberry.field
     def stages(self, info: Info) -> list[Stage]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import AsyncIterator, Iterable
 from datetime import timedelta
 from typing import Any
 
@@ -52,6 +53,41 @@ async def mixed(server: Server, acme: ContentBuilder) -> list[tuple[str, str, st
         made.append((type_slug, status, language, slug))
     await server.caught_up()
     return made[::-1]
+
+
+async def test_long_lists_are_completed_in_slices(
+    client: Client, acme: ContentBuilder, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await acme.content_type(RELATED)
+    first = await acme.entry("first")
+    await acme.entry("second", fields=raws(related=[first]))
+    await server.caught_up()
+    sliced: list[int] = []
+
+    async def recorded(items: Iterable[Any]) -> AsyncIterator[Any]:
+        found = list(items)
+        sliced.append(len(found))
+        for item in found:
+            yield item
+
+    for module in ("query", "content_entry", "types"):
+        monkeypatch.setattr(f"api.graphql.{module}.in_slices", recorded)
+    document = """{
+      contentEntries(limit: 2) {
+        data { slug }
+        again: data { references(field: "related") { slug } }
+      }
+      contentEntry(type: "posts", slug: "first") { history { fields { field } } }
+      contentTypes { fields { slug } }
+    }"""
+    found = await data(client, document)
+    page = found["contentEntries"]
+    assert page["data"] == [{"slug": "second"}, {"slug": "first"}]
+    assert page["again"] == [{"references": [{"slug": "first"}]}, {"references": []}]
+    assert found["contentTypes"] == [{"fields": [{"slug": "related"}]}]
+    [change] = found["contentEntry"]["history"]
+    # The two pages, the references of two entries, the history, the types and their fields.
+    assert sorted(sliced) == sorted([2, 2, 1, 0, 1, len(change["fields"]), 1, 1])
 
 
 @pytest.mark.slow
