@@ -304,8 +304,9 @@ class Server(web.Server):
             request[ROUTE] = route_of(request)
             response = error_response(refusal)
         # If the framing is damaged, or the client may or may not send the body that it held back,
-        # the start of the next request is unknown.
-        if request.content.exception() is not None or HELD_BACK in request:
+        # the start of the next request is unknown. Some clients do not hold it back.
+        is_held_back = HELD_BACK in request and not request.content.is_eof()
+        if is_held_back or request.content.exception() is not None:
             response.force_close()
         return response
 

@@ -182,6 +182,19 @@ async def test_a_body_is_asked_for_after_the_checks(
         assert await is_closed(streams)
 
 
+async def test_a_client_that_does_not_hold_back_its_body_keeps_its_connection(
+    server: Server, acme: ContentBuilder
+) -> None:
+    await acme.content_type()
+    body, _ = BODIES[b"/v1/content"]
+    head = b"POST /v1/content HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: %d\r\n"
+    async with asyncio.timeout(60), connected(server) as streams:
+        for key, expected in ((b"wrong", 401), (b"secret-of-acme", 200)):
+            sent = head % len(body) + b"Authorization: Bearer %b\r\n\r\n" % key + body
+            status, headers, _ = await answered(streams, sent)
+            assert (status, headers.get("connection")) == (expected, None)
+
+
 async def test_the_server_header_names_no_version(server: Server) -> None:
     for path in ("/healthz", "/nowhere", "/dashboard/sign-in"):
         answer = await server.client(None).get(path)
