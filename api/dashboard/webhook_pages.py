@@ -51,9 +51,8 @@ async def _show(
     problem: str = "",
     unsent: str = "",
 ) -> web.StreamResponse:
-    """The endpoint and its last deliveries. As for entries, an invalid filter is ignored.
-    ``problem``: why the endpoint is not replayed from ``after``. ``unsent``: why no test message
-    was sent."""
+    """The endpoint and its last deliveries. An invalid filter is ignored. ``problem``: why the
+    endpoint is not replayed from ``after``. ``unsent``: why no test message was sent."""
     status = request.query.get("status", "")
     outcome: DeliveryOutcome = next((value for value, _ in OUTCOMES if value == status), "")
     since = _time(request.query.get("since", ""))
