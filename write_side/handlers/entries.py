@@ -68,10 +68,16 @@ async def create_entry(command: CreateEntry, repository: Repository) -> Decision
     )
 
 
-def command_parts(command: CreateEntry | UpdateEntry) -> int:
-    """See ``parts``: of its values, including those of translations."""
+def command_parts(command: CreateEntry | UpdateEntry, before: Entry | None = None) -> int:
+    """See ``parts``: of its values, including those of translations, and of the entry that it
+    updates."""
     translated = [translation.fields for translation in command.translations.values()]
-    return parts(command.fields, *translated)
+    return parts(command.fields, *translated) + entry_parts(before)
+
+
+def entry_parts(entry: Entry | None) -> int:
+    """See ``parts``: of the values that a decision on an existing entry may read."""
+    return 0 if entry is None else parts(entry.fields)
 
 
 def checked_creation(
@@ -130,7 +136,7 @@ async def update_entry(command: UpdateEntry, repository: Repository) -> Decision
     updated, found = await in_turn_if_large(
         repository.large_commands,
         command.scope.workspace,
-        command_parts(command) + parts(entry.fields),
+        command_parts(command, entry),
         checked_update,
         command,
         entry,

@@ -130,7 +130,8 @@ async def _decide(
         assert row.scope == command.scope, "an import has one scope"
         if isinstance(row, CreateEntry):
             assert row.content_type_slug == command.content_type_slug, "an import has one type"
-        await in_thread_if_large(command_parts(row), decisions.decide, row, content_type)
+        size = command_parts(row, decisions.entries.get(row.entry_id or ""))
+        await in_thread_if_large(size, decisions.decide, row, content_type)
     return decisions
 
 

@@ -22,7 +22,7 @@ from write_side.domain.identity import Actor
 from write_side.domain.refusals import InvalidEntry, InvalidText, MissingFields, PlanLimitReached
 from write_side.domain.values import NULL, is_empty, is_null
 from write_side.handlers.checks import missing_required, refusals
-from write_side.handlers.entries import creation_event, update_event
+from write_side.handlers.entries import creation_event, entry_parts, update_event
 from write_side.imports.preview import Note, NoteLimit, Severity
 from write_side.imports.references import References
 from write_side.imports.request import EntryKey, ImportRequest
@@ -97,8 +97,13 @@ class _Round:
 
     async def of(self, rows: Iterable[ParsedRow]) -> list[RowDecision]:
         return [
-            await in_thread_if_large(row.parts, self._bounded, row) async for row in in_slices(rows)
+            await in_thread_if_large(self._parts(row), self._bounded, row)
+            async for row in in_slices(rows)
         ]
+
+    def _parts(self, row: ParsedRow) -> int:
+        """Of the row and the entry that it may update."""
+        return row.parts + entry_parts(self._entries.get(self._entry_id(row.key) or ""))
 
     def _bounded(self, row: ParsedRow) -> RowDecision:
         decision = self._decision(row)

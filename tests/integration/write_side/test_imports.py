@@ -288,3 +288,11 @@ async def test_a_large_row_is_read_and_decided_in_a_thread(
     report = await imported(magazine, 'Title,Body,Related\nOne,x,"two,two,two,two"\nTwo,y,one\n')
     assert report.counts.new == 2
     assert in_thread == [(name, large) for _, name in steps for large in (True, False)]
+    in_thread.clear()
+    # A small row may update a large entry.
+    await imported(magazine, "Title,Body\nOne,new\nTwo,new\n", "i-2", update=True)
+    assert in_thread == [
+        ("collect", False),
+        ("collect", False),
+        *((name, large) for _, name in steps[1:] for large in (True, False)),
+    ]
