@@ -7,6 +7,7 @@ checks its version. A refusal is never based on a cached one (``dispatch.py``).
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterable, Sequence
 from functools import reduce
@@ -67,7 +68,7 @@ from write_side.waiting import chunks, in_slices
 CACHED_TYPES = 10_000
 LARGE_COMMANDS = 2
 """Large commands that are decided at a time, each of a different workspace: in threads, of which
-other requests need some, too."""
+other requests need some, too. Most take milliseconds, so any number of them may wait."""
 LOOKED_UP = 5_000
 """Ids or slugs that one statement looks up. Encoding more would delay other tasks."""
 _TYPES_OF_ENTRIES = statement("write_side", "types_of_entries")
@@ -100,7 +101,7 @@ class Repository:
         self.mapper = mapper
         self._types: OrderedDict[tuple[Scope, str], ContentType] = OrderedDict()
         self.import_priority = asyncio.Semaphore(1)
-        self.large_commands = FairQueue(LARGE_COMMANDS)
+        self.large_commands = FairQueue(LARGE_COMMANDS, waiting=sys.maxsize)
         self.entry_locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def content_type(self, scope: Scope, slug: str) -> ContentType:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -29,7 +30,9 @@ from write_side.domain.refusals import (
     UnknownEntry,
     UnknownReference,
 )
+from write_side.fair_queue import WAITING
 from write_side.repository import Repository
+from write_side.waiting import PARTS
 
 
 @pytest.fixture
@@ -249,3 +252,16 @@ async def test_an_entry_of_another_scope_does_not_exist(context: HandlerContext)
     for entry in (new_id(), "a", "", "\x00", "\ud800", post.upper()):
         async with context.assert_refused(UnknownEntry, "Content entry not found"):
             await context.update(entry, title="b")
+
+
+async def test_large_commands_wait_for_their_turns_however_many_they_are(
+    context: HandlerContext, repository: Repository
+) -> None:
+    large = raws(unknown=[1] * (PARTS + 2))
+    async with repository.large_commands.turn(SCOPE.workspace):
+        creates = asyncio.gather(
+            *(context.entry(f"a{n}", fields=large) for n in range(WAITING + 1)),
+        )
+        await asyncio.wait([creates], timeout=0.5)
+        assert await context.used(SCOPE, "entries") == 0
+    assert len(await creates) == await context.used(SCOPE, "entries") == WAITING + 1
