@@ -148,7 +148,7 @@ class TooManyImports(RateLimitExceeded):
     def __init__(self, limit: int) -> None:
         super().__init__(
             RETRY_IMPORT,
-            f"{limit} imports of this workspace are in progress; wait until one is done",
+            f"This workspace has {limit} imports in progress already",
         )
 
 

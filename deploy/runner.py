@@ -41,7 +41,7 @@ environment_option = click.option(
 
 
 class WholeNumber(click.IntRange):
-    """An option's number; the error for other text states the range."""
+    """A whole number; the error for anything else states the range."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         try:

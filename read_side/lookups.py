@@ -34,7 +34,7 @@ class MediaFile(Struct, frozen=True):
 
     @property
     def is_linkable(self) -> bool:
-        """URLs may be paths or ``data:``, and old ones have any scheme, such as ``javascript:``."""
+        """URLs may be paths or ``data:``; old ones may have any scheme, such as ``javascript:``."""
         return _WEB.match(self.url) is not None
 
     @property

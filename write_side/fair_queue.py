@@ -25,7 +25,7 @@ class Overloaded(Exception):
 
 def is_within_share(total: float, used: float, of_client: int, number: int = 1) -> bool:
     """Whether a client that has ``of_client`` of what is ``used`` may take this number more: it may
-    have half of what the others leave. So something is left for each further workspace."""
+    have half of what the others leave. So something is left for each further client."""
     return of_client + number <= (total - used + of_client) // 2
 
 

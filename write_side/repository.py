@@ -67,8 +67,8 @@ from write_side.waiting import chunks, in_slices
 
 CACHED_TYPES = 10_000
 LARGE_COMMANDS = 2
-"""Large commands that are decided at a time, each of a different workspace: in threads, of which
-other requests need some, too. Most take milliseconds, so any number of them may wait."""
+"""Large commands that are decided at the same time, each of a different workspace. They occupy
+threads, which other requests need, too. Most take milliseconds, so any number of them may wait."""
 LOOKED_UP = 5_000
 """Ids or slugs that one statement looks up. Encoding more would delay other tasks."""
 _TYPES_OF_ENTRIES = statement("write_side", "types_of_entries")

@@ -157,8 +157,8 @@ async def _filter_form(request: DashboardRequest) -> FilterForm:
 
 
 def _code(query: Mapping[str, str], name: str, used: Collection[str]) -> tuple[str, list[str]]:
-    """The chosen code, "" for none, and the codes to choose from: those in use and the chosen one,
-    which is no longer in use after its last entry was deleted. Raises InvalidEntry."""
+    """The chosen code, "" for none, and the codes to choose from: those in use, and the chosen one
+    even if its last entry has been deleted. Raises InvalidEntry."""
     code = query.get(name, "")
     if not code or code in used:
         return code, list(used)

@@ -95,7 +95,7 @@ def _ids(references: Sequence[Field], page: Iterable[ExportRow]) -> set[str]:
 
 
 def _types(references: Iterable[Field]) -> set[str]:
-    """The slugs of the types that the fields take; none: any type."""
+    """The slugs of the types that the fields take; empty if one of them takes any type."""
     anything = any(not field.to for field in references)
     return set() if anything else {slug for field in references for slug in field.to}
 

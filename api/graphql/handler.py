@@ -23,7 +23,7 @@ from api.http.loop_turns import DECODE_JSON
 from api.http.request_log import log_fault
 from api.http.static_files import StaticFiles, limited_by_address
 from api.rest.ignored_members import ignored_header
-from api.rest.request_body import hold_back, receive_body
+from api.rest.request_body import defer_continue, receive_body
 from api.rest.request_checks import authenticate
 from api.rest.tokens import POSITION
 from api.rest.wire import encode
@@ -63,7 +63,7 @@ class GraphQLAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 def routes() -> list[web.RouteDef]:
     return [
-        web.post(PATH, post, expect_handler=hold_back),
+        web.post(PATH, post, expect_handler=defer_continue),
         web.get(PATH, limited_by_address(graphiql)),
         web.get(f"{PATH}/{{file:[^/]+}}", limited_by_address(_GRAPHIQL.file)),
     ]

@@ -35,7 +35,7 @@ from api.http.large_bodies import response_sent
 from api.http.open_connections import OpenConnections, most_connections
 from api.http.request_log import ROUTE, log_fault, log_request, request_id, route_of, traced
 from api.rest.repeated_read import REPEATED_READS
-from api.rest.request_body import HELD_BACK
+from api.rest.request_body import AWAITS_CONTINUE
 from write_side import tracing
 
 # Longer than proxies usually keep a connection, so that the proxy closes it first.
@@ -48,7 +48,7 @@ SLOWEST = 1024
 # Additional time for a request that did not finish within the shutdown timeout.
 OVERTIME = 0.1
 MAX_SEGMENTS = 100
-"""Segments of a path; no route has as many. aiohttp's router looks up the path without its last
+"""Segments of a path; no route has that many. aiohttp's router looks up the path without its last
 segment, then without its last two, and so on: for 32,000 of them, that takes 0.3 s."""
 BACKLOG = 1024
 NO_HTTP = "Bad request: this is not valid HTTP"
@@ -303,10 +303,10 @@ class Server(web.Server):
         except web.HTTPException as refusal:
             request[ROUTE] = route_of(request)
             response = error_response(refusal)
-        # If the framing is damaged, or the client may or may not send the body that it held back,
-        # the start of the next request is unknown. Some clients do not hold it back.
-        is_held_back = HELD_BACK in request and not request.content.is_eof()
-        if is_held_back or request.content.exception() is not None:
+        # The start of the next request is unknown if the framing is damaged, or if the client still
+        # waits for 100 Continue: it may send its body or not. Some clients do not wait.
+        is_awaited = AWAITS_CONTINUE in request and not request.content.is_eof()
+        if is_awaited or request.content.exception() is not None:
             response.force_close()
         return response
 

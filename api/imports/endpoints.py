@@ -20,7 +20,7 @@ from api.imports.result import ImportResult, StoredResult, result_of_report, wit
 from api.rest.cached_response import json_response
 from api.rest.content import wait_until_readable
 from api.rest.idempotency import HEADER, command_key, digest
-from api.rest.request_body import hold_back
+from api.rest.request_body import defer_continue
 from api.rest.request_checks import check_edit, with_checks
 from write_side.domain.identity import PRODUCTION, new_id
 from write_side.domain.refusals import UnknownImport
@@ -81,7 +81,7 @@ class ImportStatusBody(Struct, frozen=True):
 
 def routes() -> list[web.RouteDef]:
     return [
-        web.post("/v1/imports", with_checks(check_edit, accept), expect_handler=hold_back),
+        web.post("/v1/imports", with_checks(check_edit, accept), expect_handler=defer_continue),
         web.get(f"/v1/imports/{_ID}", with_checks(check_edit, show)),
         web.post(f"/v1/imports/{_ID}/revert", with_checks(check_edit, revert)),
     ]

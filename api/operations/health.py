@@ -85,10 +85,10 @@ STATUS = web.AppKey("status", StatusCache)
 async def service_status(service: Service) -> ServiceStatus:
     faults: list[str] = []
 
-    async def attempt(read: Callable[..., Awaitable[T]], *given: object) -> T | None:
+    async def attempt(read: Callable[..., Awaitable[T]], *args: object) -> T | None:
         try:
             async with asyncio.timeout(PATIENCE):
-                return await read(*given)
+                return await read(*args)
         except Exception as error:
             faults.append(type(error).__name__)
             return None

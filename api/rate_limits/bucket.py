@@ -112,8 +112,8 @@ class Bucket(Struct, eq=False):
         self.settle()
         self.calling, self.waiting = self.waiting, []
         self.calling_limit = self.limit
-        asked = sum(claim.amount for claim in self.calling)
-        demand = Demand(self.name, self.limit, asked, self.window, self.spare, self.left)
+        requested = sum(claim.amount for claim in self.calling)
+        demand = Demand(self.name, self.limit, requested, self.window, self.spare, self.left)
         self.free += self.left
         self.left = self.spare = 0
         return demand
@@ -122,13 +122,14 @@ class Bucket(Struct, eq=False):
         """Decides the claims of the call, which began at ``began``, in order, then those that
         arrived since, as far as the lease suffices."""
         self.window = grant.window
-        # From the beginning: if the response is read late, the lease must not outlive its window.
+        # From the beginning of the call: a response that is read late must not extend the lease
+        # beyond its window.
         self.ends = began + max(0.0, grant.window + WINDOW - grant.at)
         self.leased_at = now
         self.free = grant.free
-        asked = sum(claim.amount for claim in self.calling)
-        if asked:
-            self.short = grant.granted < asked
+        requested = sum(claim.amount for claim in self.calling)
+        if requested:
+            self.short = grant.granted < requested
         # A refusal under an older limit does not apply to the current one.
         self.exhausted = (
             not self.weighted
@@ -136,7 +137,7 @@ class Bucket(Struct, eq=False):
             and self.calling_limit == self.limit
         )
         self.left = grant.granted
-        self.spare = max(grant.granted - asked, 0)
+        self.spare = max(grant.granted - requested, 0)
         calling, self.calling = self.calling, []
         for claim in calling:
             self._answer(claim, now)

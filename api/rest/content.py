@@ -29,7 +29,7 @@ from api.rest.list_response import (
 )
 from api.rest.past_includes import past_includes
 from api.rest.point_in_time import PastSlugKey
-from api.rest.request_body import check_values, hold_back, receive_body
+from api.rest.request_body import check_values, defer_continue, receive_body
 from api.rest.request_checks import check_edit, check_read, check_read_of_status, with_checks
 from api.rest.shape import past_body, shape
 from api.rest.shaped_response import shaped_response, shaped_single
@@ -60,7 +60,7 @@ def routes() -> list[web.RouteDef]:
         web.get(f"/v1/content/{_TYPE}", with_checks(check_read_of_status, list_of_type)),
         web.get(f"/v1/content/{_TYPE}/{_SLUG}", with_checks(check_read, single_entry)),
         web.get("/v1/content", with_checks(check_read, list_across_types)),
-        web.post("/v1/content", with_checks(check_edit, create), expect_handler=hold_back),
+        web.post("/v1/content", with_checks(check_edit, create), expect_handler=defer_continue),
     ]
 
 

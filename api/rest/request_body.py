@@ -39,20 +39,20 @@ MOST_INFLATED = 1032
 MAX_VALUES = 100_000
 """Values in a JSON body, without keys: one per 20 bytes of a body of 2 MB."""
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
-HELD_BACK = web.RequestKey("body_held_back", bool)
+AWAITS_CONTINUE = web.RequestKey("awaits_continue", bool)
 """The client sends the body only after CONTINUE."""
 _STRUCTURE = b",[{"
 _QUOTES = 4 * MAX_VALUES
 """Separators of this many values and as many keys."""
 
 
-async def hold_back(request: web.Request) -> None:
-    """The expect handler of a route: the client sends the body when it is about to be read, not
-    before the request has passed its checks. aiohttp's own handler sends CONTINUE at once."""
+async def defer_continue(request: web.Request) -> None:
+    """The expect handler of a route: CONTINUE is sent when the body is about to be read, after the
+    checks of the request. aiohttp's own handler sends it at once."""
     if request.version == HttpVersion11:
         if request.headers["Expect"].lower() != "100-continue":
             raise web.HTTPExpectationFailed
-        request[HELD_BACK] = True
+        request[AWAITS_CONTINUE] = True
 
 
 async def receive_body(call: Call, most: int | None = None) -> bytes:
@@ -87,7 +87,7 @@ async def arriving(call: Call) -> AsyncIterator[Callable[[int], Awaitable[None]]
     Raises SlowClient. The function raises Overloaded.
     """
     request = call.request
-    if request.pop(HELD_BACK, False) and request.transport is not None:
+    if request.pop(AWAITS_CONTINUE, False) and request.transport is not None:
         request.transport.write(CONTINUE)
     loop = asyncio.get_running_loop()
     began, received = loop.time(), 0

@@ -173,7 +173,7 @@ class ResponseCache:
         self._grow(response, number)
 
     def put(self, response: CachedResponse, resets: int) -> None:
-        """Caches the response, if it may be. ``resets``: their number before it was read."""
+        """Caches the response if that is allowed. ``resets``: their number before it was read."""
         self._follow_resets()
         key, size = response.key, len(response.body)
         fits = self._capacity > 0 and size <= LARGEST

@@ -19,9 +19,9 @@ class MoveRecorder:
         self._arrived = asyncio.Event()
 
     async def record(self, move: Move) -> float | None:
-        """Since how many seconds the endpoint fails, 0 if it does not; None if its cursor was moved
-        by something else, and the outcome is not recorded. Those of one endpoint are recorded one
-        after another.
+        """For how many seconds the endpoint has been failing, 0 if it is not; None if something
+        else moved its cursor, so that the outcome is not recorded. The outcomes of one endpoint are
+        recorded one after another.
 
         Raises what the statement raises.
         """
@@ -40,8 +40,8 @@ class MoveRecorder:
             await self._record(batch)
 
     def _take(self) -> list[_Waiting]:
-        """The next moves, one of each endpoint: the task of one that was replayed begins again, and
-        the move of the task before it may still wait."""
+        """The next moves, at most one of each endpoint. A replayed endpoint has a new task, and the
+        move of its previous task may still be waiting."""
         batch: dict[Name, _Waiting] = {}
         left: list[_Waiting] = []
         for one in self._waiting:

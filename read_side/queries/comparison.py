@@ -120,7 +120,7 @@ def selection(query: EntryQuery, fields: Iterable[Field]) -> EntrySelection:
             ids = frozenset()
     return EntrySelection(
         conditions=_merged(conditions),
-        sort=tuple(known.sort_key(filter_) for filter_ in query.sort),
+        sort=tuple(known.sort_key(key) for key in query.sort),
         attributes=tuple(attributes),
         ids=ids,
         excluded_ids=excluded,

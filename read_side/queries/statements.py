@@ -89,7 +89,7 @@ class Statements:
         """Candidates from the highest key of the range down."""
         streams = self._lists.streams(path, (keys,))
         found = await self._candidates("query_walk_back", checks, *_columns(streams), size)
-        return sorted(found, key=lambda keys: keys.key, reverse=True)
+        return sorted(found, key=lambda candidate: candidate.key, reverse=True)
 
     async def equal(
         self, condition: Condition, below: int, checks: Checks, size: int

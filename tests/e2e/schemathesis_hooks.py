@@ -77,8 +77,8 @@ def _filter_is_text(case: Case, _response: Response) -> bool:
 
 def _shape_is_refused(case: Case, response: Response) -> bool:
     names = [name for name in ("select", "include") if (case.query or {}).get(name)]
-    said = case.method == "HEAD" or any(f" in {name}" in response.text for name in names)
-    return response.status_code == 400 and bool(names) and said
+    is_named = case.method == "HEAD" or any(f" in {name}" in response.text for name in names)
+    return response.status_code == 400 and bool(names) and is_named
 
 
 def _environment_is_named_twice(case: Case, _response: Response) -> bool:

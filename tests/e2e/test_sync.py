@@ -189,7 +189,7 @@ async def opened(
 
 async def until(holds: Callable[[], bool]) -> None:
     async with asyncio.timeout(120):
-        while not holds():  # noqa: ASYNC110 - it is not ours to be told
+        while not holds():  # noqa: ASYNC110 - there is no event
             await asyncio.sleep(0.05)
 
 

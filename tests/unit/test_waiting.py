@@ -9,7 +9,7 @@ import pytest
 from write_side.waiting import cancel
 
 
-async def test_who_cancels_a_task_can_be_cancelled_while_it_ends() -> None:
+async def test_the_caller_of_cancel_can_be_cancelled_while_the_task_ends() -> None:
     ends = asyncio.Event()
 
     async def end_slowly() -> None:

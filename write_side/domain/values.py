@@ -104,10 +104,10 @@ def is_null(value: Raw) -> bool:
     return bytes(value) == b"null"
 
 
-def parts(*given: Mapping[str, Raw]) -> int:
-    """The commas in and between the values, which are about as many as the values, their references
+def parts(*fields: Mapping[str, Raw]) -> int:
+    """The number of commas in and between the values: about as many as there are values, references
     and elements, or more."""
-    return b",".join(chain.from_iterable(values.values() for values in given)).count(b",")
+    return b",".join(chain.from_iterable(values.values() for values in fields)).count(b",")
 
 
 def json_of(value: object) -> Raw:

@@ -69,7 +69,7 @@ async def create_entry(command: CreateEntry, repository: Repository) -> Decision
 
 
 def command_parts(command: CreateEntry | UpdateEntry, before: Entry | None = None) -> int:
-    """See ``parts``: of its values, including those of translations, and of the entry that it
+    """The ``parts`` of its values, including those of translations, and of the entry that it
     updates."""
     translated = [translation.fields for translation in command.translations.values()]
     return parts(command.fields, *translated) + entry_parts(before)

@@ -27,8 +27,8 @@ EXPIRED_AT_ONCE = 1_000
 CONNECT_TIMEOUT = 2.0
 APPLICATION_NAME = "contentlog rate limits"
 _LEASE = "SELECT * FROM write_side.lease($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
-# SKIP LOCKED and the second check of the window keep a bucket that is in use again. The clock may
-# have been set back since the window began.
+# SKIP LOCKED and the second check of the window keep a bucket that is in use again. If the clock
+# was set back, $1 may be later than now: buckets of the last $3 seconds are kept, too.
 _EXPIRE = """
 WITH expired AS (
     SELECT bucket FROM write_side.rate_limit

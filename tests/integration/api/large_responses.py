@@ -13,7 +13,7 @@ async def sent(server: Server) -> None:
     """Waits until the server holds no buffers for large responses."""
     bodies = server.service.large_bodies
     async with asyncio.timeout(60):
-        while bodies.files.used or bodies.memory.used:  # noqa: ASYNC110 - no event tells
+        while bodies.files.used or bodies.memory.used:  # noqa: ASYNC110 - there is no event
             await asyncio.sleep(0.01)
 
 

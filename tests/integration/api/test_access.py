@@ -195,13 +195,13 @@ async def test_every_refusal_does_the_same_work(
         fetch, sha256, compare = known._fetch, hashlib.sha256, Keys.caller
 
         def recorded(what: str, function: Any) -> Any:
-            def record(*builder: Any) -> Any:
-                work.append(f"{what} {builder[0]}" if what == "asked" else what)
-                return function(*builder)
+            def record(*args: Any) -> Any:
+                work.append(f"{what} {args[0]}" if what == "loaded" else what)
+                return function(*args)
 
             return record
 
-        monkeypatch.setattr(known._loader, "_fetch", recorded("asked", fetch))
+        monkeypatch.setattr(known._loader, "_fetch", recorded("loaded", fetch))
         monkeypatch.setattr(hashlib, "sha256", recorded("hashed", sha256))
         monkeypatch.setattr(Keys, "caller", recorded("compared", compare))
         done = []
@@ -209,7 +209,7 @@ async def test_every_refusal_does_the_same_work(
             assert await known.caller(secret) is None
             done.append(work[:])
             work.clear()
-        assert [what.split()[0] for what in done[0]] == ["hashed", "compared", "asked", "compared"]
+        assert [what.split()[0] for what in done[0]] == ["hashed", "compared", "loaded", "compared"]
         assert all(one == done[0] for one in done)
 
 

@@ -169,9 +169,9 @@ async def test_the_references_of_a_page_are_looked_up_by_a_thread(
     def recorded(name: str) -> Callable[..., Any]:
         work = getattr(table, name)
 
-        def call(*given: Any) -> Any:
+        def call(*args: Any) -> Any:
             on_main_thread.append((name, threading.current_thread() is threading.main_thread()))
-            return work(*given)
+            return work(*args)
 
         return call
 

@@ -51,8 +51,8 @@ async def test_keys_of_other_workspaces_are_refused_like_unknown_ones(
     new = {"contentTypeSlug": "posts", "title": "Two"}
     written = [(await clients[one].post(new)).status for one in ("acme", "other")]
     assert written == [200, 401]
-    asked = [(await clients[one].post(QUERY, "/graphql")).status for one in ("acme", "other")]
-    assert asked == [200, 401]
+    queried = [(await clients[one].post(QUERY, "/graphql")).status for one in ("acme", "other")]
+    assert queried == [200, 401]
     metrics = [await status(clients[one], "/metrics") for one in ("acme", "other")]
     assert metrics == [200, 401]
 

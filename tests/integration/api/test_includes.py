@@ -187,8 +187,8 @@ async def test_there_are_at_most_500_entries_and_500_media_files(
         answer = await client.get(f"{POSTS}?include={path}")
         assert answer.status == (400 if over else 200)
         if over:
-            said = f"refers to more than 6 {what}: ask for a smaller page or include fewer paths"
-            assert said in answer.body["error"]
+            message = f"refers to more than 6 {what}: ask for a smaller page or include fewer paths"
+            assert message in answer.body["error"]
         else:
             assert sum(map(len, answer.body["includes"].values())) == 6
 

@@ -112,7 +112,9 @@ async def test_a_clock_set_back_does_not_reopen_a_window(database_url: str) -> N
     await counter.close()
 
 
-async def test_a_clock_set_back_lets_no_bucket_in_use_expire(make: Make, database_url: str) -> None:
+async def test_no_bucket_in_use_expires_after_a_clock_is_set_back(
+    make: Make, database_url: str
+) -> None:
     await room()
     counter = make()
     await counter.lease([Demand("before", 10, 1)])

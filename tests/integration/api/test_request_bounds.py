@@ -109,13 +109,13 @@ async def test_the_entry_of_a_mutation_with_many_values_is_made_in_a_thread(
     def note(what: str) -> None:
         threads.append((what, threading.current_thread() is threading.main_thread()))
 
-    def shown(*given: Any) -> ContentEntry:
+    def shown(*args: Any) -> ContentEntry:
         note("entry")
-        return entry_of_log(*given)
+        return entry_of_log(*args)
 
-    def named(*given: Any) -> Iterator[str]:
+    def named(*args: Any) -> Iterator[str]:
         note("ignored")
-        yield from ignored_names(*given)
+        yield from ignored_names(*args)
 
     monkeypatch.setattr(mutation, "entry_of_log", shown)
     monkeypatch.setattr(mutation, "ignored_names", named)
@@ -159,7 +159,7 @@ BODIES = {
 
 
 @pytest.mark.parametrize("path", BODIES)
-async def test_a_body_is_asked_for_after_the_checks(
+async def test_100_continue_is_sent_after_the_checks(
     server: Server, acme: ContentBuilder, path: bytes
 ) -> None:
     await acme.content_type()

@@ -324,7 +324,7 @@ async def test_410_switches_the_endpoint_off(
     assert [slug for slug, _ in entries_of(hook)] == ["one", "one", "two"]
 
 
-async def test_an_endpoint_that_was_changed_meanwhile_stays_on(
+async def test_an_endpoint_that_has_changed_meanwhile_stays_on(
     magazine: ContentBuilder, hook: HookServer, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As if the deliverer were paused from the change until after it has switched it off."""
@@ -337,8 +337,8 @@ async def test_an_endpoint_that_was_changed_meanwhile_stays_on(
             marks.append(await webhooks_mark(pool))
         return marks[-1]
 
-    async def decide(*given: Any) -> None:
-        await switch_off(*given)
+    async def decide(*args: Any) -> None:
+        await switch_off(*args)
         has_decided.set()
 
     async def gone(server: HookServer, writer: asyncio.StreamWriter) -> None:
@@ -458,9 +458,9 @@ async def test_a_replay_while_the_process_starts_is_not_missed(
     has_opened = asyncio.Event()
     read = FeedChanges.page
 
-    async def page(*given: Any) -> DeliverablePage:
+    async def page(*args: Any) -> DeliverablePage:
         has_opened.set()
-        return await read(*given)
+        return await read(*args)
 
     async def replay_first(connection: Any, channel: str, callback: Any) -> None:
         if channel == CHANNEL:
@@ -475,7 +475,7 @@ async def test_a_replay_while_the_process_starts_is_not_missed(
     assert entries_of(hook) == [("one", 1)] * 2
 
 
-async def test_a_replay_while_outcomes_wait_is_no_failure(
+async def test_a_replay_while_outcomes_wait_does_not_fail(
     magazine: ContentBuilder, hook: HookServer, database_url: str, deliverer: None, logged: Any
 ) -> None:
     read = logged("json")

@@ -324,9 +324,9 @@ class ReferenceModel:
         types = {one["object_id"]: one for one in self.past.existing(at, what="type", place=place)}
         if type_slug is not None and type_slug not in {one["slug"] for one in types.values()}:
             raise ExpectedRefusal(404)
-        wanted = {"type": type_slug, "status": status, "language": language}
-        asked = {what: given for what, given in wanted.items() if given is not None}
-        entries = newest_first(self.past.existing(at, what="entry", place=place, **asked))
+        filters = {"type": type_slug, "status": status, "language": language}
+        chosen = {name: value for name, value in filters.items() if value is not None}
+        entries = newest_first(self.past.existing(at, what="entry", place=place, **chosen))
         return [_seen(one, types[one["type_object_id"]], locale, typed=True) for one in entries]
 
     def _seen(self, entry: Entry, locale: str, *, typed: bool = False) -> Entry:

@@ -64,8 +64,8 @@ async def test_the_scenarios_contain_every_kind_of_event(
     """The test above proves nothing about an event that does not occur in its log."""
     await RandomCommands(repository, SEED).execute(STEPS)
     async with connected(database_url) as connection:
-        told = await connection.fetch("SELECT DISTINCT topic FROM write_side.event")
-    absent = set(TOPICS) - {row["topic"] for row in told}
+        rows = await connection.fetch("SELECT DISTINCT topic FROM write_side.event")
+    absent = set(TOPICS) - {row["topic"] for row in rows}
     assert absent == set(), "add commands to random_log.py, or choose another SEED"
 
 

@@ -123,7 +123,7 @@ async def test_a_projector_that_comes_too_late_announces_nothing(database_url: s
     heard: asyncio.Queue[Notice] = asyncio.Queue()
     model = await connect_model(database_url)
     async with connected(database_url) as reader:
-        await reader.add_listener(CHANNEL, lambda *told: heard.put_nowait(decode_notice(told[-1])))
+        await reader.add_listener(CHANNEL, lambda *args: heard.put_nowait(decode_notice(args[-1])))
         older, _ = await begin_epoch(model)
         newer, _ = await begin_epoch(model)
         await announce(model, Notice(epoch=older, after=0, position=7))

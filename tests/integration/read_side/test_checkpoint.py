@@ -44,7 +44,7 @@ async def test_each_request_waits_for_its_own_position(database_url: str) -> Non
         assert await waiting[5]
         assert not waiting[9].done()
         await move(database_url, 9)
-        assert await waiting[9], "asked for, where nobody tells"
+        assert await waiting[9], "found without a notice"
         assert await watch.wait(7, 0), "passed already"
 
 

@@ -76,8 +76,8 @@ async def test_a_silent_database_is_unavailable_until_it_responds(proxy: Proxy) 
 async def test_a_read_that_gets_no_connection_in_time_is_refused(proxy: Proxy) -> None:
     async with asyncio.timeout(120), open_pool(proxy.url) as pool:
         proxy.be_a_black_hole()
-        asked = (fetch(pool, ONE) for _ in range(50))
-        outcomes = await asyncio.gather(*asked, return_exceptions=True)
+        reads = (fetch(pool, ONE) for _ in range(50))
+        outcomes = await asyncio.gather(*reads, return_exceptions=True)
         assert {type(outcome) for outcome in outcomes} == {ReadModelUnavailable}
         proxy.answers = True
         await until_read(pool, 20)

@@ -26,7 +26,7 @@ _SECONDS = 60
 async def until(holds: Callable[[], Awaitable[bool]]) -> None:
     """Waits for a condition that only the server knows, or fails."""
     async with asyncio.timeout(_SECONDS):
-        while not await holds():  # noqa: ASYNC110 - it is not ours to be told
+        while not await holds():  # noqa: ASYNC110 - there is no event
             await asyncio.sleep(0.005)
 
 

@@ -150,15 +150,15 @@ async def test_history_is_independent_of_page_sizes(
 ) -> None:
     await builder.magazine()
     ids = [await renamed(builder, f"entry-{n}", times=n) for n in (3, 0, 4)]
-    asked = [HistoryRequest(one, limit=3) for one in [ids[2], new_id(), *ids]]
-    expected = await histories(repository, SCOPE, asked)
+    requests = [HistoryRequest(one, limit=3) for one in [ids[2], new_id(), *ids]]
+    expected = await histories(repository, SCOPE, requests)
     assert [versions(changes) for changes in expected] == [
         [5, 4, 3], [], [4, 3, 2], [1], [5, 4, 3],
     ]  # fmt: skip
     monkeypatch.setattr(streams, "ROWS", rows)
     monkeypatch.setattr(streams, "BYTES", size)
     statements.clear()
-    assert await histories(repository, SCOPE, asked) == expected
+    assert await histories(repository, SCOPE, requests) == expected
     assert len(statements) > 1
 
 

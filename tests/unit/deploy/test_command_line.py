@@ -71,8 +71,8 @@ def test_wrong_usage_is_status_2(arguments: list[str]) -> None:
     ],
 )
 def test_a_number_is_refused_with_its_range(arguments: list[str], advice: str) -> None:
-    said = CliRunner().invoke(cli, arguments)
-    assert (said.exit_code, advice in said.stderr) == (2, True), said.stderr
+    result = CliRunner().invoke(cli, arguments)
+    assert (result.exit_code, advice in result.stderr) == (2, True), result.stderr
 
 
 def test_a_bad_setting_is_one_line_and_status_1() -> None:

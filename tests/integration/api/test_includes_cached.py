@@ -107,7 +107,7 @@ async def test_what_changes_shows_at_once_in_every_process(
                 answer = await one.client().get(path)
                 assert answer.status == 200
                 assert not is_shown(answer.body["includes"])
-            assert hits(one) == before + 1, "it is kept"
+            assert hits(one) == before + 1, "it is cached"
 
         async def shows(one: Server) -> bool:
             return is_shown((await one.client().get(path)).body["includes"])
@@ -156,7 +156,7 @@ async def test_texts_that_mean_the_same_share_a_response(
     assert hits(server) == before + 3
 
 
-async def test_what_is_asked_differently_is_kept_apart(
+async def test_different_queries_are_cached_separately(
     server: Server, acme: ContentBuilder
 ) -> None:
     client = server.client()
