@@ -12,7 +12,7 @@ import pytest
 from tests.integration.api.server import room
 from tests.integration.live_projector import connected
 from tests.unit.api.counter_doubles import ModelCounter
-from write_side.store.rate_limits import EXPIRED_AT_ONCE, FEW, Counter, Demand, Grant
+from write_side.store.rate_limits import EXPIRED_AT_ONCE, FEW, WINDOW, Counter, Demand, Grant
 
 Make = Callable[[], Counter]
 
@@ -83,14 +83,16 @@ async def test_simultaneous_demands_get_exactly_the_limit(make: Make) -> None:
     assert sum(await asyncio.gather(*map(ask, counters))) == 700 * 1_000 + 90
 
 
-async def test_expired_rows_are_deleted_a_bounded_number_at_once(database_url: str) -> None:
-    counter = Counter(database_url)
+async def test_expired_rows_are_deleted_a_bounded_number_at_once(
+    make: Make, database_url: str
+) -> None:
+    counter = make()
     [grant] = await counter.lease([Demand("live", 10, 1)])
     async with connected(database_url) as connection:
         await connection.execute(
             "INSERT INTO write_side.rate_limit SELECT 'ip:' || n, $1, 1, 0, 1 "
             "FROM generate_series(1, $2::int) n",
-            grant.window - 60,
+            grant.window - 2 * WINDOW,  # in its first second, one window is not enough
             EXPIRED_AT_ONCE + 5,
         )
         assert await counter.expire(grant.window)
@@ -98,7 +100,6 @@ async def test_expired_rows_are_deleted_a_bounded_number_at_once(database_url: s
         assert await connection.fetchval("SELECT array_agg(bucket) FROM write_side.rate_limit") == [
             "live"
         ]
-    await counter.close()
 
 
 async def test_a_clock_set_back_does_not_reopen_a_window(database_url: str) -> None:
