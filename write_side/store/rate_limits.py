@@ -28,11 +28,13 @@ CONNECT_TIMEOUT = 2.0
 APPLICATION_NAME = "contentlog rate limits"
 _LEASE = "SELECT * FROM write_side.lease($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
 # SKIP LOCKED and the second check of the window keep a bucket that is in use again. If the clock
-# was set back, $1 may be later than now: buckets of the last $3 seconds are kept, too.
+# was set back, $1 may be later than the present window, whose buckets are in use, too.
 _EXPIRE = """
 WITH expired AS (
     SELECT bucket FROM write_side.rate_limit
-    WHERE started < least($1, extract(epoch FROM now())::bigint - $3)
+    WHERE started < least(
+        $1, floor(extract(epoch FROM clock_timestamp()) / $3::bigint)::bigint * $3::bigint
+    )
     LIMIT $2 FOR UPDATE SKIP LOCKED
 )
 DELETE FROM write_side.rate_limit r USING expired e WHERE r.bucket = e.bucket AND r.started < $1"""

@@ -92,7 +92,7 @@ async def test_expired_rows_are_deleted_a_bounded_number_at_once(
         await connection.execute(
             "INSERT INTO write_side.rate_limit SELECT 'ip:' || n, $1, 1, 0, 1 "
             "FROM generate_series(1, $2::int) n",
-            grant.window - 2 * WINDOW,  # in its first second, one window is not enough
+            grant.window - WINDOW,
             EXPIRED_AT_ONCE + 5,
         )
         assert await counter.expire(grant.window)

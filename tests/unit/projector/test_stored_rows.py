@@ -13,7 +13,7 @@ from write_side.postgres.statements import statement
 
 @pytest.mark.parametrize("name", ["load_entries", "next_entries", "next_unread"])
 def test_a_statement_reads_every_property_of_an_entry(name: str) -> None:
-    """A property that is not read would have its default, whatever the row has."""
+    """A property that is not read would have its default, regardless of the row."""
     read = set(re.findall(r"\be\.(\w+)", statement("projector", name)))
     properties = {field.name for field in msgspec.structs.fields(Entry)} - {"deleted"}
     assert properties - read == set(), f"projector/sql/{name}.sql does not read these columns"
