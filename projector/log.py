@@ -14,7 +14,8 @@ from write_side.store import log_reader
 from write_side.store.log_reader import StreamRange
 from write_side.store.mapper import EventMapper, UndecodableEvent, UnknownTopic
 
-BATCH = 2_000
+BATCH = 1_000
+"""Events. 2,000 are not projected faster, and a projector would keep 5 MiB more for them."""
 BATCH_BYTES = 16 * 1024 * 1024
 
 
