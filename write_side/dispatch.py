@@ -197,7 +197,7 @@ async def _recorded_result(appended: Appended, repository: Repository) -> Comman
         StreamEvent(
             row["originator_id"],
             row["originator_version"],
-            repository.mapper.decode(row["topic"], row["state"], row["at"]),
+            repository.mapper.event_of(row),
         )
         for row in rows
     )

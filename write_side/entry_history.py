@@ -28,7 +28,7 @@ from write_side.domain.refusals import UnknownContentType, UnknownEntry
 from write_side.domain.workspace import Media, evolve_media
 from write_side.entry_snapshots import SHAPE, after
 from write_side.repository import Repository
-from write_side.store.streams import LAST, StreamSlice, slice_pages
+from write_side.store.streams import LAST, StreamSlice, slice_rows
 from write_side.waiting import in_slices
 
 MAX_LIMIT = 100
@@ -256,8 +256,7 @@ async def _events(
     """Each event, with the index of its slice and its size."""
     async with aclosing(_rows(repository, slices, budget)) as rows:
         async for index, row in rows:
-            event = repository.mapper.decode(row["topic"], row["state"], row["at"])
-            yield index, event, len(row["state"])
+            yield index, repository.mapper.event_of(row), len(row["state"])
 
 
 async def _rows(
@@ -269,10 +268,9 @@ async def _rows(
     """Each row, with the index of its slice. Until it is finished, the caller holds a turn for long
     reads, because a page takes up to 16 MB."""
     current = None
-    async for page in slice_pages(repository.recorder, slices, shape):
-        async for index, row in in_slices(page):
-            if index != current:
-                budget.begin_stream()
-                current = index
-            budget.count_event(len(row["state"]))
-            yield index, row
+    async for index, row in slice_rows(repository.recorder, slices, shape):
+        if index != current:
+            budget.begin_stream()
+            current = index
+        budget.count_event(len(row["state"]))
+        yield index, row

@@ -22,8 +22,7 @@ from write_side.domain.events import Translation
 from write_side.store.conflicts import StoreUnavailable
 from write_side.store.mapper import EventMapper
 from write_side.store.recorder import Recorder
-from write_side.store.streams import SNAPSHOT, StreamSlice, slice_pages
-from write_side.waiting import in_slices
+from write_side.store.streams import SNAPSHOT, StreamSlice, slice_rows
 
 EVENTS = 32
 """Events after a snapshot that may be read before a new one is written."""
@@ -66,8 +65,7 @@ def after(entry: Entry | None, row: asyncpg.Record, mapper: EventMapper) -> Entr
     """The entry after the event of the row, or of the row's snapshot."""
     if row["topic"] == SNAPSHOT:
         return _decoder.decode(row["state"])
-    event = mapper.decode(row["topic"], row["state"], row["at"])
-    return entries.evolve(entry, event)  # type: ignore[arg-type]
+    return entries.evolve(entry, mapper.event_of(row))
 
 
 class _Reading:
@@ -99,14 +97,13 @@ async def latest_entries(
     """The entry of each stream that has events, including deleted ones. Slices begin at the first
     event. Raises StoreUnavailable."""
     writes, index, reading = 0, -1, _Reading("")
-    async for page in slice_pages(recorder, slices, shape=SHAPE):
-        async for at, row in in_slices(page):
-            if at != index:
-                if reading.entry is not None:
-                    writes += await _saved(recorder, reading, writes)
-                    yield reading.entry
-                index, reading = at, _Reading(slices[at].stream)
-            reading.take(row, mapper)
+    async for at, row in slice_rows(recorder, slices, SHAPE):
+        if at != index:
+            if reading.entry is not None:
+                writes += await _saved(recorder, reading, writes)
+                yield reading.entry
+            index, reading = at, _Reading(slices[at].stream)
+        reading.take(row, mapper)
     if reading.entry is not None:
         await _saved(recorder, reading, writes)
         yield reading.entry

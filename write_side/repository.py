@@ -60,9 +60,9 @@ from write_side.entry_snapshots import latest_entries
 from write_side.fair_queue import FairQueue
 from write_side.postgres.statements import statement
 from write_side.store.append import Appended
-from write_side.store.mapper import EventMapper, EventRow
+from write_side.store.mapper import EventMapper
 from write_side.store.recorder import Recorder
-from write_side.store.streams import StreamSlice, slice_pages
+from write_side.store.streams import StreamSlice, slice_rows
 from write_side.waiting import chunks, in_slices
 
 CACHED_TYPES = 10_000
@@ -87,6 +87,9 @@ SELECT id FROM write_side.key_claim WHERE workspace = $1 AND name = $2 AND NOT r
 _EVENT = """
 SELECT notification_id, topic, state, at FROM write_side.event
 WHERE (originator_id, originator_version) = ($1, $2)"""
+_LAST_EVENT = """
+SELECT originator_version, topic, state, at FROM write_side.event
+WHERE originator_id = $1 ORDER BY originator_version DESC LIMIT 1"""
 # The conditions are those of the index event_media.
 _MEDIA = """
 SELECT topic, state, at FROM write_side.event
@@ -187,17 +190,14 @@ class Repository:
     ) -> AsyncIterator[tuple[Entry, EntryEvent]]:
         """Each entry after each of its events, one entry after another, in any scope. Holds one
         page of the log at a time, because a history may be far larger than an entry."""
-        ids = list(dict.fromkeys(entry_ids))
+        slices = [StreamSlice(entry_stream(each)) for each in dict.fromkeys(entry_ids)]
         entry: Entry | None = None
         of = -1
-        async for page in slice_pages(
-            self.recorder, [StreamSlice(entry_stream(each)) for each in ids]
-        ):
-            async for index, row in in_slices(page):
-                event: Any = self.mapper.decode(row["topic"], row["state"], row["at"])
-                entry = entries.evolve(entry if index == of else None, event)
-                of = index
-                yield entry, event
+        async for index, row in slice_rows(self.recorder, slices):
+            event = self.mapper.event_of(row)
+            entry = entries.evolve(entry if index == of else None, event)
+            of = index
+            yield entry, event
 
     async def workspace(self, slug: str) -> Workspace:
         """Raises UnknownWorkspace."""
@@ -212,8 +212,8 @@ class Repository:
     async def workspaces(self, slugs: Iterable[str]) -> list[Workspace]:
         streams = await self.recorder.select_streams(map(workspace_stream, slugs))
         folded = (
-            reduce(evolve_workspace, map(self._decoded, events), None)
-            for events in streams.values()
+            reduce(evolve_workspace, map(self.mapper.event_of, rows), None)
+            for rows in streams.values()
         )
         return [workspace for workspace in folded if workspace is not None]
 
@@ -252,7 +252,7 @@ class Repository:
     async def _files(self, rows: Iterable[asyncpg.Record]) -> list[Media]:
         files: dict[str, Media] = {}
         async for row in in_slices(rows):
-            event: Any = self.mapper.decode(row["topic"], row["state"], row["at"])
+            event = self.mapper.event_of(row)
             files[event.media_id] = evolve_media(files.get(event.media_id), event)
         return [files[media_id] for media_id in sorted(files) if not files[media_id].removed]
 
@@ -269,8 +269,8 @@ class Repository:
             streams = await self.recorder.select_streams(wanted)
             known.update(
                 wanted[stream]
-                for stream, events in streams.items()
-                if not events[-1].topic.startswith("media.removed.")
+                for stream, rows in streams.items()
+                if not rows[-1]["topic"].startswith("media.removed.")
             )
         return known
 
@@ -320,20 +320,14 @@ class Repository:
     async def _import_event(self, import_id: str, version: int) -> tuple[Any, int]:
         """An event of an import's stream and its position: 1 records the import, 2 its revert."""
         for row in await self.recorder.fetch(_EVENT, import_stream(import_id), version):
-            return self.mapper.decode(row["topic"], row["state"], row["at"]), row["notification_id"]
+            return self.mapper.event_of(row), row["notification_id"]
         return None, 0
 
     async def import_mapping(self, content_type_id: str) -> tuple[int, ImportMappingSaved | None]:
         """The saved column mapping of a content type and its version, 0 if there is none."""
-        stream = import_mapping_stream(content_type_id)
-        stored = await self.recorder.select_events(stream, desc=True, limit=1)
-        if not stored:
-            return 0, None
-        return stored[0].originator_version, self._decoded(stored[0])
+        for row in await self.recorder.fetch(_LAST_EVENT, import_mapping_stream(content_type_id)):
+            return row["originator_version"], self.mapper.event_of(row)
+        return 0, None
 
     async def _stream(self, stream: str) -> list[Any]:
-        stored = await self.recorder.select_events(stream)
-        return [self._decoded(event) for event in stored]
-
-    def _decoded(self, event: EventRow) -> Any:
-        return self.mapper.decode(event.topic, event.state, event.at)
+        return [self.mapper.event_of(row) for row in await self.recorder.select_events(stream)]

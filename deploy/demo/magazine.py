@@ -157,10 +157,9 @@ def translations() -> Iterator[EntryTranslation]:
 
 async def _is_complete(repository: Repository) -> bool:
     *_, last = translations()
-    stored = await repository.recorder.select_events(entry_stream(last.entry_id))
-    events = [repository.mapper.decode(event.topic, event.state, event.at) for event in stored]
+    rows = await repository.recorder.select_events(entry_stream(last.entry_id))
     return any(
         isinstance(event, EntryDeleted)
         or (isinstance(event, EntryUpdated) and last.locale in event.translations)
-        for event in events
+        for event in map(repository.mapper.event_of, rows)
     )

@@ -8,10 +8,10 @@ returned unchanged.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+import asyncpg
 import msgspec
 from eventsourcing.persistence import Mapper, StoredEvent
 from msgspec import Raw, Struct
@@ -60,13 +60,6 @@ class StreamEvent(Struct, frozen=True):
     event: Event
 
 
-@dataclass(frozen=True)
-class EventRow(StoredEvent):
-    """A row of the log: the library's StoredEvent with its time."""
-
-    at: datetime
-
-
 class EventMapper(Mapper[str]):
     """The library's mapper over a closed registry of msgspec Structs."""
 
@@ -91,10 +84,13 @@ class EventMapper(Mapper[str]):
         )
 
     def to_domain_event(self, stored_event: StoredEvent) -> Any:
-        """The StreamEvent of a row. Raises UnknownTopic or UndecodableEvent."""
-        at = stored_event.at if isinstance(stored_event, EventRow) else UNRECORDED
-        event = self.decode(stored_event.topic, stored_event.state, at)
+        """The StreamEvent, without its time. Raises UnknownTopic or UndecodableEvent."""
+        event = self.decode(stored_event.topic, stored_event.state, UNRECORDED)
         return StreamEvent(str(stored_event.originator_id), stored_event.originator_version, event)
+
+    def event_of(self, row: asyncpg.Record) -> Any:
+        """The event of a row with the columns topic, state and at."""
+        return self.decode(row["topic"], row["state"], row["at"])
 
     def decode(self, topic: str, state: bytes | str, at: datetime) -> Event:
         """The event of a row of the log, brought up to the current version of its topic."""

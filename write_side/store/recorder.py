@@ -24,23 +24,14 @@ from write_side.store.append import Append, Appended
 from write_side.store.appender import Appender, Connect
 from write_side.store.conflicts import StoreUnavailable
 from write_side.store.log_reader import HEAD
-from write_side.store.mapper import EventRow
 
 Pool: TypeAlias = "asyncpg.Pool[asyncpg.Record]"
 
 _STREAM = """
-SELECT originator_id, originator_version, topic, state, at
-FROM write_side.event
-WHERE originator_id = $1 AND originator_version > $2 AND originator_version <= $3
-ORDER BY originator_version LIMIT $4"""
-_STREAM_BACKWARDS = """
-SELECT originator_id, originator_version, topic, state, at
-FROM write_side.event
-WHERE originator_id = $1 AND originator_version > $2 AND originator_version <= $3
-ORDER BY originator_version DESC LIMIT $4"""
+SELECT topic, state, at FROM write_side.event
+WHERE originator_id = $1 ORDER BY originator_version"""
 _STREAMS = """
-SELECT originator_id, originator_version, topic, state, at
-FROM write_side.event
+SELECT originator_id, topic, state, at FROM write_side.event
 WHERE originator_id = ANY ($1) ORDER BY originator_id, originator_version"""
 _LOG = """
 SELECT notification_id, originator_id, originator_version, topic, state, at
@@ -80,7 +71,6 @@ WITH RECURSIVE search AS (
     ) event
 )
 SELECT max(low) AS position FROM search"""
-_LARGEST = 2**63 - 1
 PATIENCE = 10.0
 """Seconds for a read, far more than any takes; for a server that stops responding."""
 LONG_READS = 2
@@ -173,25 +163,15 @@ class Recorder:
         self._large_appender.refuse()
         await asyncio.gather(self._appender.close(), self._large_appender.close())
 
-    async def select_events(
-        self,
-        stream: str,
-        *,
-        gt: int | None = None,
-        lte: int | None = None,
-        desc: bool = False,
-        limit: int | None = None,
-    ) -> list[EventRow]:
-        """The events of a stream, by version."""
-        statement = _STREAM_BACKWARDS if desc else _STREAM
-        rows = await self.fetch(statement, stream, _or(gt, -1), _or(lte, _LARGEST), limit)
-        return [_event_row(row) for row in rows]
+    async def select_events(self, stream: str) -> list[asyncpg.Record]:
+        """The events of a stream (topic, state, at), by version."""
+        return await self.fetch(_STREAM, stream)
 
-    async def select_streams(self, streams: Iterable[str]) -> dict[str, list[EventRow]]:
+    async def select_streams(self, streams: Iterable[str]) -> dict[str, list[asyncpg.Record]]:
         """The events of several streams at once, by stream."""
-        found: dict[str, list[EventRow]] = {}
+        found: dict[str, list[asyncpg.Record]] = {}
         for row in await self.fetch(_STREAMS, list(streams)):
-            found.setdefault(row["originator_id"], []).append(_event_row(row))
+            found.setdefault(row["originator_id"], []).append(row)
         return found
 
     async def log(self, after: int, limit: int) -> list[asyncpg.Record]:
@@ -261,17 +241,3 @@ class Recorder:
                 # as long again.
                 connection.terminate()
                 raise
-
-
-def _event_row(row: asyncpg.Record) -> EventRow:
-    return EventRow(
-        originator_id=row["originator_id"],
-        originator_version=row["originator_version"],
-        topic=row["topic"],
-        state=row["state"].encode(),
-        at=row["at"],
-    )
-
-
-def _or(value: int | None, otherwise: int) -> int:
-    return otherwise if value is None else value

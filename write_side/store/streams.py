@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 
 import asyncpg
 from msgspec import Struct
 from msgspec.structs import astuple
 
 from write_side.store.recorder import Recorder
+from write_side.waiting import in_slices
 
 ROWS = 2_500
 BYTES = 16 * 1024 * 1024
@@ -55,14 +56,12 @@ class StreamSlice(Struct, frozen=True):
     before: int = LAST
 
 
-async def slice_pages(
-    recorder: Recorder,
-    slices: Sequence[StreamSlice],
-    shape: str | None = None,
-) -> AsyncIterator[list[tuple[int, asyncpg.Record]]]:
+async def slice_rows(
+    recorder: Recorder, slices: Sequence[StreamSlice], shape: str | None = None
+) -> AsyncGenerator[tuple[int, asyncpg.Record], None]:
     """Events (originator_version, topic, state, at), each with the index of its slice: slice by
-    slice in the given order, each by version. One statement reads a page. ``shape``: a snapshot of
-    this shape replaces the events that it includes.
+    slice in the given order, each by version. One statement reads a page, of up to 16 MB.
+    ``shape``: a snapshot of this shape replaces the events that it includes.
 
     Raises StoreUnavailable.
     """
@@ -71,7 +70,8 @@ async def slice_pages(
     while left:
         columns = map(list, zip(*map(astuple, left), strict=True))
         rows = await recorder.fetch(_PAGE, *columns, ROWS, BYTES, shape)
-        yield [(first + row["o"] - 1, row) for row in rows]
+        async for row in in_slices(rows):
+            yield first + row["o"] - 1, row
         if len(rows) < ROWS and (not rows or rows[-1]["bytes"] < BYTES):
             return
         done = rows[-1]["o"] - 1

@@ -60,7 +60,7 @@ class HandlerContext:
 
     async def stream(self, stream: str) -> list[Event]:
         rows = await self.repository.recorder.select_events(stream)
-        return [self.repository.mapper.decode(row.topic, row.state, row.at) for row in rows]
+        return [self.repository.mapper.event_of(row) for row in rows]
 
     async def workspace(self, slug: str = "acme", plan: Plan = Plan()) -> None:  # noqa: B008
         await self.execute(c.CreateWorkspace, workspace=slug, name=slug.title(), plan=plan)

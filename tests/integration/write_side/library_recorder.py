@@ -33,6 +33,11 @@ T = TypeVar("T")
 EVENTS = "contentlog_event"
 """The channel on which every append announces the position of its last event."""
 POLL_SECONDS = 1.0
+LARGEST = 2**63 - 1
+STREAM = """
+SELECT originator_id, originator_version, topic, state FROM write_side.event
+WHERE originator_id = $1 AND originator_version > $2 AND originator_version <= $3
+ORDER BY CASE WHEN $4 THEN -originator_version ELSE originator_version END LIMIT $5"""
 LOG = """
 SELECT notification_id, originator_id, originator_version, topic, state FROM write_side.event
 WHERE notification_id >= $1 AND notification_id <= $2 AND ($4::text[] = '{}' OR topic = ANY ($4))
@@ -86,9 +91,13 @@ class SynchronousRecorder(ApplicationRecorder):
         desc: bool = False,
         limit: int | None = None,
     ) -> Sequence[StoredEvent]:
-        return self._wait(
-            self._recorder.select_events(str(originator_id), gt=gt, lte=lte, desc=desc, limit=limit)
+        last = LARGEST if lte is None else lte
+        rows = self._wait(
+            self._recorder.fetch(
+                STREAM, str(originator_id), -1 if gt is None else gt, last, desc, limit
+            )
         )
+        return [StoredEvent(**_columns(row)) for row in rows]
 
     def select_notifications(
         self,
@@ -100,7 +109,7 @@ class SynchronousRecorder(ApplicationRecorder):
         inclusive_of_start: bool = True,
     ) -> Sequence[Notification]:
         first = (start or 0) + (0 if inclusive_of_start else 1)
-        last = 2**63 - 1 if stop is None else stop
+        last = LARGEST if stop is None else stop
         rows = self._wait(self._recorder.fetch(LOG, first, last, limit, list(topics)))
         return [_notification(row) for row in rows]
 
@@ -160,10 +169,13 @@ class _Subscription(ListenNotifySubscription[SynchronousRecorder]):
 
 
 def _notification(row: asyncpg.Record) -> Notification:
-    return Notification(
-        originator_id=row["originator_id"],
-        originator_version=row["originator_version"],
-        topic=row["topic"],
-        state=row["state"].encode(),
-        id=row["notification_id"],
-    )
+    return Notification(id=row["notification_id"], **_columns(row))
+
+
+def _columns(row: asyncpg.Record) -> dict[str, Any]:
+    return {
+        "originator_id": row["originator_id"],
+        "originator_version": row["originator_version"],
+        "topic": row["topic"],
+        "state": row["state"].encode(),
+    }

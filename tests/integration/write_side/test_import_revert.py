@@ -64,7 +64,7 @@ async def test_created_entries_are_deleted_and_free_slug_and_quota(magazine: Rep
     with pytest.raises(UnknownEntry):
         await magazine.entry(SCOPE, entry_id)
     rows = await magazine.recorder.select_events(entry_stream(entry_id))
-    gone = magazine.mapper.decode(rows[-1].topic, rows[-1].state, rows[-1].at)
+    gone = magazine.mapper.event_of(rows[-1])
     assert (gone.actor, gone.request_id) == (OPERATOR, "r-9")
     assert (await imported(magazine, FILE, "i-2")).counts.new == 3
     await check_store(magazine)

@@ -178,7 +178,7 @@ async def test_a_mapping_that_was_saved_is_proposed_again(magazine: Repository) 
     assert found.sources == ("saved", "saved", "saved", "saved", "heading")
     posts = await magazine.content_type(SCOPE, "posts")
     rows = await magazine.recorder.select_events(import_mapping_stream(posts.id))
-    event = magazine.mapper.decode(rows[0].topic, rows[0].state, rows[0].at)
+    event = magazine.mapper.event_of(rows[0])
     assert isinstance(event, ImportMappingSaved)
     assert (event.actor, len(rows)) == (OPERATOR, 1)
 
