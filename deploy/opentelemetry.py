@@ -114,7 +114,7 @@ def _of(span: trace.Span) -> Span:
     return _Span(span) if span.is_recording() else NO_SPAN
 
 
-class _Span:
+class _Span(Span):
     def __init__(self, span: trace.Span) -> None:
         self._span = span
         self._token: Token[Context] | None = None

@@ -7,11 +7,11 @@ from typing import Any, TypedDict
 
 from msgspec import Struct
 
-from write_side.commands import Command
+from write_side.commands import ScopedCommand, WorkspaceCommand
 from write_side.domain.content_type import ContentType
-from write_side.domain.identity import Actor, Scope
+from write_side.domain.identity import Actor
 from write_side.domain.refusals import Refused
-from write_side.store.append import Appended, EntryClaim, TypeCheck, Use
+from write_side.store.append import Appended, EntryClaim, Use
 from write_side.store.conflicts import Conflict
 from write_side.store.mapper import StreamEvent
 
@@ -23,15 +23,16 @@ def _unexpected(conflict: Conflict) -> Refused:
 class Decision(Struct, frozen=True, kw_only=True):
     """No events: the command changes nothing, and nothing is appended.
 
-    ``content_type`` is the one under which the events were decided, if any. ``refusal`` gives the
-    refusal for a conflict that the append finds. ``recorded``: the place of this command's events,
-    if they are already in the log. ``projected``: bytes of rows that the projector writes for the
-    events. ``is_large``: the append uses a separate connection (ADR 16).
+    ``content_type`` is the one under which the events were decided, if any; the append checks the
+    versions of ``type_checks``. ``refusal`` gives the refusal for a conflict that the append finds.
+    ``recorded``: the place of this command's events, if they are already in the log.
+    ``projected``: bytes of rows that the projector writes for the events. ``is_large``: the append
+    uses a separate connection (ADR 16).
     """
 
     events: Sequence[StreamEvent] = ()
     claims: Sequence[EntryClaim] = ()
-    type_checks: Sequence[TypeCheck] = ()
+    type_checks: Sequence[ContentType] = ()
     uses: Sequence[Use] = ()
     changes: dict[str, Any] | None = None
     refusal: Callable[[Conflict], Refused] = _unexpected
@@ -45,27 +46,22 @@ class Header(TypedDict):
     """The fields that every event has before the append gives it a time."""
 
     workspace: str
+    environment: str | None
     actor: Actor
     request_id: str | None
     traceparent: str | None
 
 
-class ScopedHeader(Header):
-    environment: str
-
-
-def header(command: Command, workspace: str) -> Header:
+def header(command: WorkspaceCommand | ScopedCommand) -> Header:
+    environment: str | None = None
+    if isinstance(command, ScopedCommand):
+        workspace, environment = command.scope.workspace, command.scope.environment
+    else:
+        workspace = command.workspace
     return {
         "workspace": workspace,
+        "environment": environment,
         "actor": command.actor,
         "request_id": command.request_id,
         "traceparent": command.traceparent,
     }
-
-
-def scoped_header(command: Command, scope: Scope) -> ScopedHeader:
-    return {**header(command, scope.workspace), "environment": scope.environment}
-
-
-def type_check(content_type: ContentType) -> TypeCheck:
-    return TypeCheck(content_type.id, content_type.version)

@@ -29,7 +29,7 @@ from write_side.handlers import (
     workspaces,
 )
 from write_side.repository import Repository
-from write_side.store.append import Append, Appended
+from write_side.store.append import Append, Appended, TypeCheck
 from write_side.store.conflicts import Conflict, StaleAppend
 from write_side.store.mapper import StreamEvent
 from write_side.waiting import in_slices
@@ -168,7 +168,7 @@ async def _append(command: Command, decision: Decision, repository: Repository) 
         command_key=command.key,
         digest=command.digest,
         claims=decision.claims,
-        type_checks=decision.type_checks,
+        type_checks=[TypeCheck(one.id, one.version) for one in decision.type_checks],
         uses=decision.uses,
         changes=decision.changes,
         is_large=decision.is_large,

@@ -17,10 +17,12 @@ Attributes: TypeAlias = Mapping[str, Value]
 NONE: Attributes = {}
 
 
-class Span(Protocol):
-    """Current from ``__enter__`` to ``__exit__``, which ends it. An exception fails it."""
+class Span:
+    """Current from ``__enter__`` to ``__exit__``, which ends it. An exception fails it. This one is
+    not recorded; ``deploy`` has a subclass for those that are."""
 
-    def __enter__(self) -> Span: ...
+    def __enter__(self) -> Span:
+        return self
 
     def __exit__(
         self,
@@ -32,7 +34,7 @@ class Span(Protocol):
     @property
     def context(self) -> str | None:
         """The span's trace context; None if it is not recorded."""
-        ...
+        return None
 
     def rename(self, name: str) -> None: ...
 
@@ -67,24 +69,7 @@ class Tracer(Protocol):
     def current(self) -> Span: ...
 
 
-class _NoSpan:
-    context = None
-
-    def __enter__(self) -> Span:
-        return self
-
-    def __exit__(self, *_: object) -> None: ...
-
-    def rename(self, name: str) -> None: ...
-
-    def set(self, attribute: str, value: Value) -> None: ...
-
-    def link(self, context: str | None) -> None: ...
-
-    def fail(self, kind: str) -> None: ...
-
-
-NO_SPAN: Span = _NoSpan()
+NO_SPAN = Span()
 """The span of work that is not recorded."""
 _tracer: Tracer | None = None
 

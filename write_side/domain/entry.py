@@ -147,9 +147,7 @@ ROW_BYTES = 1024
 def rendered_bytes(entry: Entry) -> int:
     """The approximate bytes of all translations ready to serve. Each has all of the entry's values,
     unless it has only a title."""
-    if not entry.translations:
-        return 0
-    return _rendered_bytes(entry, _own_size(entry), _translated_size(entry))
+    return _rendered_bytes(entry, *_sizes(entry)) if entry.translations else 0
 
 
 def _rendered_bytes(entry: Entry, own: int, translated: int) -> int:
@@ -161,7 +159,7 @@ def projected_bytes(entry: Entry) -> int:
     """The approximate bytes of rows that the projector writes after a change of the entry: its own
     row with the translations, and a row for each translation, ready to serve or with only its
     texts."""
-    own, translated = _own_size(entry), _translated_size(entry)
+    own, translated = _sizes(entry)
     rendered = _rendered_bytes(entry, own, translated)
     rows = translated if rendered > MAX_RENDERED else rendered
     return own + translated + rows + ROW_BYTES * len(entry.translations)
@@ -169,21 +167,20 @@ def projected_bytes(entry: Entry) -> int:
 
 def stored_bytes(entry: Entry) -> int:
     """The bytes of the entry's texts and values as JSON, with all translations."""
-    return _own_size(entry) + _translated_size(entry)
+    return sum(_sizes(entry))
 
 
 def check_size(entry: Entry) -> None:
     """Raises InvalidEntry, with the bound."""
-    size = _own_size(entry)
-    if size > MAX_BYTES:
+    own, translated = _sizes(entry)
+    if own > MAX_BYTES:
         raise InvalidEntry(
-            f"The entry takes {size:,} bytes; the limit is {MAX_BYTES:,}: "
+            f"The entry takes {own:,} bytes; the limit is {MAX_BYTES:,}: "
             "move large content to a file or to separate entries"
         )
-    translated = _translated_size(entry)
-    if size + translated > MAX_BYTES_IN_ALL_LOCALES:
+    if own + translated > MAX_BYTES_IN_ALL_LOCALES:
         raise InvalidEntry(
-            f"The entry takes {size + translated:,} bytes with its translations; the limit is "
+            f"The entry takes {own + translated:,} bytes with its translations; the limit is "
             f"{MAX_BYTES_IN_ALL_LOCALES:,}: divide the entry"
         )
     check_translated_values(entry.translations)
@@ -199,17 +196,15 @@ def check_translated_values(translations: Mapping[str, Translation]) -> None:
         )
 
 
-def _own_size(entry: Entry) -> int:
-    return _size(entry.title, entry.slug, entry.fields)
+def _sizes(entry: Entry) -> tuple[int, int]:
+    """The bytes of the entry's own texts and values as JSON, and of those of its translations."""
+    translated = sum(_size(t.title or "", t.fields) for t in entry.translations.values())
+    return len(entry.slug.encode()) + _size(entry.title, entry.fields), translated
 
 
-def _translated_size(entry: Entry) -> int:
-    return sum(_size(t.title or "", "", t.fields) for t in entry.translations.values())
-
-
-def _size(title: str, slug: str, fields: Mapping[str, Raw]) -> int:
+def _size(title: str, fields: Mapping[str, Raw]) -> int:
     views: Iterable[Sized] = map(memoryview, fields.values())
-    return len(title.encode()) + len(slug.encode()) + sum(map(len, views))
+    return len(title.encode()) + sum(map(len, views))
 
 
 def value_or(value: T | UnsetType, default: T) -> T:

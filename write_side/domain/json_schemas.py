@@ -1,8 +1,8 @@
-"""The values of fields as JSON Schema (2020-12), one function for each kind of value."""
+"""The values of fields as JSON Schema (2020-12)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from write_side.domain.refusals import shortened
@@ -55,16 +55,9 @@ def _description(field: Field) -> str:
     return shortened(f"{field.name}: {field.spec.expected(field)}", 200)
 
 
-def text(_field: Field, _definitions: Definitions) -> Schema:
-    return {"type": "string"}
-
-
-def number(_field: Field, _definitions: Definitions) -> Schema:
-    return {"type": "number"}
-
-
-def boolean(_field: Field, _definitions: Definitions) -> Schema:
-    return {"type": "boolean"}
+def always(schema: Schema) -> Callable[[Field, Definitions], Schema]:
+    """The same schema for every field, of one value or, with ``multiple``, of an array of them."""
+    return lambda field, _definitions: _one_or_many(field, schema)
 
 
 def date(field: Field, definitions: Definitions) -> Schema:
@@ -84,24 +77,8 @@ def choice(field: Field, definitions: Definitions) -> Schema:
     return _one_or_many(field, schema)
 
 
-def entry_id(field: Field, _definitions: Definitions) -> Schema:
-    return _one_or_many(field, {"type": "string", "format": "uuid"})
-
-
-def media_id(field: Field, _definitions: Definitions) -> Schema:
-    return _one_or_many(field, {"type": "string"})
-
-
-def anything(_field: Field, _definitions: Definitions) -> Schema:
-    return {}
-
-
 def elements(field: Field, definitions: Definitions) -> Schema:
     return {"type": "array", "items": definitions.element(field)}
-
-
-def nothing(_field: Field, _definitions: Definitions) -> Schema:
-    return {"not": {}}
 
 
 def _one_or_many(field: Field, schema: Schema) -> Schema:

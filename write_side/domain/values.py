@@ -209,14 +209,6 @@ def is_array_of_objects(_field: Field, value: Raw) -> bool:
     return _decoded(_ELEMENTS, value) is not None
 
 
-def is_anything(_field: Field, _value: Raw) -> bool:
-    return True
-
-
-def is_nothing(_field: Field, _value: Raw) -> bool:
-    return False
-
-
 class Target(Struct, frozen=True):
     """What a checked value refers to: an entry or a media file, depending on the field's type."""
 

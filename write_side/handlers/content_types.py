@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from write_side.commands import CreateContentType, RemoveContentType, ReviseContentType
-from write_side.decision import Decision, scoped_header
+from write_side.decision import Decision, header
 from write_side.domain.definition import check_definition, check_slug, check_unchanged_kinds
 from write_side.domain.events import ContentTypeCreated, ContentTypeRemoved, ContentTypeRevised
 from write_side.domain.identity import Scope, content_type_stream, new_id
@@ -33,7 +33,7 @@ async def create_content_type(command: CreateContentType, repository: Repository
     check_definition(command.name, command.fields, command.stages)
     await check_scope(scope, repository)
     created = ContentTypeCreated(
-        **scoped_header(command, scope),
+        **header(command),
         content_type_id=new_id(),
         slug=command.slug,
         name=command.name,
@@ -57,7 +57,7 @@ async def revise_content_type(command: ReviseContentType, repository: Repository
     if wanted == (current.name, current.fields, current.stages):
         return Decision()
     revised = ContentTypeRevised(
-        **scoped_header(command, command.scope),
+        **header(command),
         content_type_id=current.id,
         name=command.name,
         fields=command.fields,
@@ -72,9 +72,7 @@ async def revise_content_type(command: ReviseContentType, repository: Repository
 async def remove_content_type(command: RemoveContentType, repository: Repository) -> Decision:
     """The append refuses this while the type has entries."""
     current = await repository.fresh_content_type(command.scope, command.slug)
-    removed = ContentTypeRemoved(
-        **scoped_header(command, command.scope), content_type_id=current.id
-    )
+    removed = ContentTypeRemoved(**header(command), content_type_id=current.id)
     return Decision(
         events=[StreamEvent(content_type_stream(current.id), current.version + 1, removed)],
         uses=[Use(command.scope, CONTENT_TYPES, -1)],

@@ -13,7 +13,7 @@ from write_side.commands import (
     DeleteEntry,
     UpdateEntry,
 )
-from write_side.decision import Decision, scoped_header, type_check
+from write_side.decision import Decision, header
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry, changes, evolve, projected_bytes, translates
 from write_side.domain.events import EntryCreated, EntryDeleted, EntryUpdated
@@ -60,7 +60,7 @@ async def create_entry(command: CreateEntry, repository: Repository) -> Decision
     return Decision(
         events=[StreamEvent(entry_stream(created.entry_id), 1, created)],
         claims=claims,
-        type_checks=[type_check(content_type)],
+        type_checks=[content_type],
         uses=[Use(command.scope, ENTRIES, 1)],
         refusal=partial(creation_refusal, claims),
         content_type=content_type,
@@ -97,7 +97,7 @@ def creation_event(command: CreateEntry, content_type: ContentType) -> EntryCrea
     fields = checked(content_type.value_fields, command.fields)
     check_stage(content_type, command.stage_id)
     return EntryCreated(
-        **scoped_header(command, command.scope),
+        **header(command),
         entry_id=command.entry_id or new_id(),
         content_type_id=content_type.id,
         slug=command.slug or slug_from(command.title),
@@ -151,7 +151,7 @@ async def update_entry(command: UpdateEntry, repository: Repository) -> Decision
         renames = [{"op": "rename", "id": entry.id, "slug_hash": digest}]
     return Decision(
         events=[StreamEvent(entry_stream(entry.id), entry.version + 1, updated)],
-        type_checks=[type_check(content_type)],
+        type_checks=[content_type],
         changes={"entries": renames} if renames else None,
         refusal=partial(_rename_refusal, updated),
         content_type=content_type,
@@ -174,7 +174,7 @@ def update_event(command: UpdateEntry, entry: Entry, content_type: ContentType) 
     translations = checked_translations(content_type, entry.language, command.translations)
     check_stage(content_type, command.stage_id)
     return EntryUpdated(
-        **scoped_header(command, command.scope),
+        **header(command),
         entry_id=entry.id,
         content_type_id=entry.content_type_id,
         title=_different(command.title, entry.title),
@@ -208,7 +208,7 @@ async def delete_entry(command: DeleteEntry, repository: Repository) -> Decision
     entry = await repository.entry(command.scope, command.entry_id)
     check_version(command.expected_version, entry)
     deleted = EntryDeleted(
-        **scoped_header(command, command.scope),
+        **header(command),
         entry_id=entry.id,
         content_type_id=entry.content_type_id,
     )

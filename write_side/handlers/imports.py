@@ -7,7 +7,7 @@ from functools import partial
 from msgspec import Struct, field
 
 from write_side.commands import CreateEntry, ImportEntries, SaveImportMapping, UpdateEntry
-from write_side.decision import Decision, ScopedHeader, scoped_header, type_check
+from write_side.decision import Decision, header
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry, changes, evolve, projected_bytes
 from write_side.domain.events import EntryCreated, EntryUpdated, ImportMappingSaved, ImportRecorded
@@ -74,17 +74,16 @@ async def import_entries(command: ImportEntries, repository: Repository) -> Deci
     )
     if recorded is not None:
         return Decision(recorded=recorded, content_type=content_type)
-    header = scoped_header(command, command.scope)
     decisions = await _decide(command, content_type, repository)
     # Rows may refer to one another, in any order and in cycles.
     new_entries = {created.entry_id: content_type.slug for created in decisions.created}
     await check_targets(command.scope, decisions.targets, repository, new_entries)
-    record = _record(command, header, content_type, decisions)
+    record = _record(command, content_type, decisions)
     claims = [claim_of(command.scope, created) for created in decisions.created]
     return Decision(
         events=[StreamEvent(import_stream(command.import_id), 1, record), *decisions.events],
         claims=claims,
-        type_checks=[type_check(content_type)],
+        type_checks=[content_type],
         uses=[Use(command.scope, ENTRIES, len(decisions.created))],
         refusal=partial(creation_refusal, claims),
         content_type=content_type,
@@ -142,10 +141,10 @@ def _of_type(entry: Entry | None, content_type: ContentType) -> Entry:
 
 
 def _record(
-    command: ImportEntries, header: ScopedHeader, content_type: ContentType, decisions: _Decisions
+    command: ImportEntries, content_type: ContentType, decisions: _Decisions
 ) -> ImportRecorded:
     return ImportRecorded(
-        **header,
+        **header(command),
         import_id=command.import_id,
         content_type_id=content_type.id,
         file_name=command.file_name,
@@ -171,7 +170,7 @@ async def save_import_mapping(command: SaveImportMapping, repository: Repository
     if saved is not None and saved.columns == command.columns:
         return Decision(content_type=content_type)
     event = ImportMappingSaved(
-        **scoped_header(command, command.scope),
+        **header(command),
         content_type_id=content_type.id,
         columns=command.columns,
     )

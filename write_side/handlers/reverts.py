@@ -8,7 +8,7 @@ from typing import Any, Literal
 from msgspec import UNSET, Struct, field
 
 from write_side.commands import RevertImport
-from write_side.decision import Decision, scoped_header, type_check
+from write_side.decision import Decision, header
 from write_side.domain.entry import (
     Entry,
     changes,
@@ -75,7 +75,7 @@ async def revert_import(command: RevertImport, repository: Repository) -> Decisi
             *decisions.restores,
         ],
         # A content type can be removed only if it has no entries; then nothing is restored.
-        type_checks=[type_check(content_type)] if decisions.restores else [],
+        type_checks=[content_type] if decisions.restores else [],
         uses=[Use(command.scope, ENTRIES, -len(ids))] if ids else [],
         changes={"entries": [{"op": "release", "id": each} for each in ids]} if ids else None,
         projected=decisions.projected,
@@ -158,7 +158,7 @@ def _restored(command: RevertImport, before: Entry, entry: Entry) -> EntryUpdate
 
 def _header(command: RevertImport, entry: Entry) -> dict[str, Any]:
     return {
-        **scoped_header(command, command.scope),
+        **header(command),
         "entry_id": entry.id,
         "content_type_id": entry.content_type_id,
     }
@@ -168,7 +168,7 @@ def _record(
     command: RevertImport, recorded: ImportRecorded, decisions: _Decisions
 ) -> ImportReverted:
     return ImportReverted(
-        **scoped_header(command, command.scope),
+        **header(command),
         import_id=command.import_id,
         content_type_id=recorded.content_type_id,
         deleted=len(decisions.deletes),

@@ -55,7 +55,7 @@ async def create_webhook(command: CreateWebhook, repository: Repository) -> Deci
         raise WebhookTaken(command.name)
     if len(webhooks.by_name) >= MOST_WEBHOOKS:
         raise InvalidDefinition(f"A workspace has at most {MOST_WEBHOOKS} webhooks: remove one")
-    created = WebhookCreated(**header(command, command.workspace), **_definition(command))
+    created = WebhookCreated(**header(command), **_definition(command))
     return _decision(webhooks, created, _secret(command, "put", secret=command.secret))
 
 
@@ -64,14 +64,14 @@ async def change_webhook(command: ChangeWebhook, repository: Repository) -> Deci
     webhooks, webhook = await _find(repository, command.workspace, command.name)
     if all(getattr(webhook, what) == getattr(command, what) for what in _DEFINED):
         return Decision()
-    changed = WebhookChanged(**header(command, command.workspace), **_definition(command))
+    changed = WebhookChanged(**header(command), **_definition(command))
     return _decision(webhooks, changed)
 
 
 async def remove_webhook(command: RemoveWebhook, repository: Repository) -> Decision:
     """Its secrets are deleted."""
     webhooks, webhook = await _find(repository, command.workspace, command.name)
-    removed = WebhookRemoved(**header(command, command.workspace), name=webhook.name)
+    removed = WebhookRemoved(**header(command), name=webhook.name)
     return _decision(webhooks, removed, _secret(command, "erase"))
 
 
@@ -80,10 +80,8 @@ async def switch_webhook_off(command: SwitchWebhookOff, repository: Repository) 
     webhooks, webhook = await _find(repository, command.workspace, command.name)
     if webhook.off is not None or command.changed_at not in (None, webhook.changed_at):
         return Decision()
-    about = header(command, command.workspace)
-    return _decision(
-        webhooks, WebhookSwitchedOff(**about, name=webhook.name, reason=command.reason)
-    )
+    switched = WebhookSwitchedOff(**header(command), name=webhook.name, reason=command.reason)
+    return _decision(webhooks, switched)
 
 
 async def switch_webhook_on(command: SwitchWebhookOn, repository: Repository) -> Decision:
@@ -91,14 +89,14 @@ async def switch_webhook_on(command: SwitchWebhookOn, repository: Repository) ->
     webhooks, webhook = await _find(repository, command.workspace, command.name)
     if webhook.off is None:
         return Decision()
-    switched = WebhookSwitchedOn(**header(command, command.workspace), name=webhook.name)
+    switched = WebhookSwitchedOn(**header(command), name=webhook.name)
     return _decision(webhooks, switched)
 
 
 async def rotate_webhook_secret(command: RotateWebhookSecret, repository: Repository) -> Decision:
     secret_bytes(command.secret)
     webhooks, webhook = await _find(repository, command.workspace, command.name)
-    rotated = WebhookSecretRotated(**header(command, command.workspace), name=webhook.name)
+    rotated = WebhookSecretRotated(**header(command), name=webhook.name)
     overlap = "0" if command.expires else OVERLAP
     change = _secret(command, "rotate", secret=command.secret, overlap=overlap)
     return _decision(webhooks, rotated, change)

@@ -69,9 +69,7 @@ async def create_workspace(command: CreateWorkspace, repository: Repository) -> 
     _check_plan(command.plan)
     if await repository.find_workspace(command.workspace) is not None:
         raise WorkspaceTaken(command.workspace)
-    created = WorkspaceCreated(
-        **header(command, command.workspace), name=command.name, plan=command.plan
-    )
+    created = WorkspaceCreated(**header(command), name=command.name, plan=command.plan)
     return Decision(
         events=[StreamEvent(workspace_stream(command.workspace), 1, created)],
         changes={"bounds": _bounds(command.workspace, PRODUCTION, command.plan), "access": True},
@@ -83,7 +81,7 @@ async def rename_workspace(command: RenameWorkspace, repository: Repository) -> 
     workspace = await repository.workspace(command.workspace)
     if workspace.name == command.name:
         return Decision()
-    renamed = WorkspaceRenamed(**header(command, workspace.slug), name=command.name)
+    renamed = WorkspaceRenamed(**header(command), name=command.name)
     return Decision(
         events=[StreamEvent(workspace_stream(workspace.slug), workspace.version + 1, renamed)]
     )
@@ -95,7 +93,7 @@ async def change_plan(command: ChangePlan, repository: Repository) -> Decision:
     workspace = await repository.workspace(command.workspace)
     if workspace.plan == command.plan:
         return Decision()
-    changed = PlanChanged(**header(command, workspace.slug), plan=command.plan)
+    changed = PlanChanged(**header(command), plan=command.plan)
     bounds = [
         bound
         for environment in workspace.environments
@@ -115,7 +113,7 @@ async def add_environment(command: AddEnvironment, repository: Repository) -> De
         return Decision()
     if environment == STAGING and not workspace.plan.staging:
         raise StagingNotInPlan
-    added = EnvironmentAdded(**header(command, workspace.slug), environment=environment)
+    added = EnvironmentAdded(**header(command))
     bounds = _bounds(workspace.slug, environment, workspace.plan)
     return Decision(
         events=[StreamEvent(workspace_stream(workspace.slug), workspace.version + 1, added)],
@@ -152,10 +150,9 @@ async def issue_key(command: IssueKey, repository: Repository) -> Decision:
     check_permissions(command.permissions)
     check_key_environment(command.environment)
     await repository.workspace(command.workspace)
-    about = header(command, command.workspace)
     check_expiry(command.expires_at, await repository.recorder.time())
     issued = KeyIssued(
-        **about,
+        **header(command),
         key_id=new_id(),
         name=command.name,
         permissions=command.permissions,
@@ -193,11 +190,10 @@ async def permit_key(command: PermitKey, repository: Repository) -> Decision:
     lasting = (key.environment, key.expires_at) == (command.environment, command.expires_at)
     if lasting and set(key.permissions) == set(command.permissions):
         return Decision()
-    about = header(command, key.workspace)
     if command.expires_at != key.expires_at:
         check_expiry(command.expires_at, await repository.recorder.time())
     changed = KeyPermissionsChanged(
-        **about,
+        **header(command),
         key_id=key.id,
         permissions=command.permissions,
         key_environment=command.environment,
@@ -219,7 +215,7 @@ async def permit_key(command: PermitKey, repository: Repository) -> Decision:
 async def revoke_key(command: RevokeKey, repository: Repository) -> Decision:
     """The key is refused from now on, and its name can be used again."""
     key = await _key(repository, command.workspace, command.name)
-    revoked = KeyRevoked(**header(command, key.workspace), key_id=key.id)
+    revoked = KeyRevoked(**header(command), key_id=key.id)
     return Decision(
         events=[StreamEvent(key_stream(key.id), key.version + 1, revoked)],
         changes={"keys": [{"op": "revoke", "id": key.id}], "access": True},
@@ -246,7 +242,7 @@ async def put_media(command: PutMedia, repository: Repository) -> Decision:
     if exists and all(getattr(media, what) == text for what, text in wanted.items()):
         return Decision()
     event = (MediaChanged if exists else MediaAdded)(
-        **header(command, command.workspace),
+        **header(command),
         media_id=command.media_id,
         url=command.url,
         name=command.name,
@@ -261,6 +257,6 @@ async def remove_media(command: RemoveMedia, repository: Repository) -> Decision
     media = await repository.find_media(command.workspace, command.media_id)
     if media is None or media.removed:
         return Decision()
-    removed = MediaRemoved(**header(command, command.workspace), media_id=media.id)
+    removed = MediaRemoved(**header(command), media_id=media.id)
     stream = media_stream(command.workspace, media.id)
     return Decision(events=[StreamEvent(stream, media.version + 1, removed)])
