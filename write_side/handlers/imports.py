@@ -24,7 +24,7 @@ from write_side.handlers.entries import (
     creation_refusal,
 )
 from write_side.repository import Repository
-from write_side.store.append import ENTRIES, Appended, Use
+from write_side.store.append import ENTRIES, Use
 from write_side.store.mapper import StreamEvent
 from write_side.waiting import in_slices, in_thread_if_large
 
@@ -69,11 +69,12 @@ async def import_entries(command: ImportEntries, repository: Repository) -> Deci
     check_import_id(command.import_id)
     check_text(command.file_name, "The name of the file")
     content_type = await repository.content_type(command.scope, command.content_type_slug)
-    recorded = await recorded_before(
-        repository, command.scope, content_type, command.import_id, command.fingerprint
-    )
-    if recorded is not None:
-        return Decision(recorded=recorded, content_type=content_type)
+    if (found := await repository.find_import(command.import_id)) is not None:
+        recorded, appended = found
+        check_same_import(
+            recorded, command.import_id, command.scope, content_type, command.fingerprint
+        )
+        return Decision(recorded=appended, content_type=content_type)
     decisions = await _decide(command, content_type, repository)
     # Rows may refer to one another, in any order and in cycles.
     new_entries = {created.entry_id: content_type.slug for created in decisions.created}
@@ -98,26 +99,20 @@ def check_import_id(import_id: str) -> None:
         raise InvalidEntry(f"An import id has 1 to {LONGEST_ID} characters")
 
 
-async def recorded_before(
-    repository: Repository,
+def check_same_import(
+    recorded: ImportRecorded,
+    import_id: str,
     scope: Scope,
     content_type: ContentType,
-    import_id: str,
     fingerprint: str,
-) -> Appended | None:
-    """The position of the events of an import, or None. Raises ImportIdTaken, and FileMismatch if
-    the fingerprint is that of another file."""
-    found = await repository.find_import(import_id)
-    if found is None:
-        return None
-    recorded, appended = found
+) -> None:
+    """Raises ImportIdTaken, and FileMismatch if the fingerprint is that of another file."""
     place = (recorded.workspace, recorded.environment, recorded.content_type_id)
     # All workspaces share the import ids, and none may see the imports of another.
     if place != (scope.workspace, scope.environment, content_type.id):
         raise ImportIdTaken(import_id)
     if recorded.fingerprint and recorded.fingerprint != fingerprint:
         raise FileMismatch(import_id, recorded.file_name)
-    return appended
 
 
 async def _decide(

@@ -13,7 +13,7 @@ from write_side.domain.content_type import ContentType
 from write_side.domain.entry_changes import actor_name
 from write_side.domain.events import ImportedRow, ImportReverted
 from write_side.domain.identity import Actor, Scope
-from write_side.handlers.imports import recorded_before
+from write_side.handlers.imports import check_same_import
 from write_side.handlers.reverts import recorded_import
 from write_side.imports.preview import Counts, ImportRow, Note
 from write_side.imports.request import ImportRequest
@@ -94,10 +94,11 @@ async def earlier_report(
     """The report of the import with this id, if it has run. Raises ImportIdTaken, and FileMismatch
     if the fingerprint is that of another file."""
     scope, import_id = request.scope, request.import_id
-    if await repository.find_import(import_id) is None:
+    found = await repository.find_import(import_id)
+    if found is None:
         return None
     content_type = await repository.fresh_content_type(scope, request.content_type_slug)
-    await recorded_before(repository, scope, content_type, import_id, fingerprint)
+    check_same_import(found[0], import_id, scope, content_type, fingerprint)
     return replace(await import_report(repository, scope, import_id), replayed=True)
 
 

@@ -18,14 +18,10 @@ from write_side.dispatch import execute
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry
 from write_side.domain.events import Status
-from write_side.domain.identity import Actor, Scope
-from write_side.domain.refusals import (
-    FileMismatch,
-    ImportIdTaken,
-    Refused,
-    StaleDecision,
-)
+from write_side.domain.identity import Actor
+from write_side.domain.refusals import Refused, StaleDecision
 from write_side.domain.values import NULL, is_empty
+from write_side.handlers.imports import check_same_import
 from write_side.imports.check import DryRun, check
 from write_side.imports.importer import (
     ATTEMPTS,
@@ -98,13 +94,11 @@ async def parts_before(
             f"import id {request.import_id!r} was used for an import that was not split; choose "
             "another id"
         )
+    scope, slug = request.scope, request.content_type_slug
+    content_type = await repository.fresh_content_type(scope, slug)
     recorded = await recorded_parts(repository, request.import_id)
     for import_id, (import_event, _) in recorded.items():
-        place = Scope(import_event.workspace, import_event.environment or "")
-        if place != request.scope:
-            raise ImportIdTaken(request.import_id)
-        if import_event.fingerprint != fingerprint:
-            raise FileMismatch(request.import_id, import_event.file_name)
+        check_same_import(import_event, request.import_id, scope, content_type, fingerprint)
         if await repository.find_revert(import_id) is not None:
             raise ImportStopped(
                 f"import {request.import_id!r} was reverted; to import the file again, use "

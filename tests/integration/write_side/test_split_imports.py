@@ -23,7 +23,7 @@ from write_side.commands import CreateContentType, UpdateEntry
 from write_side.dispatch import execute
 from write_side.domain.definition import Field
 from write_side.domain.events import EntryCreated, EntryUpdated, ImportRecorded
-from write_side.domain.refusals import FileMismatch, UnknownImport
+from write_side.domain.refusals import FileMismatch, ImportIdTaken, UnknownImport
 from write_side.imports import split
 from write_side.imports.check import check
 from write_side.imports.importer import RepeatsUndecided, RowsRefused
@@ -230,6 +230,16 @@ async def test_another_file_or_a_plain_import_under_the_id_is_refused(
     await imported(magazine, HEAD + "Q,x,\n", "i-7")
     with pytest.raises(ImportStopped, match="'i-7' was used for an import that was not split"):
         await split_of(magazine, import_id="i-7")
+
+
+async def test_parts_of_another_content_type_are_not_continued(magazine: Repository) -> None:
+    text = "Title\nA\nB\nC\n"
+    with pytest.raises(Killed):
+        await split_of(magazine, text, kind="authors", progress=dying(1))
+    before = await magazine.recorder.head()
+    with pytest.raises(ImportIdTaken, match="'s-1' was used for a different import"):
+        await split_of(magazine, text, kind="topics")
+    assert await magazine.recorder.head() == before
 
 
 async def test_an_import_of_ready_rows_is_refused_if_none_is_ready(magazine: Repository) -> None:
