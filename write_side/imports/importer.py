@@ -17,7 +17,7 @@ from asyncpg.transaction import Transaction
 from msgspec import Struct
 
 from write_side.commands import CreateEntry, ImportEntries, UpdateEntry
-from write_side.dispatch import Reserve, execute
+from write_side.dispatch import CommandResult, Reserve, execute
 from write_side.domain.entry_changes import actor_name
 from write_side.domain.identity import Actor
 from write_side.domain.refusals import (
@@ -58,6 +58,7 @@ OVERTAKEN = (
     VersionConflict,
 )
 """Refusals of a command that was valid when it was checked; the next check reports the row."""
+KEEP_CHANGING = "Entries of this file or their content type keep changing: try again"
 WAIT = 2.0
 """Seconds to wait for a connection and for another import that has priority."""
 LONGEST = "5s"
@@ -100,6 +101,58 @@ class PreviewOutdated(Struct, frozen=True):
     differences: tuple[Difference, ...]
 
 
+class ImportRun(Struct, frozen=True):
+    """An import of a file, or of a part of it. ``fingerprint``: of the whole file."""
+
+    repository: Repository
+    request: ImportRequest
+    file_name: str
+    fingerprint: str
+    by: Actor
+    request_id: str | None = None
+    reserve: Reserve | None = None
+
+    async def append(
+        self, commands: Sequence[CreateEntry | UpdateEntry], rows: tuple[PreviewRow, ...]
+    ) -> CommandResult:
+        """``rows``: those that are recorded."""
+        request, counts = self.request, Preview("", rows).counts
+        command = ImportEntries(
+            actor=request.actor(self.file_name),
+            request_id=self.request_id,
+            scope=request.scope,
+            content_type_slug=request.content_type_slug,
+            import_id=request.import_id,
+            file_name=self.file_name,
+            entries=commands,
+            language=request.language,
+            by=self.by,
+            rows=tuple(map(recorded_row, rows)),
+            unchanged=counts.unchanged,
+            skipped=counts.skipped,
+            failed=counts.error,
+            fingerprint=self.fingerprint,
+        )
+        return await execute(command, self.repository, self.reserve)
+
+    async def earlier(self) -> Report | None:
+        return await earlier_report(self.repository, self.request, self.fingerprint)
+
+    def report(self, dry_run: DryRun, at: datetime, position: int = 0) -> Report:
+        """An import that changes nothing is not recorded and has no position."""
+        return Report(
+            import_id=self.request.import_id,
+            file_name=self.file_name,
+            content_type=dry_run.content_type,
+            language=self.request.language,
+            at=at,
+            by=actor_name(self.by),
+            counts=dry_run.preview.counts,
+            rows=dry_run.preview.rows,
+            position=position,
+        )
+
+
 async def run_import(
     repository: Repository,
     table: Table,
@@ -117,6 +170,8 @@ async def run_import(
     Raises RowsRefused, RepeatsUndecided, ImportIdTaken, FileMismatch, StaleDecision if its entries
     keep changing, and what ``check`` and ``reserve`` raise.
     """
+    fingerprint = await asyncio.to_thread(fingerprint_of, table)
+    run = ImportRun(repository, request, table.name, fingerprint, by, request_id, reserve)
     async with AsyncExitStack() as stack:
         for attempt in range(ATTEMPTS):
             if attempt == ATTEMPTS_WITHOUT_PRIORITY and request.update:
@@ -124,98 +179,36 @@ async def run_import(
                     request.scope, request.content_type_slug
                 )
                 await stack.enter_async_context(priority(repository, content_type.id))
-            done = await _attempt(repository, table, request, by, expected, request_id, reserve)
+            done = await _attempt(run, table, expected)
             if done is not None:
                 return done
-    raise StaleDecision("Entries of this file or their content type keep changing: try again")
+    raise StaleDecision(KEEP_CHANGING)
 
 
 async def _attempt(
-    repository: Repository,
-    table: Table,
-    request: ImportRequest,
-    by: Actor,
-    expected: Preview | None,
-    request_id: str | None,
-    reserve: Reserve | None,
+    run: ImportRun, table: Table, expected: Preview | None
 ) -> Report | PreviewOutdated | None:
     """None if the log changed between the check and the append."""
-    fingerprint = await asyncio.to_thread(fingerprint_of, table)
-    if earlier := await earlier_report(repository, request, fingerprint):
+    if earlier := await run.earlier():
         return earlier
-    dry_run = await check(repository, table, request)
+    dry_run = await check(run.repository, table, run.request)
     # The import was sent twice at the same time: the check may have seen what the other one
     # imported.
-    if earlier := await earlier_report(repository, request, fingerprint):
+    if earlier := await run.earlier():
         return earlier
     preview = dry_run.preview
     if expected is not None and preview.digest != expected.digest:
         return PreviewOutdated(preview, differences(expected, preview))
-    check_importable(preview, request)
+    check_importable(preview, run.request)
     if not dry_run.commands:
-        return _report(table, request, by, dry_run, await repository.recorder.time())
+        return run.report(dry_run, await run.repository.recorder.time())
     try:
-        command = import_command(
-            request, table.name, by, fingerprint, dry_run.commands, preview.rows, request_id
-        )
-        executed = await execute(command, repository, reserve)
+        executed = await run.append(dry_run.commands, preview.rows)
     except OVERTAKEN:
         return None
     if executed.replayed:
-        return await earlier_report(repository, request, fingerprint)
-    at = executed.events[0].event.at
-    return _report(table, request, by, dry_run, at, executed.position)
-
-
-def _report(
-    table: Table,
-    request: ImportRequest,
-    by: Actor,
-    dry_run: DryRun,
-    at: datetime,
-    position: int = 0,
-) -> Report:
-    """An import that changes nothing is not recorded and has no position."""
-    return Report(
-        import_id=request.import_id,
-        file_name=table.name,
-        content_type=dry_run.content_type,
-        language=request.language,
-        at=at,
-        by=actor_name(by),
-        counts=dry_run.preview.counts,
-        rows=dry_run.preview.rows,
-        position=position,
-    )
-
-
-def import_command(
-    request: ImportRequest,
-    file_name: str,
-    by: Actor,
-    fingerprint: str,
-    commands: Sequence[CreateEntry | UpdateEntry],
-    rows: tuple[PreviewRow, ...],
-    request_id: str | None = None,
-) -> ImportEntries:
-    """``rows``: those that are recorded."""
-    counts = Preview("", rows).counts
-    return ImportEntries(
-        actor=request.actor(file_name),
-        request_id=request_id,
-        scope=request.scope,
-        content_type_slug=request.content_type_slug,
-        import_id=request.import_id,
-        file_name=file_name,
-        entries=commands,
-        language=request.language,
-        by=by,
-        rows=tuple(map(recorded_row, rows)),
-        unchanged=counts.unchanged,
-        skipped=counts.skipped,
-        failed=counts.error,
-        fingerprint=fingerprint,
-    )
+        return await run.earlier()
+    return run.report(dry_run, executed.events[0].event.at, executed.position)
 
 
 @asynccontextmanager

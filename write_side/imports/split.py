@@ -14,7 +14,6 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from msgspec.structs import replace
 
 from write_side.commands import CreateEntry, UpdateEntry
-from write_side.dispatch import execute
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry
 from write_side.domain.events import Status
@@ -25,10 +24,11 @@ from write_side.handlers.imports import check_same_import
 from write_side.imports.check import DryRun, check
 from write_side.imports.importer import (
     ATTEMPTS,
+    KEEP_CHANGING,
     OVERTAKEN,
+    ImportRun,
     RepeatsUndecided,
-    RowsRefused,
-    import_command,
+    check_importable,
 )
 from write_side.imports.preview import Preview, PreviewRow
 from write_side.imports.request import ImportRequest
@@ -77,11 +77,12 @@ async def run_split(
     StaleDecision if its entries keep changing, and what ``check`` raises.
     """
     fingerprint = await asyncio.to_thread(fingerprint_of, table)
-    run = _Run(repository, table, request, by, progress, part_rows, fingerprint)
+    whole = ImportRun(repository, request, table.name, fingerprint, by)
+    split = _SplitRun(whole, table, progress, part_rows)
     for _ in range(ATTEMPTS):
-        if report := await run.attempt():
+        if report := await split.attempt():
             return report
-    raise StaleDecision("Entries of this file or their content type keep changing: try again")
+    raise StaleDecision(KEEP_CHANGING)
 
 
 async def parts_before(
@@ -107,32 +108,30 @@ async def parts_before(
     return recorded
 
 
-class _Run(Struct):
-    repository: Repository
+class _SplitRun(Struct):
+    whole: ImportRun
     table: Table
-    request: ImportRequest
-    by: Actor
     progress: Callable[[int, int], None]
     part_rows: int
-    fingerprint: str
     has_appended: bool = False
 
     async def attempt(self) -> SplitReport | None:
         """None if the log changed between the check and an append."""
-        recorded = await parts_before(self.repository, self.request, self.fingerprint)
-        dry_run = await check(self.repository, self.table, self.request, resumes=True)
-        if dry_run.preview.is_undecided(self.request):
+        repository, request = self.whole.repository, self.whole.request
+        recorded = await parts_before(repository, request, self.whole.fingerprint)
+        dry_run = await check(repository, self.table, request, resumes=True)
+        if dry_run.preview.is_undecided(request):
             raise RepeatsUndecided(dry_run.preview)
-        if not recorded and dry_run.preview.is_refused(self.request):
-            raise RowsRefused(dry_run.preview)
+        if not recorded:
+            check_importable(dry_run.preview, request)
         errors = dry_run.preview.counts.error
-        if errors and not self.request.ready_only:
+        if errors and not request.ready_only:
             raise ImportStopped(
                 f"{errors} rows have errors, and other parts of the file are already imported: "
                 "correct what they refer to, or revert the import"
             )
         numbers = range(1, 1 + MOST_PARTS)
-        done = {n for n in numbers if part_id(self.request.import_id, n) in recorded}
+        done = {n for n in numbers if part_id(request.import_id, n) in recorded}
         parts = plan(dry_run, done, self.part_rows)
         try:
             changed = await self._append(parts, dry_run.content_type, recorded)
@@ -145,14 +144,14 @@ class _Run(Struct):
     ) -> list[PreviewRow]:
         """The rows whose references were not set."""
         for part in parts:
-            own_id = part_id(self.request.import_id, part.number)
+            own_id = part_id(self.whole.request.import_id, part.number)
             if part.commands and own_id not in recorded:
                 name = f"{self.table.name} ({part.number} of {len(parts)})"
                 await self._import(own_id, name, part.commands, part.rows)
             self.progress(part.number, len(parts))
         changed: list[PreviewRow] = []
         for part in parts:
-            own_id = links_id(self.request.import_id, part.number)
+            own_id = links_id(self.whole.request.import_id, part.number)
             if part.links and own_id not in recorded:
                 commands, left = await self._linked(part.links, content_type)
                 changed += left
@@ -168,7 +167,8 @@ class _Run(Struct):
     ) -> tuple[list[UpdateEntry], list[PreviewRow]]:
         """The commands, and the rows of entries that were changed in the meantime."""
         ids = [link.entry_id for link in links]
-        entries = await self.repository.entries(self.request.scope, ids)
+        scope = self.whole.request.scope
+        entries = await self.whole.repository.entries(scope, ids)
         commands, left = [], []
         for link in links:
             entry = entries.get(link.entry_id)
@@ -181,8 +181,8 @@ class _Run(Struct):
             elif fields or status is not UNSET:
                 commands.append(
                     UpdateEntry(
-                        actor=self.by,
-                        scope=self.request.scope,
+                        actor=self.whole.by,
+                        scope=scope,
                         entry_id=entry.id,
                         fields=fields,
                         status=status,
@@ -198,20 +198,20 @@ class _Run(Struct):
         commands: Sequence[CreateEntry | UpdateEntry],
         rows: Sequence[PreviewRow],
     ) -> None:
-        request = replace(self.request, import_id=import_id)
+        request = replace(self.whole.request, import_id=import_id)
         actor = request.actor(file_name)
         own = [replace(each, actor=actor) for each in commands]
-        command = import_command(request, file_name, self.by, self.fingerprint, own, tuple(rows))
-        await execute(command, self.repository)
+        await replace(self.whole, request=request, file_name=file_name).append(own, tuple(rows))
         self.has_appended = True
 
     async def _report(self, dry_run: DryRun, changed: Sequence[PreviewRow]) -> SplitReport:
-        recorded = await recorded_parts(self.repository, self.request.import_id)
+        repository, import_id = self.whole.repository, self.whole.request.import_id
+        recorded = await recorded_parts(repository, import_id)
         found = sorted(recorded.items(), key=lambda one: one[1][1].position)
         return SplitReport(
             preview=dry_run.preview,
-            import_ids=tuple(import_id for import_id, _ in found),
-            at=await self.repository.recorder.time(),
+            import_ids=tuple(part for part, _ in found),
+            at=await repository.recorder.time(),
             position=max((appended.last for _, (_, appended) in found), default=0),
             replayed=bool(found) and not self.has_appended,
             changed_since=tuple(changed),
