@@ -120,7 +120,7 @@ async def previewed(
     rows = list(parsed_rows(table, columns, request))
     keys = {(each.language, each.slug) for each in existing}
     if request.repeats == "suffix":
-        rows = await suffixed(rows, partial(_taken, {slug for _, slug in keys}))
+        rows = await suffixed(rows, partial(_taken, keys))
     own = {row.key: request.entry_id(row.key) for row in rows if row.key not in keys}
     context = ImportContext(
         content_type,
@@ -134,8 +134,8 @@ async def previewed(
     return PreviewResult([decision.preview for decision in decisions], decisions)
 
 
-async def _taken(known: set[str], slugs: set[str]) -> set[str]:
-    return slugs & known
+async def _taken(known: set[EntryKey], keys: set[EntryKey]) -> set[EntryKey]:
+    return keys & known
 
 
 def _references(existing: tuple[Entry, ...], own: dict[EntryKey, str]) -> References:

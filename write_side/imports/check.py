@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 from msgspec import Struct
 
 from write_side.commands import CreateEntry, UpdateEntry
 from write_side.domain.content_type import ContentType
-from write_side.domain.identity import Actor
 from write_side.domain.locales import check_locale
 from write_side.domain.refusals import InvalidEntry
 from write_side.imports.columns import columns_of
@@ -49,18 +47,7 @@ async def check(
     """
     check_locale(request.language, "language")
     content_type = await repository.fresh_content_type(request.scope, request.content_type_slug)
-    columns = columns_of(table.headings, request.targets, content_type.value_fields)
-    if request.key is not None and not 0 <= request.key < len(table.headings):
-        raise InvalidEntry("The slugs cannot be derived from a column that the file does not have")
-    named = NamedTargets(_parts(table.rows) * MOST_REFERENCES)
-    parsed = map(named.collect, parsed_rows(table, columns, request))
-    rows = [
-        await in_thread_if_large(row.parts, next, parsed) async for row in in_slices(table.rows)
-    ]
-    if request.repeats == "suffix":
-        rows = await _suffixed(repository, request, rows, resumes)
-    actor = request.actor(table.name)
-    context = await _context(repository, rows, named, request, content_type, actor, resumes)
+    rows, context = await _looked_up(repository, table, request, content_type, resumes)
     decisions = await dry_run(rows, context, request)
     shown = tuple([decision.preview async for decision in in_slices(decisions)])
     digest = await asyncio.to_thread(_digest, table, request, shown)
@@ -69,74 +56,65 @@ async def check(
     return DryRun(Preview(digest, shown), commands, content_type)
 
 
-def _parts(rows: Sequence[object]) -> int:
-    """A file with more rows is imported in parts."""
-    return -(-len(rows) // LIMITS.rows)
-
-
-async def _context(
+async def _looked_up(
     repository: Repository,
-    rows: Sequence[ParsedRow],
-    names: NamedTargets,
+    table: Table,
     request: ImportRequest,
     content_type: ContentType,
-    actor: Actor,
     resumes: bool,
-) -> ImportContext:
-    scope = request.scope
-    slugs: dict[str, set[str]] = {}
-    for row in rows:
-        if row.slug:
-            slugs.setdefault(row.language, set()).add(row.slug)
-    existing: dict[EntryKey, str] = {}
-    for language, of_language in slugs.items():
-        found = await repository.entries_by_slug(scope, [content_type.slug], language, of_language)
-        existing |= {(language, slug): entries[0][0] for slug, entries in found.items()}
-    made: set[EntryKey] = set()
-    if resumes:
-        made = {key for key, entry_id in existing.items() if entry_id == request.entry_id(key)}
-        existing = {key: each for key, each in existing.items() if key not in made}
+) -> tuple[Sequence[ParsedRow], ImportContext]:
+    """The parsed rows, and the state that they are decided on."""
+    columns = columns_of(table.headings, request.targets, content_type.value_fields)
+    if request.key is not None and not 0 <= request.key < len(table.headings):
+        raise InvalidEntry("The slugs cannot be derived from a column that the file does not have")
+    parts = -(-len(table.rows) // LIMITS.rows)  # a file with more rows is imported in parts
+    named = NamedTargets(parts * MOST_REFERENCES)
+    parsed = map(named.collect, parsed_rows(table, columns, request))
+    rows = [
+        await in_thread_if_large(row.parts, next, parsed) async for row in in_slices(table.rows)
+    ]
+
+    async def others(keys: Iterable[EntryKey]) -> set[EntryKey]:
+        found = await _existing(repository, request, keys)
+        return found.keys() - (_own(request, found) if resumes else ())
+
+    if request.repeats == "suffix":
+        rows = await suffixed(rows, others)
+    keys = {row.key for row in rows if row.slug}
+    existing = await _existing(repository, request, keys)
+    own = _own(request, existing) if resumes else set()
+    existing = {key: each for key, each in existing.items() if key not in own}
     entries = {}
     if request.update:
-        most = _parts(rows) * UPDATED_BYTES
-        entries = await repository.entries(scope, existing.values(), most)
+        most = parts * UPDATED_BYTES
+        entries = await repository.entries(request.scope, existing.values(), most)
         # An entry that was just deleted has freed its slug.
         existing = {key: each for key, each in existing.items() if each in entries}
-    keys = ((language, slug) for language, of_language in slugs.items() for slug in of_language)
     new_entries = {key: request.entry_id(key) for key in keys if key not in existing}
-    references = await look_up(repository, request, names, new_entries)
-    quota = await _quota(repository, request, len(made))
-    return ImportContext(content_type, existing, entries, quota, references, actor)
+    references = await look_up(repository, request, named, new_entries)
+    quota = await _quota(repository, request, len(own))
+    actor = request.actor(table.name)
+    return rows, ImportContext(content_type, existing, entries, quota, references, actor)
 
 
-async def _suffixed(
-    repository: Repository, request: ImportRequest, rows: Sequence[ParsedRow], resumes: bool
-) -> list[ParsedRow]:
-    """Slugs are unique per language."""
-    by_language: dict[str, list[ParsedRow]] = {}
-    for row in rows:
-        by_language.setdefault(row.language, []).append(row)
-    found: dict[int, ParsedRow] = {}
-    for language, own in by_language.items():
-        taken = partial(_taken_slugs, repository, request, language, resumes)
-        found |= {row.number: row for row in await suffixed(own, taken)}
-    return [found[row.number] for row in rows]
-
-
-async def _taken_slugs(
-    repository: Repository,
-    request: ImportRequest,
-    language: str,
-    resumes: bool,
-    slugs: set[str],
-) -> set[str]:
+async def _existing(
+    repository: Repository, request: ImportRequest, keys: Iterable[EntryKey]
+) -> dict[EntryKey, str]:
+    """The ids of the entries that have these keys."""
+    slugs: dict[str, set[str]] = {}
+    for language, slug in keys:
+        slugs.setdefault(language, set()).add(slug)
+    existing: dict[EntryKey, str] = {}
     types = [request.content_type_slug]
-    found = await repository.entries_by_slug(request.scope, types, language, slugs)
-    return {
-        slug
-        for slug, entries in found.items()
-        if not (resumes and entries[0][0] == request.entry_id((language, slug)))
-    }
+    for language, of_language in slugs.items():
+        found = await repository.entries_by_slug(request.scope, types, language, of_language)
+        existing |= {(language, slug): entries[0][0] for slug, entries in found.items()}
+    return existing
+
+
+def _own(request: ImportRequest, existing: Mapping[EntryKey, str]) -> set[EntryKey]:
+    """The keys of the entries that this import created."""
+    return {key for key, entry_id in existing.items() if entry_id == request.entry_id(key)}
 
 
 async def _quota(repository: Repository, request: ImportRequest, own: int) -> EntryQuota:

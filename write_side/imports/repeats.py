@@ -13,28 +13,29 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from msgspec.structs import replace
 
 from write_side.domain.identity import MAX_SLUG
+from write_side.imports.request import EntryKey
 from write_side.imports.rows import ParsedRow
 
 _FAMILY = MAX_SLUG - 10
-Lookup = Callable[[set[str]], Awaitable[set[str]]]
-"""Slugs → those among them that entries have."""
+Lookup = Callable[[set[EntryKey]], Awaitable[set[EntryKey]]]
+"""Keys → those among them that entries have."""
 
 
 async def suffixed(rows: Sequence[ParsedRow], existing: Lookup) -> list[ParsedRow]:
     """The rows with slugs that are free in the file and in the store. The same rows get the same
     slugs while the store is unchanged."""
     repeats = _repeats(rows)
-    stems = [rows[index].slug for index in repeats]
-    taken = {row.slug for row in rows}
-    taken |= await _used_slugs(stems, taken, existing)
+    stems = [rows[index].key for index in repeats]
+    taken = {row.key for row in rows}
+    taken |= await _used_keys(stems, taken, existing)
     found = list(rows)
     reached = dict.fromkeys(stems, 2)
     for index, keeps in repeats.items():
-        stem = rows[index].slug
-        while (slug := with_suffix(stem, reached[stem])) in taken:
+        stem = rows[index].key
+        while (key := with_suffix(stem, reached[stem])) in taken:
             reached[stem] += 1
-        taken.add(slug)
-        found[index] = replace(rows[index], slug=slug, repeats=keeps)
+        taken.add(key)
+        found[index] = replace(rows[index], slug=key[1], repeats=keeps)
     first: dict[tuple[str, ...], int] = {}
     for index, row in enumerate(rows):
         twin = first.setdefault(row.content, index)
@@ -45,13 +46,13 @@ async def suffixed(rows: Sequence[ParsedRow], existing: Lookup) -> list[ParsedRo
 
 def _repeats(rows: Sequence[ParsedRow]) -> dict[int, int]:
     """The index of each row that needs a suffix → the number of the row that keeps the slug."""
-    by_slug: dict[str, list[int]] = {}
+    by_key: dict[EntryKey, list[int]] = {}
     for index, row in enumerate(rows):
         if row.slug:
-            by_slug.setdefault(row.slug, []).append(index)
+            by_key.setdefault(row.key, []).append(index)
     return {
         index: rows[keeps].number
-        for same in by_slug.values()
+        for same in by_key.values()
         if len(same) > 1
         for keeps in [next((one for one in same if not rows[one].is_slug_derived), same[0])]
         for index in _different(rows, same, keeps)
@@ -67,28 +68,31 @@ def _different(rows: Sequence[ParsedRow], same: Sequence[int], keeps: int) -> It
             yield index
 
 
-async def _used_slugs(stems: Sequence[str], in_file: set[str], existing: Lookup) -> set[str]:
-    """The suffixed slugs that entries have, as far as needed to find a free one for each row. Each
+async def _used_keys(
+    stems: Sequence[EntryKey], in_file: set[EntryKey], existing: Lookup
+) -> set[EntryKey]:
+    """The suffixed keys that entries have, as far as needed to find a free one for each row. Each
     query looks up twice as many, because the store may have thousands."""
     # Slugs of the maximum length are cut, and may be the same for several stems.
-    wanted = Counter(stem[:_FAMILY] for stem in stems)
-    missing = {stem: wanted[stem[:_FAMILY]] for stem in stems}
+    wanted = Counter((language, slug[:_FAMILY]) for language, slug in stems)
+    missing = {(language, slug): wanted[language, slug[:_FAMILY]] for language, slug in stems}
     reached = dict.fromkeys(stems, 2)
-    used: set[str] = set()
+    used: set[EntryKey] = set()
     while missing:
         windows = {
             stem: [with_suffix(stem, n) for n in range(reached[stem], 2 * reached[stem] + count)]
             for stem, count in missing.items()
         }
-        used |= await existing({slug for window in windows.values() for slug in window})
+        used |= await existing({key for window in windows.values() for key in window})
         for stem, window in windows.items():
             reached[stem] += len(window)
-            missing[stem] -= sum(slug not in used and slug not in in_file for slug in window)
+            missing[stem] -= sum(key not in used and key not in in_file for key in window)
         missing = {stem: count for stem, count in missing.items() if count > 0}
     return used
 
 
-def with_suffix(slug: str, number: int) -> str:
-    """The slug with the suffix, cut to at most MAX_SLUG characters."""
+def with_suffix(key: EntryKey, number: int) -> EntryKey:
+    """The key with the suffix, its slug cut to at most MAX_SLUG characters."""
+    language, slug = key
     suffix = f"-{number}"
-    return f"{slug[: MAX_SLUG - len(suffix)]}{suffix}"
+    return language, f"{slug[: MAX_SLUG - len(suffix)]}{suffix}"

@@ -64,7 +64,7 @@ class ParsedRow(Struct, frozen=True):
     @property
     def content(self) -> tuple[str, ...]:
         """The content of a row, equal for rows that repeat each other."""
-        return (self.title, self.slug, self.status or "", *(cell.text for cell in self.cells))
+        return (self.title, *self.key, self.status or "", *(cell.text for cell in self.cells))
 
     @property
     def parts(self) -> int:

@@ -8,17 +8,17 @@ from write_side.imports.columns import columns_of, match_headings
 from write_side.imports.csv_reader import csv_table
 from write_side.imports.preview import repeated
 from write_side.imports.repeats import suffixed, with_suffix
-from write_side.imports.request import ImportRequest
+from write_side.imports.request import EntryKey, ImportRequest
 from write_side.imports.rows import parsed_rows
 
 
 async def slugs(text: str, *in_store: str) -> list[str]:
-    questions: list[set[str]] = []
+    questions: list[set[EntryKey]] = []
 
-    async def existing(slugs: set[str]) -> set[str]:
-        questions.append(slugs)
+    async def existing(keys: set[EntryKey]) -> set[EntryKey]:
+        questions.append(keys)
         assert len(questions) < 15, "each asks for twice as many"
-        return slugs & set(in_store)
+        return keys & {("en-US", slug) for slug in in_store}
 
     table = csv_table(text.encode(), "x.csv")
     targets = match_headings(table.headings, FIELDS, {})
@@ -46,7 +46,13 @@ async def test_a_suffix_fits_into_the_longest_slug() -> None:
     found = await slugs(f"Title,Body\n{long},a\n{long}x,b\n")
     assert [len(slug) for slug in found] == [MAX_SLUG, MAX_SLUG]
     assert found[1].endswith("r-2")
-    assert with_suffix("rome", 12) == "rome-12"
+    assert with_suffix(("en-US", "rome"), 12) == ("en-US", "rome-12")
+
+
+async def test_suffixes_are_separate_for_each_language() -> None:
+    file = "Title,Language,Body\nRome,en-US,a\nRome,fr-FR,a\nRome,fr-FR,b\nRome,en-US,c\n"
+    assert await slugs(file) == ["rome", "rome", "rome-2", "rome-2"]
+    assert await slugs(file, "rome-2") == ["rome", "rome", "rome-2", "rome-3"]
 
 
 async def test_given_slugs_that_repeat_get_no_suffix() -> None:
