@@ -86,7 +86,6 @@ class _Round:
         self._context = context
         self._request = request
         self._excluded = excluded
-        self._made: set[EntryKey] = set()
         self._above: dict[EntryKey, dict[tuple[str, ...], int]] = {}
         """Key → the contents of the rows above, each with the number of its first row."""
         self._entries = dict(context.entries)
@@ -132,7 +131,9 @@ class _Round:
         # If only ready rows are imported, a row with errors leaves its slug to others. Otherwise it
         # will be corrected, and counts as if it had no errors.
         if row.slug and not (decision.failed and self._request.ready_only):
-            self._register(decision)
+            self._note_content(row)
+            if decision.after is not None:
+                self._entries[decision.after.id] = decision.after
         return decision
 
     def _compare(self, decision: RowDecision) -> None:
@@ -170,13 +171,7 @@ class _Round:
         """The id of the entry that has the slug, in this language, after the rows above."""
         if key in self._context.existing:
             return self._context.existing[key]
-        return self._request.entry_id(key) if key in self._made else None
-
-    def _register(self, decision: RowDecision) -> None:
-        self._made.add(decision.row.key)
-        self._note_content(decision.row)
-        if decision.after is not None:
-            self._entries[decision.after.id] = decision.after
+        return self._request.entry_id(key) if key in self._above else None
 
     def _note_content(self, row: ParsedRow) -> None:
         self._above.setdefault(row.key, {}).setdefault(row.content, row.number)
@@ -213,11 +208,13 @@ class _Round:
             decision.command = update = self._update(decision, before)
             event = update_event(update, before, content_type)
         decision.after = after = evolve(before, event)
+        # A note already reports an error in the title or the slug.
+        names_are_noted = any(note.severity == "error" for note in decision.row.notes)
         for refused in refusals(content_type, after, before):
             if isinstance(refused, MissingFields):
                 reason = "is blank, and a published entry needs it"
                 self._note_missing(decision, refused.paths, "error", reason)
-            elif not (isinstance(refused, InvalidText) and _names_are_noted(decision.row)):
+            elif not (isinstance(refused, InvalidText) and names_are_noted):
                 decision.notes.append(Note(None, "", "error", "", str(refused)))
         if after.status == "published" or not decision.changes_entry:
             return
@@ -279,11 +276,6 @@ class _Round:
             decision.notes.append(Note(None, "", "error", "", str(refusal)))
 
 
-def _names_are_noted(row: ParsedRow) -> bool:
-    """Whether a note already reports an error in the title or the slug."""
-    return any(note.severity == "error" for note in row.notes)
-
-
 def _dangling(decisions: Sequence[RowDecision], excluded: Excluded) -> Iterator[tuple[int, Lost]]:
     """Ready rows that refer to rows with errors, directly or through other rows, once for each
     reference.
@@ -294,7 +286,9 @@ def _dangling(decisions: Sequence[RowDecision], excluded: Excluded) -> Iterator[
     providers: dict[EntryKey, set[int]] = {}
     waiting: dict[EntryKey, list[RowDecision]] = {}
     for decision in decisions:
-        if _may_provide(decision) and decision.row.number not in excluded:
+        # A new row with errors fails in every round; an update may be a new row in the next one.
+        may_provide = not decision.failed or decision.before is not None
+        if may_provide and decision.row.number not in excluded:
             providers.setdefault(decision.row.key, set()).add(decision.row.number)
         if not decision.failed:
             for key in decision.references:
@@ -313,8 +307,3 @@ def _dangling(decisions: Sequence[RowDecision], excluded: Excluded) -> Iterator[
             if left == {number}:
                 lost.append(own)
             left.discard(number)
-
-
-def _may_provide(decision: RowDecision) -> bool:
-    """A new row with errors fails in every round; an update may be a new row in the next one."""
-    return not decision.failed or decision.before is not None

@@ -10,7 +10,7 @@ from msgspec import Raw, Struct
 
 from write_side.domain.cells import BadCell, listed, same
 from write_side.domain.definition import Field
-from write_side.domain.identity import Scope, is_id
+from write_side.domain.identity import is_id
 from write_side.domain.refusals import InvalidEntry, InvalidText, UnknownReference, shortened
 from write_side.domain.text import NotJSON
 from write_side.domain.values import Target, is_null, json_of, targets
@@ -161,7 +161,12 @@ class NamedTargets:
         for cell in row.cells:
             if isinstance(cell.value, tuple):
                 self._count(row, len(cell.value))
-                self._collect_names(cell.field, cell.value, row.language)
+                if cell.field.spec.refers_to == "entry":
+                    among = row.language, cell.field.to
+                    self.slugs.setdefault(among, set()).update(cell.value)
+                    self.ids.update(filter(is_id, cell.value))
+                else:
+                    self.files.update(cell.value)
             elif isinstance(cell.value, Raw):
                 inner = list(_inner(cell.field, cell.value))
                 self._count(row, len(inner))
@@ -176,13 +181,6 @@ class NamedTargets:
                 f"The rows up to {row.number:,} have more than {self._most:,} references: "
                 "split the file into several"
             )
-
-    def _collect_names(self, field: Field, names: Collection[str], language: str) -> None:
-        if field.spec.refers_to == "entry":
-            self.slugs.setdefault((language, field.to), set()).update(names)
-            self.ids.update(filter(is_id, names))
-        else:
-            self.files.update(names)
 
 
 async def look_up(
@@ -210,7 +208,11 @@ async def look_up(
         if slugs:
             by_slug[None, to] = await repository.entries_by_slug(scope, to, None, slugs)
     languages = {language for language, _ in new_entries}
-    files = await _files(scope, repository, names.files)
+    files: dict[str, list[str]] = {}
+    media = await repository.media_named(scope.workspace, names.files)
+    for file in media:
+        files.setdefault(file.url, []).append(file.id)
+    files |= {file.id: [file.id] for file in media}
     return References(types, by_slug, new_entries, languages, content_type_slug, files)
 
 
@@ -253,13 +255,3 @@ def _ids_in(stored: Raw) -> frozenset[str]:
 def _inner(field: Field, value: Raw) -> Iterator[Target]:
     if field.spec.is_nested:
         yield from targets([field], {field.slug: value})
-
-
-async def _files(
-    scope: Scope, repository: Repository, names: Collection[str]
-) -> dict[str, list[str]]:
-    found = await repository.media_named(scope.workspace, names)
-    files: dict[str, list[str]] = {}
-    for file in found:
-        files.setdefault(file.url, []).append(file.id)
-    return files | {file.id: [file.id] for file in found}

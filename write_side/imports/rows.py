@@ -115,19 +115,15 @@ class _RowParser:
 
     def parsed(self, row: Row) -> ParsedRow:
         cells = tuple(self._cell(row, column, field) for column, field in self._fields)
-        has_status = "Status" in self._attributes
+        status = status_of(self._text(row, "Status"), self._request.status)
         return ParsedRow(
             number=row.number,
             title=self._text(row, "Title"),
             slug=self._slug(row),
             language=self._text(row, "Language").strip() or self._request.language,
-            status=self._status(row) if has_status else None,
+            status=status if "Status" in self._attributes else None,
             cells=cells,
-            notes=(
-                *self._notes(row),
-                *self._key_notes(row),
-                *self._file_notes(row),
-            ),
+            notes=(*self._notes(row), *self._key_notes(row), *self._file_notes(row)),
             no_status=self._no_status(row),
             is_slug_derived=not self._text(row, "Slug"),
         )
@@ -149,9 +145,6 @@ class _RowParser:
         slug = given or slug_from(row.cells[source])
         is_wrong = unstorable(slug) or (row.number, source) in self._errors
         return "" if is_wrong or self._language_error(row) else slug
-
-    def _status(self, row: Row) -> Status:
-        return status_of(self._text(row, "Status"), self._request.status)
 
     def _key_notes(self, row: Row) -> Iterator[Note]:
         key = self._request.key
