@@ -34,15 +34,13 @@ class ContentTypeDiff(Struct, frozen=True):
 
 
 async def diff_content_types(desired: DesiredState) -> ContentTypeDiff:
-    every = [await _diff_environment(desired, environment) for environment in desired.environments]
-    return ContentTypeDiff(
-        [step for one in every for step in one.removals],
-        [step for one in every for step in one.changes],
-        {environment: slugs for one in every for environment, slugs in one.after.items()},
-    )
+    diff = ContentTypeDiff([], [], {})
+    for environment in desired.environments:
+        await _diff_environment(desired, environment, diff)
+    return diff
 
 
-async def _diff_environment(desired: DesiredState, environment: str) -> ContentTypeDiff:
+async def _diff_environment(desired: DesiredState, environment: str, diff: ContentTypeDiff) -> None:
     scope = Scope(desired.manifest.workspace, environment)
     there = {one.slug: one for one in await desired.repository.content_types(scope)}
     types = enumerate(desired.manifest.content_types)
@@ -65,11 +63,9 @@ async def _diff_environment(desired: DesiredState, environment: str) -> ContentT
             at = partial(desired.source.at, "contentTypes", index, "fields")
             check_unchanged_kinds(current.known, one.fields, at=at)
     changes = [_change(one, there.get(one.slug)) for one in declared.values()]
-    return ContentTypeDiff(
-        [_removal(desired, scope, slug) for slug in gone],
-        [step for step in changes if step],
-        {environment: after},
-    )
+    diff.removals.extend(_removal(desired, scope, slug) for slug in gone)
+    diff.changes.extend(step for step in changes if step)
+    diff.after[environment] = after
 
 
 def _definition(

@@ -49,13 +49,12 @@ class ManifestPlan(_Part, frozen=True):
     staging: bool | UnsetType | None = UNSET
 
     def desired(self, current: Plan) -> Plan:
+        defaults = msgspec.structs.asdict(Plan())
         return Plan(
-            entries=_desired(self.entries, current.entries, None),
-            content_types=_desired(self.content_types, current.content_types, None),
-            requests_per_minute=_desired(
-                self.requests_per_minute, current.requests_per_minute, None
-            ),
-            staging=_desired(self.staging, current.staging, False),
+            **{
+                name: _desired(getattr(self, name), getattr(current, name), default)
+                for name, default in defaults.items()
+            }
         )
 
 

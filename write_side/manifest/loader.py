@@ -12,9 +12,9 @@ from msgspec import Struct
 
 from write_side.manifest.consistency import check_consistency
 from write_side.manifest.document import Manifest
-from write_side.manifest.readers import read_values
+from write_side.manifest.readers import read_values, unreadable
 from write_side.manifest.shape import INVALID, Shape
-from write_side.manifest.source import ManifestError, Problem, Source
+from write_side.manifest.source import Source
 
 MAX_BYTES = 2_000_000
 
@@ -32,12 +32,9 @@ def load_manifest(path: Path) -> Document:
         with path.open("rb") as file:
             document = file.read(MAX_BYTES + 1)
     except OSError as error:
-        raise _unreadable(str(path), f"cannot be read: {error.strerror}") from None
+        reason = f"cannot be read: {error.strerror}"
+        raise unreadable(Source(str(path)), reason) from None
     return read_manifest(document, str(path), is_json=path.suffix.lower() == ".json")
-
-
-def _unreadable(name: str, reason: str) -> ManifestError:
-    return ManifestError(name, [Problem(path="", message=reason)])
 
 
 @contextmanager
@@ -57,9 +54,9 @@ def _no_collection() -> Iterator[None]:
 def read_manifest(document: bytes, name: str, *, is_json: bool = False) -> Document:
     """The manifest in a document; ``name`` is for its errors. Raises ManifestError with all of
     them."""
-    if len(document) > MAX_BYTES:
-        raise _unreadable(name, f"is larger than {MAX_BYTES:,} bytes")
     source = Source(name)
+    if len(document) > MAX_BYTES:
+        raise unreadable(source, f"is larger than {MAX_BYTES:,} bytes")
     values = read_values(document, source, is_json=is_json)
     valid = Shape(source).valid(values, msgspec.inspect.type_info(Manifest))
     if valid is INVALID:

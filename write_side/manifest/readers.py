@@ -61,18 +61,18 @@ def read_values(document: bytes, source: Source, *, is_json: bool) -> Any:
         return _Values(source).value(node, ()) if node else None
     except yaml.MarkedYAMLError as error:
         message = _NAME.sub("'…'", _PLAINER.get(str(error.problem), str(error.problem)))
-        raise _unreadable(source, message, error.problem_mark) from None
+        raise unreadable(source, message, error.problem_mark) from None
     except yaml.reader.ReaderError as error:
         reason = f"cannot be read: {error.reason} (byte {error.position})"
-        raise _unreadable(source, reason) from None
+        raise unreadable(source, reason) from None
     except msgspec.DecodeError as error:
-        raise _unreadable(
+        raise unreadable(
             source, f"not JSON: {reason_not_json(error)}", _mark_of(error, document)
         ) from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise _unreadable(source, f"cannot be read: {error}") from None
+        raise unreadable(source, f"cannot be read: {error}") from None
     except RecursionError:
-        raise _unreadable(source, _TOO_DEEP) from None
+        raise unreadable(source, _TOO_DEEP) from None
 
 
 def _yaml_node(document: bytes, source: Source) -> Node | None:
@@ -81,7 +81,7 @@ def _yaml_node(document: bytes, source: Source) -> Node | None:
     for event in yaml.parse(document, LOADER):
         depth += isinstance(event, CollectionStartEvent) - isinstance(event, CollectionEndEvent)
         if depth > MAX_DEPTH + 1:
-            raise _unreadable(source, _TOO_DEEP, cast("Mark", event.start_mark))
+            raise unreadable(source, _TOO_DEEP, cast("Mark", event.start_mark))
     return yaml.compose(document, LOADER)
 
 
@@ -89,15 +89,10 @@ _TAGGED = "has a tag, which is not supported; write a text that begins with '!' 
 _TOO_DEEP = f"nested deeper than {MAX_DEPTH} levels, or an alias contains itself"
 
 
-def _unreadable(source: Source, message: str, mark: Mark | None = None) -> ManifestError:
-    place = _place(mark) if mark else None
-    problem = Problem(
-        path="",
-        message=message,
-        line=place.line if place else None,
-        column=place.column if place else None,
-    )
-    return ManifestError(source.name, [problem])
+def unreadable(source: Source, message: str, mark: Mark | None = None) -> ManifestError:
+    """The error of a text that cannot be read to its end."""
+    line, column = (mark.line + 1, mark.column + 1) if mark else (None, None)
+    return ManifestError(source.name, [Problem("", message, line, column)])
 
 
 class _Values:
@@ -111,7 +106,7 @@ class _Values:
     def value(self, node: Node, path: Path) -> Any:
         self._count_one(node)
         if len(path) > MAX_DEPTH:
-            raise _unreadable(self._source, _TOO_DEEP, node.start_mark)
+            raise unreadable(self._source, _TOO_DEEP, node.start_mark)
         text = node.value if isinstance(node, ScalarNode) else None
         self._source.places[path] = _place(node.start_mark, text)
         if isinstance(node, ScalarNode):
@@ -177,7 +172,7 @@ class _Values:
         self._count += 1
         if self._count > MAX_VALUES:
             message = f"more than {MAX_VALUES:,} values, counting each use of an alias"
-            raise _unreadable(self._source, message, node.start_mark)
+            raise unreadable(self._source, message, node.start_mark)
 
 
 def _place(mark: Mark, text: str | None = None) -> Place:

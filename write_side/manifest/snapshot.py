@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any
 
 import msgspec
 import yaml
@@ -30,10 +29,12 @@ async def snapshot(repository: Repository, slug: str) -> Manifest:
     workspace = await repository.workspace(slug)
     scopes = [Scope(slug, environment) for environment in workspace.environments]
     types = {scope.environment: await repository.content_types(scope) for scope in scopes}
+    plan = msgspec.convert(workspace.plan, ManifestPlan, from_attributes=True)
+    media = await repository.media(slug)
     return Manifest(
         workspace=slug,
         name=workspace.name,
-        plan=_plan(workspace.plan),
+        plan=None if workspace.plan == Plan() else plan,
         environments=workspace.environments,
         keys=tuple(
             ManifestKey(
@@ -44,13 +45,8 @@ async def snapshot(repository: Repository, slug: str) -> Manifest:
             )
             for key in await repository.keys(slug)
         ),
-        media=tuple(
-            ManifestMedia(id=file.id, url=file.url, name=file.name, content_type=file.content_type)
-            for file in await repository.media(slug)
-        ),
-        webhooks=tuple(
-            _webhook(webhook) for webhook in (await repository.webhooks(slug)).by_name.values()
-        ),
+        media=msgspec.convert(media, tuple[ManifestMedia, ...], from_attributes=True),
+        webhooks=tuple(map(_webhook, (await repository.webhooks(slug)).by_name.values())),
         content_types=tuple(_content_types(types)),
     )
 
@@ -71,7 +67,7 @@ _Dumper.add_representer(str, _text)
 def yaml_text(manifest: Manifest) -> str:
     """The manifest in YAML, one line for each of its small parts."""
     return yaml.dump(
-        _plain(manifest),
+        msgspec.to_builtins(manifest),
         Dumper=_Dumper,
         sort_keys=False,
         allow_unicode=True,
@@ -81,22 +77,7 @@ def yaml_text(manifest: Manifest) -> str:
 
 
 def json_text(manifest: Manifest) -> bytes:
-    return msgspec.json.format(msgspec.json.encode(_plain(manifest)), indent=2)
-
-
-def _plain(manifest: Manifest) -> Any:
-    return msgspec.to_builtins(manifest)
-
-
-def _plan(plan: Plan) -> ManifestPlan | None:
-    if plan == Plan():
-        return None
-    return ManifestPlan(
-        entries=plan.entries,
-        content_types=plan.content_types,
-        requests_per_minute=plan.requests_per_minute,
-        staging=plan.staging,
-    )
+    return msgspec.json.format(msgspec.json.encode(manifest), indent=2)
 
 
 def _time(time: datetime | None) -> str | None:
