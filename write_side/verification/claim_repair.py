@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import asyncpg
 import msgspec
 
-from write_side.domain.events import Event
 from write_side.domain.identity import (
     content_type_stream,
     entry_stream,
@@ -80,7 +79,7 @@ async def repair(store: Connection, wrong: Sequence[Difference]) -> int:
             # claims and waits for the head causes a deadlock, and either it or this is retried.
             async with catalog_transaction(store):
                 await store.execute(_HOLD_APPENDS)
-                await _Repair(store).all(wrong)
+                await _rewrite(store, wrong)
                 return len(wrong)
         except asyncpg.DeadlockDetectedError:
             if attempt == ATTEMPTS - 1:
@@ -88,43 +87,31 @@ async def repair(store: Connection, wrong: Sequence[Difference]) -> int:
     raise AssertionError("unreachable")
 
 
-class _Repair:
+async def _rewrite(store: Connection, wrong: Sequence[Difference]) -> None:
     """Runs within one transaction, for which all appends wait."""
+    mapper = EventMapper()
+    keys: dict[str, list[list[str]]] = {}
+    for one in wrong:
+        keys.setdefault(one.relation, []).append(msgspec.json.decode(one.key))
+    # All wrong rows are deleted before any is inserted, because they may hold the slugs of the
+    # right ones.
+    for table, statement in _DELETE.items():
+        await store.execute(statement, [key for (key,) in keys.get(table, ())])
+    for table, stream_of in STREAM_OF.items():
+        for (key,) in keys.get(table, ()):
+            claims = await _claims_of(store, mapper, stream_of(key))
+            if row := getattr(claims, table).get(key):
+                await store.execute(_INSERT[table], *msgspec.structs.astuple(row))
+    for workspace, environment, quota in keys.get("usage", ()):
+        claims = await _claims_of(store, mapper, workspace_stream(workspace))
+        await store.execute(_DELETE_USAGE, workspace, environment, quota)
+        if usage := claims.usage.get((workspace, environment, quota)):
+            await store.execute(_INSERT_USAGE, workspace, environment, quota, usage.bound)
+    await store.execute(_RAISE_ACCESS)
 
-    def __init__(self, store: Connection) -> None:
-        self._store = store
-        self._mapper = EventMapper()
 
-    async def all(self, wrong: Sequence[Difference]) -> None:
-        keys: dict[str, list[list[str]]] = {}
-        for one in wrong:
-            keys.setdefault(one.relation, []).append(msgspec.json.decode(one.key))
-        # All wrong rows are deleted before any is inserted, because they may hold the slugs of the
-        # right ones.
-        for table, statement in _DELETE.items():
-            await self._store.execute(statement, [key for (key,) in keys.get(table, ())])
-        for table in STREAM_OF:
-            for (key,) in keys.get(table, ()):
-                await self._insert(table, key)
-        for workspace, environment, quota in keys.get("usage", ()):
-            await self._recount(workspace, environment, quota)
-        await self._store.execute(_RAISE_ACCESS)
-
-    async def _insert(self, table: str, key: str) -> None:
-        claims = Claims()
-        claims.apply(await self._events(STREAM_OF[table](key)))
-        row = getattr(claims, table).get(key)
-        if row is not None:
-            await self._store.execute(_INSERT[table], *msgspec.structs.astuple(row))
-
-    async def _recount(self, workspace: str, environment: str, quota: str) -> None:
-        key = (workspace, environment, quota)
-        claims = Claims()
-        claims.apply(await self._events(workspace_stream(workspace)))
-        await self._store.execute(_DELETE_USAGE, *key)
-        if key in claims.usage:
-            await self._store.execute(_INSERT_USAGE, *key, claims.usage[key].bound)
-
-    async def _events(self, stream: str) -> list[Event]:
-        rows = await self._store.fetch(_STREAM, stream)
-        return [self._mapper.decode(row["topic"], row["state"], row["at"]) for row in rows]
+async def _claims_of(store: Connection, mapper: EventMapper, stream: str) -> Claims:
+    claims = Claims()
+    rows = await store.fetch(_STREAM, stream)
+    claims.apply(mapper.decode(row["topic"], row["state"], row["at"]) for row in rows)
+    return claims
