@@ -159,19 +159,15 @@ def _records(text: str, delimiter: str, limits: Limits, start: int = 0) -> Itera
     lines = (line[0] for line in _LINE.finditer(text, start))
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
     first = 2 if start else 1
-    number, first_line = 0, first
-    while True:
-        try:
-            record = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            raise FileRefused(_reason(error, first_line, limits)) from None
-        if len(record) > _CELLS:
-            raise FileRefused(too_wide(limits))
-        number += 1
-        first_line = reader.line_num + first
-        yield number, [unguard(cell) for cell in record]
+    first_line = first
+    try:
+        for number, record in enumerate(reader, 1):
+            if len(record) > _CELLS:
+                raise FileRefused(too_wide(limits))
+            first_line = reader.line_num + first
+            yield number, [unguard(cell) for cell in record]
+    except csv.Error as error:
+        raise FileRefused(_reason(error, first_line, limits)) from None
 
 
 def _reason(error: csv.Error, line: int, limits: Limits) -> str:

@@ -13,6 +13,7 @@ from typing import Literal
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from write_side import tracing
 from write_side.domain.identity import Actor, Scope, is_id
@@ -119,8 +120,7 @@ async def accept_job(repository: Repository, job: NewJob) -> str:
     [row] = await repository.recorder.fetch(
         _ACCEPT,
         job.options.request.import_id,
-        scope.workspace,
-        scope.environment,
+        *astuple(scope),
         job.command_key,
         job.digest,
         job.file_name,
@@ -176,8 +176,7 @@ async def job_status(repository: Repository, scope: Scope, job_id: str) -> JobSt
     """Raises UnknownImport, also for a job of another workspace or environment."""
     rows = []
     if is_id(job_id):
-        place = (scope.workspace, scope.environment)
-        rows = await repository.recorder.fetch(_FIND, job_id, *place)
+        rows = await repository.recorder.fetch(_FIND, job_id, *astuple(scope))
     if not rows:
         raise UnknownImport(job_id)
     row = rows[0]

@@ -144,8 +144,8 @@ class _SplitRun(Struct):
     ) -> list[PreviewRow]:
         """The rows whose references were not set."""
         for part in parts:
-            own_id = part_id(self.whole.request.import_id, part.number)
-            if part.commands and own_id not in recorded:
+            if part.commands:
+                own_id = part_id(self.whole.request.import_id, part.number)
                 name = f"{self.table.name} ({part.number} of {len(parts)})"
                 await self._import(own_id, name, part.commands, part.rows)
             self.progress(part.number, len(parts))

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from write_side.domain.identity import Scope, is_id, new_id
 from write_side.domain.refusals import UnknownUpload
@@ -112,7 +112,7 @@ async def keep_upload(
     upload_id = new_id()
     parsed = await asyncio.to_thread(_compressed_table, table)
     reading = msgspec.json.encode(choice).decode()
-    row = (upload_id, *_place(scope), table.name, document, reading, parsed)
+    row = (upload_id, *astuple(scope), table.name, document, reading, parsed)
     await repository.recorder.fetch(_PUT, *row)
     await repository.recorder.fetch(_MAKE_ROOM, scope.workspace, MOST, MOST_BYTES)
     return Upload(upload_id, choice, table)
@@ -132,7 +132,7 @@ async def find_upload(repository: Repository, scope: Scope, upload_id: str) -> U
 
 async def unfinished_uploads(repository: Repository, scope: Scope) -> list[UnfinishedUpload]:
     """The uploads that can still be imported, the newest first."""
-    rows = await repository.recorder.fetch(_UNFINISHED, *_place(scope))
+    rows = await repository.recorder.fetch(_UNFINISHED, *astuple(scope))
     return [UnfinishedUpload(**row) for row in rows]
 
 
@@ -150,7 +150,7 @@ async def read_again(
     table = await read_file(row["document"], row["file_name"], choice, charge=charge)
     parsed = await asyncio.to_thread(_compressed_table, table)
     reading = msgspec.json.encode(choice).decode()
-    await repository.recorder.fetch(_READ_AGAIN, upload_id, *_place(scope), reading, parsed)
+    await repository.recorder.fetch(_READ_AGAIN, upload_id, *astuple(scope), reading, parsed)
 
 
 async def keep_preview(
@@ -159,7 +159,7 @@ async def keep_preview(
     """Stores the preview, so that its pages and filters need no new check. Raises UnknownUpload."""
     compressed = await asyncio.to_thread(_compressed, StoredPreview(request, preview))
     if is_id(upload_id):
-        place = (upload_id, *_place(scope))
+        place = (upload_id, *astuple(scope))
         if await repository.recorder.fetch(_KEEP_PREVIEW, *place, compressed):
             return
     raise UnknownUpload
@@ -177,7 +177,7 @@ async def find_preview(
 
 async def drop_upload(repository: Repository, scope: Scope, upload_id: str) -> None:
     if is_id(upload_id):
-        await repository.recorder.fetch(_DROP, upload_id, *_place(scope))
+        await repository.recorder.fetch(_DROP, upload_id, *astuple(scope))
 
 
 def samples(table: Table, most: int = 3) -> list[list[str]]:
@@ -193,14 +193,10 @@ def samples(table: Table, most: int = 3) -> list[list[str]]:
 async def _row(repository: Repository, statement: str, scope: Scope, upload_id: str) -> Any:
     rows = []
     if is_id(upload_id):
-        rows = await repository.recorder.fetch(statement, upload_id, *_place(scope))
+        rows = await repository.recorder.fetch(statement, upload_id, *astuple(scope))
     if not rows:
         raise UnknownUpload
     return rows[0]
-
-
-def _place(scope: Scope) -> Sequence[str]:
-    return (scope.workspace, scope.environment)
 
 
 def _compressed_table(table: Table) -> bytes:

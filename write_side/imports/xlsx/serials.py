@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal, InvalidOperation
 
 from write_side.imports.table import Epoch
 
 _MILLISECONDS = 86_400_000
-_DAY_ZERO: dict[Epoch, date] = {1900: date(1899, 12, 30), 1904: date(1904, 1, 1)}
+_DAY_ZERO: dict[Epoch, datetime] = {1900: datetime(1899, 12, 30), 1904: datetime(1904, 1, 1)}
 _LIKE_A_NUMBER = re.compile(r"[\d._eE+\s-]+")
 """A quick test that most texts fail; Decimal decides for the others."""
 _NEVER = 60
@@ -19,12 +19,8 @@ _NEVER = 60
 def iso_date_time(serial: str, epoch: Epoch) -> str | None:
     """``2026-01-31``, or ``2026-01-31T09:30:00``, with milliseconds if there are any. None if it is
     not a day between the epoch and the year 9999."""
-    moment = _moment(serial, epoch)
-    if moment is None:
-        return None
-    if moment.time() == datetime.min.time():
-        return moment.date().isoformat()
-    return _text(moment)
+    text = iso_with_time(serial, epoch)
+    return text and text.removesuffix("T00:00:00")
 
 
 def reads_like_a_serial(text: str) -> bool:
@@ -33,8 +29,19 @@ def reads_like_a_serial(text: str) -> bool:
 
 def iso_with_time(serial: str, epoch: Epoch) -> str | None:
     """Like ``iso_date_time``, but always with the time."""
-    moment = _moment(serial, epoch)
-    return None if moment is None else _text(moment)
+    total = _milliseconds(serial)
+    if total is None or total < 0:
+        return None
+    days, rest = divmod(total, _MILLISECONDS)
+    if epoch == 1900:
+        if days in (0, _NEVER):
+            return None
+        days += days < _NEVER
+    try:
+        moment = _DAY_ZERO[epoch] + timedelta(days, milliseconds=rest)
+    except OverflowError:
+        return None
+    return moment.isoformat(timespec="milliseconds" if moment.microsecond else "seconds")
 
 
 def clock_time(serial: str) -> str | None:
@@ -52,22 +59,6 @@ def is_below_a_day(serial: str) -> bool:
     return total is not None and 0 <= total < _MILLISECONDS
 
 
-def _moment(serial: str, epoch: Epoch) -> datetime | None:
-    total = _milliseconds(serial)
-    if total is None or total < 0:
-        return None
-    days, rest = divmod(total, _MILLISECONDS)
-    if epoch == 1900:
-        if days in (0, _NEVER):
-            return None
-        days += days < _NEVER
-    try:
-        day = _DAY_ZERO[epoch] + timedelta(days)
-    except OverflowError:
-        return None
-    return datetime.combine(day, datetime.min.time()) + timedelta(milliseconds=rest)
-
-
 def _milliseconds(serial: str) -> int | None:
     """Rounded, because a double is exact only to a microsecond."""
     try:
@@ -75,7 +66,3 @@ def _milliseconds(serial: str) -> int | None:
         return round(days * _MILLISECONDS) if days.adjusted() < 8 else None
     except (InvalidOperation, ValueError, OverflowError):
         return None
-
-
-def _text(moment: datetime) -> str:
-    return moment.isoformat(timespec="milliseconds" if moment.microsecond else "seconds")
