@@ -3,33 +3,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
-import msgspec
-
-from projector.rows import ChangeRow, EntryState, Rows
+from projector.rows import EntryState, Rows
 from read_side.changes import ChangeRecord, Kind
-from read_side.notices import MOST_FED, FedChange, TypeChange
+from read_side.notices import MOST_FED, FedChange, Notice, TypeChange
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry
 from write_side.domain.entry_changes import actor_name
 from write_side.domain.events import STATUSES, ContentTypeRemoved, EntryCreated, EntryDeleted
 
-CHANGE_COLUMNS = ChangeRow.__struct_fields__
-"""The columns of ``change``, in the order of ``put_changes``."""
-
 
 def entry_change(
     event: Any, position: int, before: EntryState | None, after: EntryState, type_slug: str
-) -> ChangeRow:
+) -> FedChange:
     """The change that an entry's event makes. ``type_slug``: of its content type."""
     entry, known = after.entry, before.entry if before else None
     statuses = {entry.status} if known is None else {known.status, entry.status}
     has_other_slug = known is not None and known.slug != entry.slug
-    return ChangeRow(
-        workspace=entry.workspace,
-        environment=entry.environment,
+    change = ChangeRecord(
         position=position,
         kind=_kind(event, known, entry),
         published="published" in statuses,
@@ -44,6 +37,7 @@ def entry_change(
         at=entry.updated_at,
         actor=actor_name(event.actor),
     )
+    return FedChange(entry.workspace, entry.environment, change)
 
 
 def _kind(event: Any, before: Entry | None, after: Entry) -> Kind:
@@ -64,35 +58,37 @@ def _kind(event: Any, before: Entry | None, after: Entry) -> Kind:
     return "entry.updated"  # a draft again, out of the archive
 
 
-def type_change(event: Any, position: int, after: ContentType) -> ChangeRow:
+def type_change(event: Any, position: int, after: ContentType) -> FedChange:
     """The change that a content type's event makes. It concerns published entries too, because they
     are rendered by the definition."""
     is_removed = isinstance(event, ContentTypeRemoved)
-    return ChangeRow(
-        workspace=after.workspace,
-        environment=after.environment,
+    change = ChangeRecord(
         position=position,
         kind="contentType.removed" if is_removed else "contentType.changed",
         published=True,
         content_type_id=after.id,
         content_type=after.slug,
+        entry_id=None,
+        slug=None,
+        former_slug=None,
+        language=None,
+        status=None,
         version=after.version,
         at=after.updated_at,
         actor=actor_name(event.actor),
     )
+    return FedChange(after.workspace, after.environment, change)
 
 
-def change_rows(changes: Iterable[ChangeRow]) -> Iterator[tuple[Any, ...]]:
-    return (msgspec.structs.astuple(change) for change in changes)
-
-
-def fed_changes(changes: Sequence[ChangeRow]) -> tuple[FedChange, ...] | None:
-    """The changes in the form of a notice; None if there are too many."""
-    if len(changes) > MOST_FED:
-        return None
-    return tuple(
-        FedChange(workspace, environment, ChangeRecord(*change))
-        for workspace, environment, *change in change_rows(changes)
+def notice(epoch: int, after: int, position: int, before: Rows, rows: Rows) -> Notice:
+    """The notice of a batch. ``rows``: those that it changes."""
+    return Notice(
+        epoch=epoch,
+        after=after,
+        position=position,
+        changed=type_changes(before, rows),
+        media=media_changes(rows),
+        fed=tuple(rows.changes) if len(rows.changes) <= MOST_FED else None,
     )
 
 
@@ -107,7 +103,7 @@ def type_changes(before: Rows, after: Rows) -> tuple[TypeChange, ...] | None:
             entries.setdefault(type_id, []).append(entry_id)
     changes = []
     # An entry that the batch has created and deleted was never there, but the feed has its changes.
-    of_feed = {change.content_type_id for change in after.changes}
+    of_feed = {one.change.content_type_id for one in after.changes}
     for type_id in statuses.keys() | after.types.keys() | of_feed:
         content_type = after.types.get(type_id) or before.types.get(type_id)
         if content_type is None:

@@ -8,14 +8,13 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from projector.change_feed import entry_change, type_change
-from projector.entry_versions import ended_version
+from projector.change_feed import type_change
+from projector.history import add_history
 from projector.rows import (
     EntryState,
     ImportRow,
     KeyRow,
     MediaRow,
-    PastSlug,
     PastType,
     Rows,
     WebhookRow,
@@ -121,48 +120,12 @@ def next_state(before: EntryState | None, recorded: RecordedEvent) -> EntryState
     return state
 
 
-def former_slug(before: EntryState | None, after: EntryState, position: int) -> PastSlug | None:
-    """The slug that the entry had before, if the event at the position changed or deleted it."""
-    if before is None or (after.entry.slug == before.entry.slug and not after.entry.deleted):
-        return None
-    entry = before.entry
-    return PastSlug(
-        workspace=entry.workspace,
-        environment=entry.environment,
-        position=position,
-        content_type_id=entry.content_type_id,
-        language=entry.language,
-        slug=entry.slug,
-        id=entry.id,
-        since=before.slug_since,
-        until=after.entry.updated_at,
-    )
-
-
-def add_history(
-    rows: Rows,
-    recorded: RecordedEvent,
-    before: EntryState | None,
-    after: EntryState,
-    type_slug: str,
-) -> None:
-    """Adds what the entry's event has ended, and the change that it made. ``type_slug``: of the
-    entry's content type."""
-    past = former_slug(before, after, recorded.position)
-    if past is not None:
-        rows.past_slugs.append(past)
-    ended = ended_version(before, after)
-    if ended is not None:
-        rows.past_versions.append(ended)
-    rows.changes.append(entry_change(recorded.event, recorded.position, before, after, type_slug))
-
-
 def _entry(recorded: RecordedEvent, event: Any, before: Rows, after: Rows) -> None:
     known = _known(after.entries, before.entries, event.entry_id)
     content_type = _required(after.types, before.types, event.content_type_id, recorded)
     state = next_state(known, recorded)
     after.entries[event.entry_id] = None if state.entry.deleted else state
-    add_history(after, recorded, known, state, content_type.slug)
+    add_history(after, event, recorded.position, known, state, content_type.slug)
 
 
 def _type(recorded: RecordedEvent, event: e.ContentTypeEvent, before: Rows, after: Rows) -> None:

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 from uuid import UUID
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import asdict
+from msgspec.structs import asdict, astuple
 
-from read_side.changes import Kind
+from read_side.changes import ChangeRecord
 from read_side.lookups import ImportRun
+from read_side.notices import FedChange
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry
 from write_side.domain.events import Plan
-from write_side.domain.identity import slug_hash
 from write_side.domain.webhook import Webhook
 
 T = TypeVar("T")
@@ -35,7 +35,7 @@ class EntryState(Struct, frozen=True):
     slug_since: datetime
 
 
-class PastSlug(Struct, frozen=True, kw_only=True):
+class PastSlug(NamedTuple):
     """A slug that an entry had; ``position``: of the event that changed the slug or deleted it."""
 
     workspace: str
@@ -43,10 +43,32 @@ class PastSlug(Struct, frozen=True, kw_only=True):
     position: int
     content_type_id: str
     language: str
-    slug: str
+    slug_hash: bytes
     id: str
     since: datetime
     until: datetime
+
+
+class PastVersion(NamedTuple):
+    """A version of an entry that has ended. ``title`` and ``slug``: None for a text that filters do
+    not compare."""
+
+    workspace: str
+    environment: str
+    content_type_id: str
+    status: str
+    language: str
+    position: int
+    until: datetime
+    updated_at: datetime
+    lifetime: int
+    id: str
+    version: int
+    stage_id: str | None
+    created_at: datetime
+    published_at: datetime | None
+    title: str | None
+    slug: str | None
 
 
 class PastType(Struct, frozen=True, kw_only=True):
@@ -59,31 +81,6 @@ class PastType(Struct, frozen=True, kw_only=True):
     id: str
     since: datetime
     until: datetime
-
-
-class ChangeRow(Struct, frozen=True, kw_only=True):
-    """``position``: of the event. ``version``: of the entry or the content type after it.
-
-    ``slug``, ``language`` and ``status``: of the entry after the change, or of the deleted one.
-    ``former_slug``: the one before, if the change replaced it. ``published``: whether a reader of
-    published entries sees the change.
-    """
-
-    workspace: str
-    environment: str
-    position: int
-    kind: Kind
-    published: bool
-    content_type_id: str
-    content_type: str
-    entry_id: str | None = None
-    slug: str | None = None
-    former_slug: str | None = None
-    language: str | None = None
-    status: str | None = None
-    version: int
-    at: datetime
-    actor: str
 
 
 class WorkspaceRow(Struct, frozen=True, kw_only=True):
@@ -136,8 +133,7 @@ NO_TYPE = str(UUID(int=0))
 LocaleKey = tuple[str, str, str, str]
 """Workspace, environment, locale, status."""
 
-PastVersion = tuple[Any, ...]
-"""A row of ``past_version`` (``entry_versions``)."""
+CHANGE_COLUMNS = ("workspace", "environment", *ChangeRecord.__struct_fields__)
 
 
 class Rows(Struct):
@@ -156,7 +152,15 @@ class Rows(Struct):
     past_slugs: list[PastSlug] = []
     past_types: list[PastType] = []
     past_versions: list[PastVersion] = []
-    changes: list[ChangeRow] = []
+    changes: list[FedChange] = []
+
+    def history(self) -> Iterator[tuple[str, Sequence[str], Sequence[tuple[Any, ...]]]]:
+        """The rows of tables that rows are only added to: the table, its columns in the order of
+        ``put_past_slugs`` and the like, and the rows."""
+        yield "past_slug", PastSlug._fields, self.past_slugs
+        yield "past_version", PastVersion._fields, self.past_versions
+        changes = [(one.workspace, one.environment, *astuple(one.change)) for one in self.changes]
+        yield "change", CHANGE_COLUMNS, changes
 
 
 def count_changes(before: Rows, after: Rows) -> Counter[CountKey]:
@@ -237,17 +241,6 @@ def portions(items: Iterable[T], size_of: Callable[[T], int], size: int) -> Iter
 def columns(rows: Iterable[tuple[Any, ...]]) -> list[list[Any]]:
     """Rows as the parameters of a set-based statement; none if there are no rows."""
     return [list(column) for column in zip(*rows, strict=True)]
-
-
-PAST_SLUG_COLUMNS = tuple(
-    "slug_hash" if name == "slug" else name for name in PastSlug.__struct_fields__
-)
-"""The columns of ``past_slug``, in the order of ``past_slug_rows`` and of ``put_past_slugs``."""
-
-
-def past_slug_rows(past: Iterable[PastSlug]) -> Iterator[tuple[Any, ...]]:
-    for row in past:
-        yield tuple({**asdict(row), "slug": slug_hash(row.slug)}.values())
 
 
 TYPE_COLUMNS = (

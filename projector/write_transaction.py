@@ -17,7 +17,7 @@ from projector.checkpoint import (
     committed_everywhere,
 )
 from read_side.engine import is_distributed
-from read_side.notices import FedChange, Notice, TypeChange
+from read_side.notices import Notice
 from write_side.postgres.connection import Connection
 from write_side.postgres.statements import statement
 
@@ -64,28 +64,12 @@ class WriteTransaction:
         await self.send()
         return self._connection
 
-    async def move_checkpoint(
-        self,
-        epoch: int,
-        old: Checkpoint,
-        new: Checkpoint,
-        changed: tuple[TypeChange, ...] | None = None,
-        media: tuple[str, ...] = (),
-        fed: tuple[FedChange, ...] | None = None,
-    ) -> None:
-        """Compare-and-set; notifies the readers of the live read model: see Notice. If another
-        process has moved it, nothing is written, and the transaction ends with
-        CheckpointConflict."""
+    async def move_checkpoint(self, new: Checkpoint, notice: Notice) -> None:
+        """Compare-and-set, from the position and the epoch of the notice, which the readers of the
+        live read model get. If another process has moved the checkpoint, nothing is written, and
+        the transaction ends with CheckpointConflict."""
         event = (new.position, new.stream, new.version, new.at)
-        notice = Notice(
-            epoch=epoch,
-            after=old.position,
-            position=new.position,
-            changed=changed,
-            media=media,
-            fed=fed,
-        )
-        moved = [*event, old.position, epoch]
+        moved = [*event, notice.after, notice.epoch]
         if self._is_distributed:
             await self.add("move_checkpoint_silently", moved)
             self.notice = notice

@@ -3,19 +3,12 @@ are sent together."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import asyncpg
 import msgspec
 
-from projector.change_feed import (
-    CHANGE_COLUMNS,
-    change_rows,
-    fed_changes,
-    media_changes,
-    type_changes,
-)
+from projector.change_feed import notice
 from projector.checkpoint import Checkpoint, hold_checkpoint
 from projector.entry_rows import (
     ENTRY_COLUMNS,
@@ -26,15 +19,12 @@ from projector.entry_rows import (
 )
 from projector.entry_search import EntrySearch
 from projector.entry_values import ValuesOfTypes, copy_values, mark_incomplete, put_values
-from projector.entry_versions import VERSION_COLUMNS
 from projector.projection import Inconsistent, RecordedEvent, project
 from projector.rows import (
-    PAST_SLUG_COLUMNS,
     Rows,
     columns,
     count_changes,
     locale_changes,
-    past_slug_rows,
     type_rows,
 )
 from projector.stored_rows import fit_in_memory, load_rows
@@ -89,14 +79,8 @@ class Writer:
             async def transact() -> None:
                 async with write_transaction(self.connection) as transaction:
                     await self._write_rows(transaction, before, after)
-                    await transaction.move_checkpoint(
-                        self.epoch,
-                        checkpoint,
-                        moved,
-                        type_changes(before, after),
-                        media_changes(after),
-                        fed_changes(after.changes),
-                    )
+                    place = (self.epoch, checkpoint.position, moved.position)
+                    await transaction.move_checkpoint(moved, notice(*place, before, after))
 
             await self.search.carry_out(transact)
         except (
@@ -136,12 +120,12 @@ class Writer:
         copied = await self._put_entries(transaction, before, after, types)
         await put_values(transaction, before, after, types, self._values, copied)
         await self.search.write(transaction, before, after, types)
-        slugs = list(past_slug_rows(after.past_slugs))
-        await _insert(transaction, "put_past_slugs", "past_slug", PAST_SLUG_COLUMNS, slugs)
-        versions = after.past_versions
-        await _insert(transaction, "put_versions", "past_version", VERSION_COLUMNS, versions)
-        changes = list(change_rows(after.changes))
-        await _insert(transaction, "put_changes", "change", CHANGE_COLUMNS, changes)
+        for table, names, rows in after.history():
+            if len(rows) < COPY_FROM:
+                await transaction.add(f"put_{table}s", columns(rows))
+            else:
+                connection = await transaction.flush()
+                await connection.copy_records_to_table(table, records=rows, columns=names)
         await _write_others(transaction, after)
 
     def _cache_types(self, after: Rows) -> None:
@@ -227,21 +211,6 @@ async def _write_types(transaction: WriteTransaction, before: Rows, after: Rows)
     if revised:
         await transaction.add("mark_stale", columns(revised))
         await mark_incomplete(connection, before, after)
-
-
-async def _insert(
-    transaction: WriteTransaction,
-    name: str,
-    table: str,
-    column_names: Sequence[str],
-    rows: Sequence[tuple[Any, ...]],
-) -> None:
-    """Adds rows to a table whose rows do not change."""
-    if len(rows) < COPY_FROM:
-        await transaction.add(name, columns(rows))
-    else:
-        connection = await transaction.flush()
-        await connection.copy_records_to_table(table, records=rows, columns=column_names)
 
 
 async def _write_others(transaction: WriteTransaction, after: Rows) -> None:

@@ -8,7 +8,6 @@ from collections import Counter
 
 from msgspec import Struct
 
-from projector.checkpoint import Checkpoint
 from projector.log import Log, check_complete
 from projector.rebuild.progress import Operation
 from projector.rebuild.replay import Replay, ReplayResult
@@ -20,6 +19,7 @@ from projector.write_transaction import write_transaction
 from projector.writer import Writer
 from read_side import schema
 from read_side.engine import Engine, is_distributed
+from read_side.notices import Notice
 from read_side.schema import Workspaces
 from write_side.postgres.connection import Connection
 from write_side.postgres.statements import statement
@@ -88,7 +88,8 @@ class Build:
         await self._write_counts(replayed)
         checkpoint = await self._log.checkpoint_at(through)
         async with write_transaction(self._model) as transaction:
-            await transaction.move_checkpoint(self.epoch, Checkpoint(0), checkpoint)
+            notice = Notice(epoch=self.epoch, after=0, position=through)
+            await transaction.move_checkpoint(checkpoint, notice)
         workspaces = self._settings.workspaces
         return Candidate(self._store, self._model, self.epoch, checkpoint, workspaces)
 

@@ -8,23 +8,20 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
-from projector.change_feed import CHANGE_COLUMNS, change_rows
 from projector.checkpoint import hold_checkpoint
 from projector.entry_rows import ENTRY_COLUMNS, entry_rows, locale_rows
 from projector.entry_search import EntrySearch
 from projector.entry_values import ValuesOfTypes, copy_values
-from projector.entry_versions import VERSION_COLUMNS
+from projector.history import add_history
 from projector.log import Log
 from projector.partitions import LOCALE_COLUMNS, RebuildPartitions
-from projector.projection import Inconsistent, RecordedEvent, Skipped, add_history, next_state
+from projector.projection import Inconsistent, RecordedEvent, Skipped, next_state
 from projector.rows import (
-    PAST_SLUG_COLUMNS,
     EntryState,
     LocaleKey,
     Rows,
     columns,
     locale_keys,
-    past_slug_rows,
 )
 from projector.stored_rows import load_types
 from projector.write_transaction import WriteTransaction, write_transaction
@@ -102,11 +99,7 @@ class Replay:
     async def _write_history(self, history: Rows) -> None:
         async with self._model.transaction():
             await hold_checkpoint(self._model, self._epoch)
-            for table, rows, names in (
-                ("past_version", history.past_versions, VERSION_COLUMNS),
-                ("past_slug", past_slug_rows(history.past_slugs), PAST_SLUG_COLUMNS),
-                ("change", change_rows(history.changes), CHANGE_COLUMNS),
-            ):
+            for table, names, rows in history.history():
                 await self._model.copy_records_to_table(table, records=rows, columns=names)
 
     async def _load_slugs(self, page: Iterable[RecordedEvent], known: dict[str, str]) -> None:
@@ -188,7 +181,7 @@ class EntryFold:
                 self._stream = recorded.stream
             before, self._state = self._state, next_state(self._state, recorded)
             slug = self.type_slugs[self._state.entry.content_type_id]
-            add_history(self.history, recorded, before, self._state, slug)
+            add_history(self.history, recorded.event, recorded.position, before, self._state, slug)
         return ended
 
     def last(self) -> list[EntryState]:

@@ -8,7 +8,9 @@ import pytest
 
 from projector.projection import project
 from projector.rebuild.replay import EntryFold
-from projector.rows import ChangeRow, Rows
+from projector.rows import Rows
+from read_side.changes import ChangeRecord
+from read_side.notices import FedChange
 from tests.unit.projector.test_projection import POSTS_TYPE, recorded, removed, revised
 from tests.unit.samples import (
     ENTRY,
@@ -36,7 +38,11 @@ STEPS = {
 }
 
 
-def changes(*events: e.Event, before: Rows = POSTS_TYPE) -> list[ChangeRow]:
+def changes(*events: e.Event, before: Rows = POSTS_TYPE) -> list[ChangeRecord]:
+    return [one.change for one in fed(*events, before=before)]
+
+
+def fed(*events: e.Event, before: Rows = POSTS_TYPE) -> list[FedChange]:
     return project(recorded(*events, start=7), before).changes
 
 
@@ -55,10 +61,10 @@ def test_created_and_deleted_entries_are_so_in_any_status(status: Any) -> None:
 
 
 def test_a_change_has_the_entry_as_it_was_after_the_event() -> None:
-    first, second = changes(created(slug="one"), updated(slug="two", at=LATER))
-    assert first == ChangeRow(
-        workspace="acme",
-        environment="production",
+    events = created(slug="one"), updated(slug="two", at=LATER)
+    assert {(one.workspace, one.environment) for one in fed(*events)} == {("acme", "production")}
+    first, second = changes(*events)
+    assert first == ChangeRecord(
         position=7,
         kind="entry.created",
         published=False,
@@ -66,6 +72,7 @@ def test_a_change_has_the_entry_as_it_was_after_the_event() -> None:
         content_type="posts",
         entry_id=ENTRY,
         slug="one",
+        former_slug=None,
         language="en-US",
         status="draft",
         version=1,
@@ -102,4 +109,4 @@ def test_a_replay_makes_the_same_changes_across_pages() -> None:
     for page in (batch[:1], batch[1:3], batch[3:]):
         fold.complete(page)
         found += fold.history.changes
-    assert found == changes(*events)
+    assert found == fed(*events)

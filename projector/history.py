@@ -1,0 +1,72 @@
+"""What an entry's event ends: a version, for lists as of a moment (ADR 47), and sometimes a slug;
+and the change that it makes (ADR 48)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from projector.change_feed import entry_change
+from projector.rows import EntryState, PastSlug, PastVersion, Rows
+from read_side.lifetimes import class_of
+from write_side.domain.identity import slug_hash
+from write_side.domain.keys import LONGEST
+
+
+def add_history(
+    rows: Rows,
+    event: Any,
+    position: int,
+    before: EntryState | None,
+    after: EntryState,
+    type_slug: str,
+) -> None:
+    """``type_slug``: of the entry's content type."""
+    if before is not None:
+        if after.entry.slug != before.entry.slug or after.entry.deleted:
+            rows.past_slugs.append(_past_slug(before, after, position))
+        # No moment has a version that began and ended at the same time.
+        if before.entry.updated_at < after.entry.updated_at:
+            rows.past_versions.append(_past_version(before, after))
+    rows.changes.append(entry_change(event, position, before, after, type_slug))
+
+
+def _past_slug(before: EntryState, after: EntryState, position: int) -> PastSlug:
+    entry = before.entry
+    return PastSlug(
+        workspace=entry.workspace,
+        environment=entry.environment,
+        position=position,
+        content_type_id=entry.content_type_id,
+        language=entry.language,
+        slug_hash=slug_hash(entry.slug),
+        id=entry.id,
+        since=before.slug_since,
+        until=after.entry.updated_at,
+    )
+
+
+def _past_version(before: EntryState, after: EntryState) -> PastVersion:
+    entry, until = before.entry, after.entry.updated_at
+    return PastVersion(
+        workspace=entry.workspace,
+        environment=entry.environment,
+        content_type_id=entry.content_type_id,
+        status=entry.status,
+        language=entry.language,
+        position=before.position,
+        until=until,
+        updated_at=entry.updated_at,
+        lifetime=class_of(entry.updated_at, until),
+        id=entry.id,
+        version=entry.version,
+        stage_id=entry.stage_id,
+        created_at=entry.created_at,
+        published_at=entry.published_at,
+        title=_comparable(entry.title),
+        slug=_comparable(entry.slug),
+    )
+
+
+def _comparable(text: str) -> str | None:
+    """None for a text that filters do not compare."""
+    return text if len(text.encode()) <= LONGEST else None
