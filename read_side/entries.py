@@ -40,8 +40,8 @@ class NotInline(Exception):
 class EntryRow(Struct, frozen=True):
     """An entry ready to serve: texts in the requested locale, ``fields`` and ``stage`` as JSON.
 
-    ``type_*``, ``version`` and ``stamp``, of the checkpoint at which it was read, are None in the
-    lists of one type.
+    ``type_*`` and ``version`` are None in the lists of one type. ``stamp``: of the checkpoint at
+    which it was read.
     """
 
     id: str
@@ -100,10 +100,10 @@ async def entry_of_slug(
         name, where = "entry_of_slug_in_locale", (*where, locale)
     try:
         records = await pool.shared.fetch(name, *where, SHARED)
-        return typed_entry_row(_required_record(records), locale)
+        return entry_row(_required_record(records), locale)
     except NotInline:
         records = await fetch(pool, statement("read_side", name), *where, WHOLE)
-        return typed_entry_row(_required_record(records), locale)
+        return entry_row(_required_record(records), locale)
 
 
 async def id_of_slug(pool: Pool, scope: Scope, *, type_slug: str, slug: str, language: str) -> str:
@@ -173,7 +173,7 @@ async def entries_in_pieces(
 
 async def _entries_read(records: Sequence[Any], locale: str) -> EntriesRead:
     found = in_slices(one for one in records if one["id"] is not None)
-    rows = [typed_entry_row(one, locale) async for one in found]
+    rows = [entry_row(one, locale) async for one in found]
     return EntriesRead(rows, records[0]["stamp"] if records else None)
 
 
@@ -201,16 +201,8 @@ def _required_record(records: Sequence[Any]) -> Any:
 
 
 def entry_row(record: Any, locale: str) -> EntryRow:
-    """From a record with the columns of ``served_columns.sql``."""
-    return EntryRow(*_values(record, locale))
-
-
-def typed_entry_row(record: Any, locale: str) -> EntryRow:
-    """Includes the columns of ``type_columns.sql``."""
-    return EntryRow(*_values(record, locale), *(record[name] for name in _OF_TYPE))
-
-
-def _values(record: Any, locale: str) -> tuple[Any, ...]:
+    """From a record with the columns of ``served_columns.sql``, and mostly ``type_columns.sql``.
+    Raises NotInline."""
     if record["stale"] is None:
         stage = None if record["stage"] is None else Raw(record["stage"])
         if record["fields"] is None:
@@ -218,7 +210,7 @@ def _values(record: Any, locale: str) -> tuple[Any, ...]:
         fields = Raw(record["fields"])
     else:
         stage, fields = _rendered(record, locale)
-    return (
+    return EntryRow(
         record["id"],
         record["title"],
         record["slug"],
@@ -229,6 +221,7 @@ def _values(record: Any, locale: str) -> tuple[Any, ...]:
         record["created_at"],
         record["updated_at"],
         fields,
+        *map(record.get, _OF_TYPE),
     )
 
 

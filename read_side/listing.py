@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
-from read_side.entries import INLINE, PIECE, WHOLE, EntryRow, NotInline
+from read_side.entries import INLINE, PIECE, WHOLE, EntryRow, NotInline, entry_row
 from read_side.pool import Pool, learn_from, snapshot
 from read_side.refusals import TypeNotFound
 from write_side.postgres.statements import statement
@@ -29,26 +29,26 @@ class Page(Struct, Generic[T], frozen=True):
     may_grow: bool = False
 
 
-class ReadableAgain(Protocol):
-    def rows(self, step: int) -> AbstractAsyncContextManager[tuple[Any, AsyncIterator[EntryRow]]]:
-        """The total or FoundPage of the list, and the entries of the page in portions."""
+ReadAgain = Callable[[int], AbstractAsyncContextManager[tuple[Any, AsyncIterator[EntryRow]]]]
+"""Reads a page in portions of so many entries: the total or FoundPage of the list, and the
+entries."""
 
 
 class LargePage(Exception):
     """The page has entries that are larger than INLINE. ``size``: bytes of all of its entries.
     ``stamp``: of a checkpoint that its rows include."""
 
-    def __init__(self, listing: ReadableAgain, size: int, rows: int, stamp: int) -> None:
+    def __init__(self, read: ReadAgain, size: int, rows: int, stamp: int) -> None:
         super().__init__(f"{size:,} bytes")
-        self._listing = listing
+        self._read = read
         # The number of entries that have about PIECE bytes.
         self._step = max(PIECE * rows // size, 1)
         self.size = size
         self.stamp = stamp
 
     def rows(self) -> AbstractAsyncContextManager[tuple[Any, AsyncIterator[EntryRow]]]:
-        """See the ``rows`` of the listing."""
-        return self._listing.rows(self._step)
+        """See ``ReadAgain``."""
+        return self._read(self._step)
 
 
 class Listing(Struct, frozen=True):
@@ -59,7 +59,7 @@ class Listing(Struct, frozen=True):
     pool: Pool
     name: str
     parameters: Sequence[Any]
-    row: Callable[[Any], EntryRow]
+    locale: str
     type_slug: str | None = None
 
     async def page(self, *, as_json: bool) -> Page[EntryRow]:
@@ -68,16 +68,16 @@ class Listing(Struct, frozen=True):
         if as_json:
             records = await self.pool.shared.fetch(f"json_{self.name}", *self.parameters, INLINE)
             if not records:
-                return page_of(records, self.row, self.type_slug)
+                return page_of(records, self._row, self.type_slug)
             total, stamp, json = records[0]["total"], records[0]["stamp"], records[0]["data"]
             if json is not None:
                 return Page([], total, stamp=stamp, json=json)
         records = await self.pool.shared.fetch(self.name, *self.parameters, INLINE)
         try:
-            return page_of(records, self.row, self.type_slug)
+            return page_of(records, self._row, self.type_slug)
         except NotInline:
             size = sum(record["size"] for record in records)
-            raise LargePage(self, size, len(records), records[0]["stamp"]) from None
+            raise LargePage(self.rows, size, len(records), records[0]["stamp"]) from None
 
     @asynccontextmanager
     async def rows(self, step: int) -> AsyncIterator[tuple[int, AsyncIterator[EntryRow]]]:
@@ -88,7 +88,7 @@ class Listing(Struct, frozen=True):
             cursor = await connection.cursor(found, *self.parameters, WHOLE)
             records = await cursor.fetch(step)
             learn_from(self.pool, records)
-            first = page_of(records, self.row, self.type_slug)
+            first = page_of(records, self._row, self.type_slug)
 
             async def rows() -> AsyncIterator[EntryRow]:
                 found = first.rows
@@ -96,9 +96,12 @@ class Listing(Struct, frozen=True):
                     # Entries that have been read are not kept.
                     yield found.pop(0)
                     if not found:
-                        found = [self.row(record) for record in await cursor.fetch(step)]
+                        found = [self._row(record) for record in await cursor.fetch(step)]
 
             yield first.total, rows()
+
+    def _row(self, record: Any) -> EntryRow:
+        return entry_row(record, self.locale)
 
 
 def page_of(

@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from read_side.entries import EntryRow, entry_row, typed_entry_row
+from read_side.entries import EntryRow
 from read_side.listing import Listing, Page, page_of
 from read_side.pool import Pool, fetch
 from write_side.domain.identity import Scope
@@ -83,7 +83,7 @@ async def list_of_type(
     if locale != language:
         name = "list_of_type_in_locale"
         where.append(locale)
-    listing = Listing(pool, name, where, lambda record: entry_row(record, locale), type_slug)
+    listing = Listing(pool, name, where, locale, type_slug)
     return await listing.page(as_json=as_json)
 
 
@@ -106,7 +106,7 @@ async def list_across_types(
     filters = Filters(type_slug, status)
     name, parameters = _filtered("list", filters)
     where = (scope.workspace, scope.environment, limit, offset, *parameters, locale)
-    listing = Listing(pool, name, where, lambda record: typed_entry_row(record, locale), type_slug)
+    listing = Listing(pool, name, where, locale, type_slug)
     return await listing.page(as_json=as_json)
 
 

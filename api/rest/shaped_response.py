@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 
 from aiohttp import web
-from msgspec import Raw, Struct
+from msgspec import Raw
 from msgspec.structs import replace
 
 from api.context import Call
@@ -63,18 +64,17 @@ async def shaped_response(call: Call, shape: Shape, source: EntrySource) -> web.
     return await response_from_file(call, large.size, lambda file: reader.write(file, large))
 
 
-class _PageInMemory(Struct, frozen=True):
+@asynccontextmanager
+async def _in_memory(
+    page: Page[EntryRow], _step: int
+) -> AsyncIterator[tuple[int, AsyncIterator[EntryRow]]]:
     """A page with large includes, to be written like one with large entries."""
 
-    page: Page[EntryRow]
+    async def rows() -> AsyncIterator[EntryRow]:
+        for row in page.rows:
+            yield row
 
-    @asynccontextmanager
-    async def rows(self, _step: int) -> AsyncIterator[tuple[int, AsyncIterator[EntryRow]]]:
-        async def rows() -> AsyncIterator[EntryRow]:
-            for row in self.page.rows:
-                yield row
-
-        yield self.page.total, rows()
+    yield page.total, rows()
 
 
 class _Reader:
@@ -106,7 +106,7 @@ class _Reader:
             includes, included = await self._included(pool, page)
         except LargeIncludes:
             size = sum(memoryview(row.fields).nbytes for row in page.rows)
-            raise LargePage(_PageInMemory(page), size, len(page.rows), page.stamp) from None
+            raise LargePage(partial(_in_memory, page), size, len(page.rows), page.stamp) from None
         found += includes.dependencies()
         whole: wire.Wire = replace(body, includes=included)
         parts = tuple(dict.fromkeys(found))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 from msgspec import Struct
 
-from read_side.entries import INLINE, WHOLE, EntryRow, NotInline, typed_entry_row
+from read_side.entries import INLINE, WHOLE, EntryRow, NotInline, entry_row
 from read_side.listing import LargePage, Page
 from read_side.paging import EntrySummary, entry_summary
 from read_side.pool import Pool, at_one_moment, snapshot
@@ -141,37 +142,31 @@ async def list_found(pool: Pool, scope: Scope, query: EntryQuery, locale: str) -
     found, records = await _read(pool, scope, query, _ROWS, locale, INLINE)
     _learn(pool, found)
     try:
-        rows = [typed_entry_row(record, locale) for record in records]
+        rows = [entry_row(record, locale) for record in records]
         return Page(rows, found, stamp=found.stamp, may_grow=found.has_unread)
     except NotInline:
         size = sum(record["size"] for record in records)
-        listing = _FoundListing(pool, scope, query, locale)
-        raise LargePage(listing, size, len(records), records[0]["stamp"]) from None
+        read = partial(_read_again, pool, scope, query, locale)
+        raise LargePage(read, size, len(records), records[0]["stamp"]) from None
 
 
-class _FoundListing(Struct, frozen=True):
-    """A page that is read again, entry by entry."""
+@asynccontextmanager
+async def _read_again(
+    pool: Pool, scope: Scope, query: EntryQuery, locale: str, step: int
+) -> AsyncIterator[tuple[FoundPage, AsyncIterator[EntryRow]]]:
+    """The page as it is at this moment. Raises what ``find`` raises, ReadModelUnavailable."""
+    async with snapshot(pool) as connection:
+        found = await find(connection, scope, query)
+        _learn(pool, found)
+        where = (scope.workspace, scope.environment, found.positions, locale)
+        cursor = await connection.cursor(_ROWS, *where, WHOLE)
 
-    pool: Pool
-    scope: Scope
-    query: EntryQuery
-    locale: str
+        async def rows() -> AsyncIterator[EntryRow]:
+            while records := await cursor.fetch(step):
+                for record in records:
+                    yield entry_row(record, locale)
 
-    @asynccontextmanager
-    async def rows(self, step: int) -> AsyncIterator[tuple[FoundPage, AsyncIterator[EntryRow]]]:
-        """The page as it is at this moment. Raises what ``find`` raises, ReadModelUnavailable."""
-        async with snapshot(self.pool) as connection:
-            found = await find(connection, self.scope, self.query)
-            _learn(self.pool, found)
-            where = (self.scope.workspace, self.scope.environment, found.positions, self.locale)
-            cursor = await connection.cursor(_ROWS, *where, WHOLE)
-
-            async def rows() -> AsyncIterator[EntryRow]:
-                while records := await cursor.fetch(step):
-                    for record in records:
-                        yield typed_entry_row(record, self.locale)
-
-            yield found, rows()
+        yield found, rows()
 
 
 def _learn(pool: Pool, page: FoundPage) -> None:

@@ -14,7 +14,7 @@ from msgspec import Struct, json
 
 from api.rest import wire
 from projector.rows import BLOCKS
-from read_side.entries import INLINE, EntryRow, entry_row, typed_entry_row
+from read_side.entries import INLINE, EntryRow
 from read_side.listing import Listing, Page
 from read_side.pool import Pool, open_pool
 from read_side.schema import LIVE
@@ -220,10 +220,9 @@ def listing_of(
     made: Callable[[EntryRow, str], wire.Entry] = (
         wire.listed_entry if of_type else wire.entry_of_any_type
     )
-    row = entry_row if of_type else typed_entry_row
 
     def encoded(page: Page[EntryRow]) -> bytes:
         return b",".join(wire.encode(made(one, locale)) for one in page.rows)
 
     where = (*SCOPE, 10, offset, *parameters)
-    return Listing(pool, name, where, lambda record: row(record, locale)), encoded
+    return Listing(pool, name, where, locale), encoded
