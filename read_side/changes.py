@@ -13,15 +13,12 @@ from read_side.stamp import position_of
 from write_side.domain.change_kinds import KINDS as KINDS
 from write_side.domain.change_kinds import Kind as Kind
 from write_side.domain.identity import Scope
-from write_side.postgres.statements import statements
 
 BEGINNING = 0
 END = 2**63 - 1
 """Positions before the first change and after the last one."""
 MOST = 500
 """Changes on a page; the statements name this number too."""
-
-_STATEMENTS = statements("read_side")
 
 
 class ChangeSelection(Struct, frozen=True):
@@ -82,7 +79,7 @@ async def changes_after(
     """``limit`` is at most MOST. Raises ReadModelUnavailable."""
     name, parameters = _statement(selection)
     where = (scope.workspace, scope.environment, after, limit + 1, *parameters)
-    records = await fetch(pool, _STATEMENTS[name], *where)
+    records = await fetch(pool, name, *where)
     found: dict[str, list[ChangeRecord]] = {"anchor": [], "previous": [], "page": []}
     for record in records:
         if record["kind"] is not None:
@@ -102,7 +99,7 @@ async def newest_changes(
 ) -> list[ChangeRecord]:
     """The newest ones before a position, newest first. Raises ReadModelUnavailable."""
     where = (scope.workspace, scope.environment, before, limit)
-    return [_change(record) for record in await fetch(pool, _STATEMENTS["changes_newest"], *where)]
+    return [_change(record) for record in await fetch(pool, "changes_newest", *where)]
 
 
 async def position_before(pool: Pool, scope: Scope, time: datetime) -> int:
@@ -111,7 +108,7 @@ async def position_before(pool: Pool, scope: Scope, time: datetime) -> int:
     Raises ReadModelUnavailable.
     """
     where = (scope.workspace, scope.environment, time)
-    [record] = await fetch(pool, _STATEMENTS["changes_before"], *where)
+    [record] = await fetch(pool, "changes_before", *where)
     return int(record["position"])
 
 

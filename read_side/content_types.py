@@ -13,13 +13,7 @@ from read_side.refusals import TypeNotFound
 from write_side.domain.content_type import ContentTypeDefinition
 from write_side.domain.definition import Field, decode_fields, decode_stages
 from write_side.domain.identity import Scope
-from write_side.postgres.statements import statement
 
-_ALL = statement("read_side", "content_types")
-_ONE = statement("read_side", "content_type")
-_BY_ID = statement("read_side", "content_types_by_id")
-_NAMED = statement("read_side", "fields_named")
-_SLUGS = statement("read_side", "field_slugs")
 _FIELD = msgspec.json.Decoder(Field)
 
 
@@ -31,12 +25,15 @@ class ContentTypeRow(ContentTypeDefinition, frozen=True):
 
 async def content_types(pool: Pool, scope: Scope) -> list[ContentTypeRow]:
     """All content types, by slug, which unlike a name is unique and never changes."""
-    return [_row(record) for record in await fetch(pool, _ALL, scope.workspace, scope.environment)]
+    return [
+        _row(record)
+        for record in await fetch(pool, "content_types", scope.workspace, scope.environment)
+    ]
 
 
 async def content_type(pool: Pool, scope: Scope, slug: str) -> ContentTypeRow:
     """Raises TypeNotFound."""
-    records = await fetch(pool, _ONE, scope.workspace, scope.environment, slug)
+    records = await fetch(pool, "content_type", scope.workspace, scope.environment, slug)
     if not records:
         raise TypeNotFound
     return _row(records[0])
@@ -44,7 +41,7 @@ async def content_type(pool: Pool, scope: Scope, slug: str) -> ContentTypeRow:
 
 async def by_ids(pool: Pool, scope: Scope, ids: Sequence[str]) -> dict[str, ContentTypeRow]:
     """The content types with these ids (UUIDs), by id."""
-    records = await fetch(pool, _BY_ID, scope.workspace, scope.environment, ids)
+    records = await fetch(pool, "content_types_by_id", scope.workspace, scope.environment, ids)
     return {record["id"]: _row(record) for record in records}
 
 
@@ -70,7 +67,7 @@ async def named_fields(
     """The fields with these slugs of all content types. ``type_slug``: a type that must exist.
     Raises TypeNotFound."""
     records = await fetch(
-        pool, _NAMED, scope.workspace, scope.environment, sorted(slugs), type_slug
+        pool, "fields_named", scope.workspace, scope.environment, sorted(slugs), type_slug
     )
     if not records:
         await learn_stamp(pool)
@@ -95,6 +92,6 @@ async def field_slugs(
     the field types."""
     named = None if types is None else sorted(types)
     records = await fetch(
-        pool, _SLUGS, scope.workspace, scope.environment, named, sorted(field_types), limit
+        pool, "field_slugs", scope.workspace, scope.environment, named, sorted(field_types), limit
     )
     return [record["slug"] for record in records]

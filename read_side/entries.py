@@ -15,13 +15,7 @@ from write_side.domain.definition import Field, Stage
 from write_side.domain.events import Translation
 from write_side.domain.identity import Scope, slug_hash
 from write_side.domain.rendering import Renderer
-from write_side.postgres.statements import statement
 from write_side.waiting import in_slices
-
-_ID_OF_SLUG = statement("read_side", "id_of_slug")
-_BY_ID = statement("read_side", "entries_by_id")
-_SLUG_OWNER = statement("read_side", "slug_owner")
-
 
 INLINE = 16 * 1024
 """Bytes of an entry up to which a list reads it at once, so a page has at most 1.6 MB."""
@@ -102,14 +96,14 @@ async def entry_of_slug(
         records = await pool.shared.fetch(name, *where, SHARED)
         return entry_row(_required_record(records), locale)
     except NotInline:
-        records = await fetch(pool, statement("read_side", name), *where, WHOLE)
+        records = await fetch(pool, name, *where, WHOLE)
         return entry_row(_required_record(records), locale)
 
 
 async def id_of_slug(pool: Pool, scope: Scope, *, type_slug: str, slug: str, language: str) -> str:
     """Raises TypeNotFound, EntryNotFound."""
     where = (scope.workspace, scope.environment, type_slug, language, slug_hash(slug))
-    found: str = _required_record(await fetch(pool, _ID_OF_SLUG, *where))["id"]
+    found: str = _required_record(await fetch(pool, "id_of_slug", *where))["id"]
     return found
 
 
@@ -128,7 +122,7 @@ async def slug_owner(
     Raises TypeNotFound, EntryNotFound.
     """
     where = (scope.workspace, scope.environment, type_slug, language, slug_hash(slug), at)
-    record = _required_record(await fetch(pool, _SLUG_OWNER, *where))
+    record = _required_record(await fetch(pool, "slug_owner", *where))
     return SlugOwner(record["type_id"], record["id"])
 
 
@@ -161,13 +155,13 @@ async def entries_in_pieces(
     before any larger one is read.
     """
     where = (scope.workspace, scope.environment)
-    records = await fetch(pool, _BY_ID, *where, ids, locale, inline)
+    records = await fetch(pool, "entries_by_id", *where, ids, locale, inline)
     sizes = {record["id"]: record["size"] for record in records if record["id"] is not None}
     large = {entry_id: size for entry_id, size in sizes.items() if size > inline}
     await before(sum(sizes.values()), bool(large))
     yield await _entries_read([one for one in records if one["id"] not in large], locale)
     for piece in _pieces(large):
-        records = await fetch(pool, _BY_ID, *where, piece, locale, WHOLE)
+        records = await fetch(pool, "entries_by_id", *where, piece, locale, WHOLE)
         yield await _entries_read(records, locale)
 
 

@@ -14,10 +14,6 @@ from write_side.domain.definition import Field, decode_fields
 from write_side.domain.identity import Scope
 from write_side.domain.rendering import Renderer, stored_translations, stored_values
 from write_side.domain.values import EMPTY
-from write_side.postgres.statements import statement
-
-_BY_ID = statement("read_side", "entry_by_id")
-_TITLES = statement("read_side", "titles")
 
 
 class EntryDetails(Struct, frozen=True):
@@ -54,7 +50,7 @@ async def entry_details(pool: Pool, scope: Scope, *, entry_id: str, locale: str)
         wanted = UUID(entry_id)
     except ValueError:
         raise EntryNotFound from None
-    records = await fetch(pool, _BY_ID, scope.workspace, scope.environment, wanted, locale)
+    records = await fetch(pool, "entry_by_id", scope.workspace, scope.environment, wanted, locale)
     if not records:
         raise EntryNotFound
     record = records[0]
@@ -87,7 +83,7 @@ async def titles(
     """The titles by entry id; deleted entries are absent."""
     wanted = [UUID(entry_id) for entry_id in ids]
     records = (
-        await fetch(pool, _TITLES, scope.workspace, scope.environment, wanted, locale)
+        await fetch(pool, "titles", scope.workspace, scope.environment, wanted, locale)
         if wanted
         else []
     )

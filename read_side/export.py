@@ -20,12 +20,11 @@ from msgspec import Raw, Struct
 
 from read_side.content_types import ContentTypeRow, content_type
 from read_side.paging import Filters
-from read_side.pool import Pool, fetch
+from read_side.pool import Pool, fetch, fetch_text
 from read_side.search import search
 from write_side.domain.events import STATUSES
 from write_side.domain.identity import Scope
 from write_side.domain.rendering import Renderer, stored_values
-from write_side.postgres.statements import statement
 
 LIMIT = 5_000
 """The number of newest entries that are exported (§4.6)."""
@@ -33,10 +32,6 @@ PAGE = 500
 PAGE_BYTES = 1024 * 1024
 """Limits the bytes in memory: a page ends with the entry that exceeds it."""
 
-_PAGE = statement("read_side", "export_page")
-_FOUND = statement("read_side", "export_found")
-_TARGETS = statement("read_side", "export_targets")
-_TOTAL = statement("read_side", "export_total")
 _NEWEST = 2**63 - 1
 
 
@@ -90,7 +85,7 @@ class Export:
 
     async def count(self) -> None:
         """Sets ``total`` and ``languages``."""
-        records = await fetch(self._pool, _TOTAL, *self._selected, self._language)
+        records = await fetch(self._pool, "export_total", *self._selected, self._language)
         if self._search:
             await self._find([record["language"] for record in records])
             return
@@ -103,7 +98,7 @@ class Export:
             for status in self._statuses
             for language in languages
         ]
-        read = partial(fetch, self._pool)
+        read = partial(fetch_text, self._pool)
         found = (await search(read, self._scope, self._search, kinds, self._locale)).matches
         self._positions = [one.position for one in found]
         self.total = len(found)
@@ -131,11 +126,11 @@ class Export:
     async def _page(self, before: int, limit: int) -> Sequence[Any]:
         where = (*self._selected, self.languages)
         if self._positions is None:
-            return await fetch(self._pool, _PAGE, *where, before, limit, PAGE_BYTES)
+            return await fetch(self._pool, "export_page", *where, before, limit, PAGE_BYTES)
         older = [one for one in self._positions if one < before]
         for start in range(0, len(older), limit):
             positions = older[start : start + limit]
-            records = await fetch(self._pool, _FOUND, *where, positions, PAGE_BYTES)
+            records = await fetch(self._pool, "export_found", *where, positions, PAGE_BYTES)
             # All of them may have been deleted since they were found.
             if records:
                 return records
@@ -155,7 +150,7 @@ class Export:
             self.languages,
             list(types),
         )
-        records = await fetch(self._pool, _TARGETS, *where)
+        records = await fetch(self._pool, "export_targets", *where)
         return {
             record["id"]: TargetRow(
                 record["slug"],

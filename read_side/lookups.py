@@ -12,18 +12,11 @@ from msgspec import Struct
 from read_side.pool import Pool, fetch
 from read_side.refusals import MediaFileNotFound
 from write_side.domain.identity import Scope
-from write_side.postgres.statements import statement
 
 _WEB = re.compile("https?://", re.IGNORECASE)
 _SOURCE = re.compile(
     r"https?://[a-z0-9.-]+(:[0-9]{1,5})?(?=[/?#]|\Z)|data:(?=image/)", re.IGNORECASE | re.ASCII
 )
-_MEDIA = statement("read_side", "media_files")
-_MEDIA_PAGE = statement("read_side", "media_page")
-_IMPORTS = statement("read_side", "import_runs")
-_LANGUAGES = statement("read_side", "languages")
-_LOCALES = statement("read_side", "locales")
-_WORKSPACE = statement("read_side", "workspace_name")
 
 
 class MediaFile(Struct, frozen=True):
@@ -80,7 +73,7 @@ async def read_media_files(
     pool: Pool, workspace: str, ids: Collection[str]
 ) -> tuple[dict[str, MediaFile], int]:
     """The same, and the stamp of the checkpoint at which they were read."""
-    records = await fetch(pool, _MEDIA, workspace, list(ids))
+    records = await fetch(pool, "media_files", workspace, list(ids))
     return {file.id: file for file in media_of(records)}, records[0]["stamp"]
 
 
@@ -95,7 +88,7 @@ def media_of(records: Iterable[Any]) -> list[MediaFile]:
 
 async def media_page(pool: Pool, workspace: str, *, limit: int, offset: int) -> MediaPage:
     """A page of the files, ordered by id; empty past the end."""
-    records = await fetch(pool, _MEDIA_PAGE, workspace, limit, offset)
+    records = await fetch(pool, "media_page", workspace, limit, offset)
     return MediaPage(media_of(records), records[0]["total"])
 
 
@@ -109,23 +102,23 @@ async def media_file(pool: Pool, workspace: str, media_id: str) -> MediaFile:
 
 async def import_runs(pool: Pool, scope: Scope, *, limit: int, offset: int) -> list[ListedImport]:
     """Past imports, the latest first."""
-    records = await fetch(pool, _IMPORTS, scope.workspace, scope.environment, limit, offset)
+    records = await fetch(pool, "import_runs", scope.workspace, scope.environment, limit, offset)
     return [ListedImport(**record) for record in records]
 
 
 async def languages(pool: Pool, scope: Scope, status: str | None = None) -> dict[str, int]:
     """The languages of the entries of one status, or of all, with the number of entries."""
-    records = await fetch(pool, _LANGUAGES, scope.workspace, scope.environment, status)
+    records = await fetch(pool, "languages", scope.workspace, scope.environment, status)
     return {record["code"]: record["total"] for record in records}
 
 
 async def locales(pool: Pool, scope: Scope, status: str | None = None) -> dict[str, int]:
     """The locales into which entries of one status, or all, are translated, with the number of
     translations."""
-    records = await fetch(pool, _LOCALES, scope.workspace, scope.environment, status)
+    records = await fetch(pool, "locales", scope.workspace, scope.environment, status)
     return {record["code"]: record["total"] for record in records}
 
 
 async def workspace_name(pool: Pool, slug: str) -> str | None:
-    records = await fetch(pool, _WORKSPACE, slug)
+    records = await fetch(pool, "workspace_name", slug)
     return records[0]["name"] if records else None

@@ -17,12 +17,9 @@ from read_side.entries import EntryRow
 from read_side.listing import Listing, Page, page_of
 from read_side.pool import Pool, fetch
 from write_side.domain.identity import Scope
-from write_side.postgres.statements import statements
 
 DEEP = 200
 """From this offset on, skipping blocks is worth its time."""
-
-_STATEMENTS = statements("read_side")
 
 
 class Filters(Struct, frozen=True):
@@ -127,7 +124,7 @@ async def list_summaries(
     """Empty for a content type that does not exist; ``search`` is ignored."""
     name, parameters = _filtered("summaries", filters)
     where = (scope.workspace, scope.environment, limit, offset, *parameters, filters.locale)
-    return page_of(await fetch(pool, _STATEMENTS[name], *where), entry_summary)
+    return page_of(await fetch(pool, name, *where), entry_summary)
 
 
 def entry_summary(record: Any) -> EntrySummary:

@@ -24,7 +24,7 @@ from read_side.shared_reads import SharedReads
 from write_side import tracing
 from write_side.fair_queue import FairQueue
 from write_side.postgres.connection import Connection, connect, is_transient
-from write_side.postgres.statements import statement, statements
+from write_side.postgres.statements import statements
 
 SIZE = 10
 QUERIES = 6
@@ -38,11 +38,10 @@ CONNECTING = 5.0
 MISSING_AGAIN = 60.0
 """Seconds after which a missing table is logged with a traceback again."""
 _DATABASE: tracing.Attributes = {"db.system.name": "postgresql", "db.namespace": "read_model"}
-_NAMES = {text: name for name, text in statements("read_side").items()}
+_STATEMENTS = statements("read_side")
+_NAMES = {text: name for name, text in _STATEMENTS.items()}
 # Citus finds the worker by the values of the parameters.
 _CUSTOM_PLANS = "SET plan_cache_mode = force_custom_plan"
-_STAMP = statement("read_side", "stamp")
-_ARRAY_TYPES = statement("read_side", "array_types")
 # The schema that has this name now, regardless of the transaction's snapshot.
 _MODEL = "SELECT to_regnamespace('read_model')::oid"
 # The disk is full, or the database is being restored: it, its tables or its role are missing.
@@ -89,7 +88,7 @@ class Pool:
         self._idle: list[Connection] = []
         self._open: set[Connection] = set()
         self._free = asyncio.Semaphore(SIZE)
-        self.shared = SharedReads(partial(fetch, self))
+        self.shared = SharedReads(partial(fetch_text, self))
         self.queries = FairQueue(QUERIES, per_client=QUERIES_OF_ONE)
         """Turns of workspaces at reads that take longer than others."""
 
@@ -168,7 +167,7 @@ class Pool:
         try:
             # asyncpg looks up array types when it first meets them. Within a transaction of several
             # statements that would keep 16 more locks until its end.
-            await connection.fetch(_ARRAY_TYPES)
+            await connection.fetch(_STATEMENTS["array_types"])
             if await is_distributed(connection):
                 await connection.execute(_CUSTOM_PLANS)
         except BaseException:
@@ -273,7 +272,12 @@ class _Refusal(Struct, frozen=True):
     error: Exception
 
 
-async def fetch(pool: Pool, statement: str, *parameters: Any) -> list[asyncpg.Record]:
+def fetch(pool: Pool, name: str, *parameters: Any) -> Awaitable[list[asyncpg.Record]]:
+    """What the statement of this name returns. Raises ReadModelUnavailable."""
+    return fetch_text(pool, _STATEMENTS[name], *parameters)
+
+
+async def fetch_text(pool: Pool, statement: str, *parameters: Any) -> list[asyncpg.Record]:
     """Reads, and after a transient fault once more. Raises ReadModelUnavailable."""
     records = await _attempts(pool, lambda: pool.fetch(statement, *parameters))
     learn_from(pool, records)
@@ -283,7 +287,7 @@ async def fetch(pool: Pool, statement: str, *parameters: Any) -> list[asyncpg.Re
 async def learn_stamp(pool: Pool) -> int:
     """Learns the current stamp, and returns it: for a read that has none, such as one of a type
     that does not exist. Raises ReadModelUnavailable."""
-    [record] = await fetch(pool, _STAMP)
+    [record] = await fetch(pool, "stamp")
     stamp: int = record["stamp"]
     return stamp
 

@@ -9,11 +9,6 @@ from msgspec import Struct
 
 from read_side.pool import Pool, fetch
 from write_side.domain.webhook import Name, Webhook
-from write_side.postgres.statements import statement
-
-_WEBHOOKS = statement("read_side", "webhooks")
-_WAITING = statement("read_side", "webhooks_waiting")
-_MARK = statement("read_side", "webhooks_mark")
 
 
 class WebhooksMark(Struct, frozen=True):
@@ -25,7 +20,7 @@ class WebhooksMark(Struct, frozen=True):
 
 async def webhooks(pool: Pool) -> list[Webhook]:
     """All of them. Raises ReadModelUnavailable."""
-    return [msgspec.convert(dict(row), Webhook) for row in await fetch(pool, _WEBHOOKS)]
+    return [msgspec.convert(dict(row), Webhook) for row in await fetch(pool, "webhooks")]
 
 
 async def webhooks_waiting(pool: Pool, cursors: Mapping[Name, int]) -> dict[Name, float]:
@@ -33,7 +28,7 @@ async def webhooks_waiting(pool: Pool, cursors: Mapping[Name, int]) -> dict[Name
     the oldest one. Raises ReadModelUnavailable."""
     rows = await fetch(
         pool,
-        _WAITING,
+        "webhooks_waiting",
         [workspace for workspace, _ in cursors],
         [name for _, name in cursors],
         list(cursors.values()),
@@ -43,5 +38,5 @@ async def webhooks_waiting(pool: Pool, cursors: Mapping[Name, int]) -> dict[Name
 
 async def webhooks_mark(pool: Pool) -> WebhooksMark:
     """Raises ReadModelUnavailable."""
-    [row] = await fetch(pool, _MARK)
+    [row] = await fetch(pool, "webhooks_mark")
     return WebhooksMark(**row)

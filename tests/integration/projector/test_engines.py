@@ -17,7 +17,7 @@ from read_side import schema
 from read_side.checkpoint import POLL_WAITING, CheckpointWatch, fetch_checkpoint
 from read_side.engine import EngineRefused, is_distributed
 from read_side.notices import CHANNEL, Notice, decode_notice
-from read_side.pool import fetch, open_pool
+from read_side.pool import fetch_text, open_pool
 from read_side.status import read_status
 from tests.integration.live_projector import SECONDS, caught_up, connected, head_of, projecting
 from tests.integration.projector.random_log import RandomCommands
@@ -90,7 +90,7 @@ async def test_a_pool_from_before_the_read_model_learns_its_engine(
         async with connected(empty_database_url) as connection:
             await schema.create(connection)
         await spread(empty_database_url)
-        [row] = await fetch(pool, "SHOW plan_cache_mode")
+        [row] = await fetch_text(pool, "SHOW plan_cache_mode")
     assert row["plan_cache_mode"] == "force_custom_plan"
 
 
