@@ -152,7 +152,7 @@ class _PastList:
         lists = Lists(self._scope, every_list.selected(selected, query))
         if not lists.combinations or selected.ids == frozenset():
             return 0, []
-        finder = await finder_of(self._connection, self._scope, lists, selected, query.offset)
+        finder = await finder_of(self._connection, lists, selected, query.offset)
         after = query.after
         if after is None and not query.sort:
             after = Boundary((), self._moment.position + 1)

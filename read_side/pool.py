@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, TypeVar
@@ -272,7 +272,7 @@ class _Refusal(Struct, frozen=True):
     error: Exception
 
 
-def fetch(pool: Pool, name: str, *parameters: Any) -> Awaitable[list[asyncpg.Record]]:
+def fetch(pool: Pool, name: str, *parameters: Any) -> Coroutine[Any, Any, list[asyncpg.Record]]:
     """What the statement of this name returns. Raises ReadModelUnavailable."""
     return fetch_text(pool, _STATEMENTS[name], *parameters)
 

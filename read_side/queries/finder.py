@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from read_side.queries import ranges
 from read_side.queries.budget import COUNTED, ROWS, Budget
 from read_side.queries.comparison import ATTRIBUTES, Condition
-from read_side.queries.lists import Lists, Streams, everything
+from read_side.queries.lists import Streams, everything
 from read_side.queries.ranges import rank
 from read_side.queries.request import Boundary, SortKey
 from read_side.queries.statements import Checks, Match, Statements
@@ -36,22 +36,27 @@ class PageQuery(Struct, frozen=True):
 
 class Finder:
     """``places``: the combination and the position of each entry that may be found; None for all.
-    ``excluded``: the number of entries that no page has."""
+    ``excludes``: the number of entries that no page has."""
 
     def __init__(
         self,
         statements: Statements,
-        lists: Lists,
         budget: Budget,
         places: Sequence[tuple[int, int]] | None = None,
-        excluded: int = 0,
     ) -> None:
+        self.lists = statements.lists
+        self.excludes = len(statements.excluded)
         self._statements = statements
-        self._lists = lists
-        self._places = places
-        self._excluded = excluded
+        self.places = places
         self._budget = budget
         self._counts: dict[Condition, int] = {}
+
+    def among(self, places: Sequence[tuple[int, int]]) -> Finder:
+        """A finder of the entries at these places that this one may find."""
+        if self.places is not None:
+            allowed = {position for _, position in self.places}
+            places = [one for one in places if one[1] in allowed]
+        return Finder(self._statements, self._budget, places)
 
     async def page(
         self, query: PageQuery, offset: int, *, counted: bool
@@ -100,31 +105,31 @@ class Finder:
         """Streams of few entries, among which are all matches, and the conditions to check them
         for; None to walk."""
         conditions = query.conditions
-        if self._places is not None:
+        if self.places is not None:
             return Streams([], [], [], []), conditions
         checks, _ = self._plan(query)
         # A count of keys would include the excluded entries.
-        if not checks and not (self._excluded and conditions):
+        if not checks and not (self.excludes and conditions):
             return None
         await self._count(conditions)
         fewest = min(conditions, key=self._count_of)
         if self._count_of(fewest) <= ROWS:
-            streams = self._lists.streams(fewest.path, fewest.ranges)
+            streams = self.lists.streams(fewest.path, fewest.ranges)
             return streams, _unread(conditions, fewest)
-        return (everything(self._lists), conditions) if self._lists.entries <= ROWS else None
+        return (everything(self.lists), conditions) if self.lists.entries <= ROWS else None
 
     async def _collected(
         self, streams: Streams, conditions: tuple[Condition, ...], query: PageQuery, offset: int
     ) -> tuple[int, list[Match]]:
         checks = Checks(conditions, query.sort)
         return await self._statements.collect(
-            streams, self._places or (), checks, query.after, query.limit, offset
+            streams, self.places or (), checks, query.after, query.limit, offset
         )
 
     async def _walked(self, query: PageQuery) -> list[Match]:
         conditions, read = self._plan(query)
         checks = Checks(conditions, query.sort[1:])
-        walk = Walk(self._statements, self._lists, self._budget, checks, query.limit)
+        walk = Walk(self._statements, self._budget, checks, query.limit)
         if not query.sort:
             return await walk.by_position(read, query.after)
         first = query.sort[0]
@@ -141,12 +146,11 @@ class Finder:
         """List by list: the first key is the same for all entries of a list. Raises TooBroad."""
         found: list[Match] = []
         begins = "" if query.after is None else rank(query.after.keys[:1], [first.descending])
-        groups = self._lists.by_attribute(first.field, descending=first.descending)
+        groups = self.lists.by_attribute(first.field, descending=first.descending)
         for key, lists in groups:
             if rank([key], [first.descending]) < begins:
                 continue
-            within = self._statements.within(lists)
-            finder = Finder(within, lists, self._budget, excluded=self._excluded)
+            finder = Finder(self._statements.within(lists), self._budget)
             found += await finder._inner(query, key, query.limit - len(found))
             if len(found) >= query.limit:
                 break
@@ -169,8 +173,8 @@ class Finder:
     async def _total(self, conditions: tuple[Condition, ...]) -> int | None:
         """None if counting would exceed the budget."""
         if not conditions:
-            return self._lists.entries - self._excluded
-        if len(conditions) > 1 or conditions[0].part or self._excluded:
+            return self.lists.entries - self.excludes
+        if len(conditions) > 1 or conditions[0].part or self.excludes:
             return None
         [condition] = conditions
         others = replace(condition, ranges=ranges.complement(condition.ranges))
@@ -180,7 +184,7 @@ class Finder:
             for counted in (*matching, others):
                 [number] = await self._statements.counts([counted], most + 1)
                 if number <= most:
-                    return number if counted is condition else self._lists.entries - number
+                    return number if counted is condition else self.lists.entries - number
         return None
 
     async def _count(self, conditions: Sequence[Condition]) -> None:
@@ -196,7 +200,7 @@ class Finder:
         return self._counts.get(condition, ROWS + 1)
 
     def _streams(self, condition: Condition) -> int:
-        return len(condition.ranges) * len(self._lists.combinations)
+        return len(condition.ranges) * len(self.lists.combinations)
 
 
 def _unread(conditions: tuple[Condition, ...], walked: Condition) -> tuple[Condition, ...]:

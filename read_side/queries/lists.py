@@ -106,7 +106,7 @@ class Lists:
     """The lists of the selected combinations."""
 
     def __init__(self, scope: Scope, combinations: Sequence[Combination]) -> None:
-        self._scope = scope
+        self.scope = scope
         self.combinations = combinations
         self.entries = sum(one.number for one in combinations)
         self._ids: dict[str, list[UUID]] = {}
@@ -120,7 +120,7 @@ class Lists:
         """The list of each combination."""
         if path not in self._ids:
             self._ids[path] = [
-                list_id(self._scope, one.type_id, one.status, one.language, path)
+                list_id(self.scope, one.type_id, one.status, one.language, path)
                 for one in self.combinations
             ]
         return self._ids[path]
@@ -146,7 +146,7 @@ class Lists:
         for one in self.combinations:
             found.setdefault(_value(one, name).encode(), []).append(one)
         for key in sorted(found, reverse=descending):
-            yield key, Lists(self._scope, found[key])
+            yield key, Lists(self.scope, found[key])
 
     def attribute_keys(self, paths: Sequence[str]) -> list[bytes | None]:
         """The keys of the attributes among the paths, as ``adjacent``; None for other paths. Empty

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
@@ -18,9 +19,8 @@ from read_side.queries.comparison import EntrySelection, selection
 from read_side.queries.finder import Finder, PageQuery
 from read_side.queries.lists import Lists, catalogue
 from read_side.queries.request import Boundary, EntryQuery
-from read_side.queries.search_pages import SearchPages
 from read_side.queries.statements import Match, Statements
-from read_side.search import search
+from read_side.search import MOST, SearchResult, search
 from write_side.domain.identity import Scope
 from write_side.postgres.connection import Connection
 from write_side.postgres.statements import statement
@@ -29,6 +29,7 @@ _LISTS = statement("read_side", "query_lists")
 _ROWS = statement("read_side", "list_found")
 _SUMMARIES = statement("read_side", "summaries_found")
 _IDS = statement("read_side", "ids_found")
+_RANK = struct.Struct(">f")
 
 
 class FoundPage(Struct, frozen=True):
@@ -53,7 +54,7 @@ async def find(connection: Connection, scope: Scope, query: EntryQuery) -> Found
     lists = Lists(scope, known.selected(selected, query))
     if not lists.combinations or selected.ids == frozenset():
         return FoundPage([], 0 if query.counted else None, None, known.stamp)
-    total, paged, found, has_unread = await _matches(connection, scope, lists, selected, query)
+    total, paged, found, has_unread = await _matches(connection, lists, selected, query)
     page = found[: query.limit]
     return FoundPage(
         [one.position for one in page],
@@ -66,45 +67,59 @@ async def find(connection: Connection, scope: Scope, query: EntryQuery) -> Found
 
 
 async def finder_of(
-    connection: Connection, scope: Scope, lists: Lists, selected: EntrySelection, offset: int
+    connection: Connection, lists: Lists, selected: EntrySelection, offset: int
 ) -> Finder:
     """A Finder of the selected entries in the lists, for a page after the offset."""
-    statements, places, excluded = await _limits(connection, scope, lists, selected)
-    return Finder(statements, lists, Budget(selected, offset), places, len(excluded))
-
-
-async def _limits(
-    connection: Connection, scope: Scope, lists: Lists, selected: EntrySelection
-) -> tuple[Statements, list[tuple[int, int]] | None, list[int]]:
-    """The statements; the places of the entries that may be found, None for all; and the positions
-    of those that may not."""
-    named = await Statements(connection, scope, lists).places(
+    named = await Statements(connection, lists).places(
         selected.excluded_ids | (selected.ids or frozenset())
     )
     places = None
     if selected.ids is not None:
         places = [named[one] for one in selected.ids - selected.excluded_ids if one in named]
     excluded = [named[one][1] for one in selected.excluded_ids if one in named]
-    return Statements(connection, scope, lists, excluded), places, excluded
+    return Finder(Statements(connection, lists, excluded), Budget(selected, offset), places)
 
 
 async def _matches(
-    connection: Connection, scope: Scope, lists: Lists, selected: EntrySelection, query: EntryQuery
+    connection: Connection, lists: Lists, selected: EntrySelection, query: EntryQuery
 ) -> tuple[int | None, int, list[Match], bool]:
     """The total, if it is wanted and within the budget; how many matches a search has pages of; the
     matches from the offset on, one more than the limit; and whether a search will find others
     without a change of the checkpoint."""
     page = PageQuery(selected.conditions, selected.sort, query.after, query.limit + 1)
+    finder = await finder_of(connection, lists, selected, query.offset)
     if query.words is None:
-        finder = await finder_of(connection, scope, lists, selected, query.offset)
         total, matches = await finder.page(page, query.offset, counted=query.counted)
         return total, 0, matches, False
-    statements, places, excluded = await _limits(connection, scope, lists, selected)
     kinds = [one.kind for one in lists.combinations]
-    result = await search(connection.fetch, scope, query.words, kinds, query.locale)
-    found = SearchPages(result, lists, Budget(selected), places, excluded)
-    paged, matches = await found.page(statements, page, query.offset)
+    result = await search(connection.fetch, lists.scope, query.words, kinds, query.locale)
+    paged, matches = await _search_page(finder, result, page, query.offset)
     return paged if result.is_complete else None, paged, matches, result.has_unread
+
+
+async def _search_page(
+    finder: Finder, result: SearchResult, query: PageQuery, offset: int
+) -> tuple[int, list[Match]]:
+    """How many entries the search has found, and those after the offset: the most relevant first,
+    of the same rank the newest, or sorted (ADR 45)."""
+    numbers = finder.lists.numbers
+    found = finder.among([(numbers[one.kind], one.position) for one in result.matches])
+    if query.sort:
+        total, matches = await found.page(query, offset, counted=True)
+        assert total is not None, "all of few entries are read"
+        return total, matches
+    positions = [position for _, position in found.places or ()]
+    if query.conditions or finder.excludes:
+        everything = PageQuery(query.conditions, (), None, MOST)
+        positions = [one.position for one in (await found.page(everything, 0, counted=True))[1]]
+    # Ranks are not negative, so their bytes have their order.
+    ranks = {one.position: _RANK.pack(one.rank) for one in result.matches}
+    ranked = sorted(((ranks[one], one) for one in positions), reverse=True)
+    if query.after is not None:
+        last = (query.after.keys[0], query.after.position)
+        ranked = [one for one in ranked if one < last]
+    page = ranked[offset : offset + query.limit]
+    return len(positions), [Match((rank,), position) for rank, position in page]
 
 
 async def _read(

@@ -11,7 +11,6 @@ from read_side.queries.comparison import Condition
 from read_side.queries.lists import Lists, Streams
 from read_side.queries.ranges import Range, Ranges, rank
 from read_side.queries.request import Boundary, SortKey
-from write_side.domain.identity import Scope
 from write_side.postgres.connection import Connection
 from write_side.postgres.statements import statement
 
@@ -48,27 +47,21 @@ class Statements:
     """``excluded``: positions of entries that no page has."""
 
     def __init__(
-        self,
-        connection: Connection,
-        scope: Scope,
-        lists: Lists,
-        excluded: Collection[int] = (),
+        self, connection: Connection, lists: Lists, excluded: Collection[int] = ()
     ) -> None:
         self._connection = connection
-        self._scope = scope
-        self._where = (scope.workspace, scope.environment)
-        self._lists = lists
-        self._excluded = list(excluded)
+        self.lists = lists
+        self.excluded = list(excluded)
 
     def within(self, lists: Lists) -> Statements:
         """These statements for other lists."""
-        return Statements(self._connection, self._scope, lists, self._excluded)
+        return Statements(self._connection, lists, self.excluded)
 
     async def walk(
         self, path: str, ranges: Ranges, after: Boundary | None, checks: Checks, size: int
     ) -> list[Candidate]:
         """Candidates in the order of their keys, those with the same key newest first."""
-        streams = self._lists.streams(path, ranges)
+        streams = self.lists.streams(path, ranges)
         lows, afters = streams.lows, [~LATEST] * len(streams.lows)
         if after is not None:
             first, below = after.keys[0], ~after.position
@@ -87,7 +80,7 @@ class Statements:
 
     async def walk_back(self, path: str, keys: Range, checks: Checks, size: int) -> list[Candidate]:
         """Candidates from the highest key of the range down."""
-        streams = self._lists.streams(path, (keys,))
+        streams = self.lists.streams(path, (keys,))
         found = await self._candidates("query_walk_back", checks, *_columns(streams), size)
         return sorted(found, key=lambda candidate: candidate.key, reverse=True)
 
@@ -95,13 +88,13 @@ class Statements:
         self, condition: Condition, below: int, checks: Checks, size: int
     ) -> list[Candidate]:
         """Candidates with one of the condition's keys, newest first."""
-        streams = self._lists.streams(condition.path, condition.ranges)
+        streams = self.lists.streams(condition.path, condition.ranges)
         found = await self._candidates("query_equal", checks, *_columns(streams), below, size)
         return sorted(found, key=lambda one: -one.position)
 
     async def newest(self, below: int, checks: Checks, size: int) -> list[Candidate]:
         """Candidates of all lists, newest first."""
-        lists = self._lists.combinations
+        lists = self.lists.combinations
         found = await self._candidates(
             "query_newest",
             checks,
@@ -154,7 +147,7 @@ class Statements:
         """The number of keys in the ranges of each condition, up to ``most``."""
         numbers, parts = [], []
         for number, one in enumerate(conditions):
-            parts.append(self._lists.streams(one.path, one.ranges))
+            parts.append(self.lists.streams(one.path, one.ranges))
             numbers += [number] * len(parts[-1].lists)
         records = await self._fetch(
             "query_counts",
@@ -170,7 +163,7 @@ class Statements:
 
     async def places(self, ids: Collection[str]) -> dict[str, tuple[int, int]]:
         """The combination and position of each entry, by id; without those that are in none."""
-        numbers = self._lists.numbers
+        numbers = self.lists.numbers
         places = {}
         for record in await self._fetch("query_ids", list(ids)) if ids else ():
             key = (record["type_id"], record["status"], record["language"])
@@ -185,14 +178,15 @@ class Statements:
         return [Candidate(*record) for record in records]
 
     def _of_checks(self, checks: Checks) -> list[Any]:
-        lists = self._lists
+        lists = self.lists
         paths = [key.field for key in checks.sort]
         sorts = [lists.adjacent(paths), lists.attribute_keys(paths), len(paths)]
-        return [*lists.checks(checks.conditions), *sorts, self._excluded]
+        return [*lists.checks(checks.conditions), *sorts, self.excluded]
 
     async def _fetch(self, name: str, *parameters: Any) -> list[Any]:
+        scope = self.lists.scope
         found: list[Any] = await self._connection.fetch(
-            statement("read_side", name), *self._where, *parameters
+            statement("read_side", name), scope.workspace, scope.environment, *parameters
         )
         return found
 

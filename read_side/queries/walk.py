@@ -13,7 +13,6 @@ from typing import TypeAlias
 
 from read_side.queries.budget import Budget
 from read_side.queries.comparison import Condition
-from read_side.queries.lists import Lists
 from read_side.queries.ranges import END, Range, Ranges, intersection, point, rank
 from read_side.queries.request import Boundary, SortKey
 from read_side.queries.statements import LATEST, Candidate, Checks, Match, Statements
@@ -29,11 +28,8 @@ class Walk:
     """``checks``: the conditions that are not part of what is read, and the sort keys but the
     first. ``limit``: how many matches to find."""
 
-    def __init__(
-        self, statements: Statements, lists: Lists, budget: Budget, checks: Checks, limit: int
-    ) -> None:
+    def __init__(self, statements: Statements, budget: Budget, checks: Checks, limit: int) -> None:
         self._statements = statements
-        self._lists = lists
         self._budget = budget
         self._checks = checks
         self._limit = limit
@@ -134,7 +130,7 @@ class Walk:
 
     def _size(self, ranges: int) -> int:
         wanted = self._limit - len(self._found) + 1
-        streams = ranges * len(self._lists.combinations)
+        streams = ranges * len(self._statements.lists.combinations)
         return self._budget.size(wanted, streams, checked=self._is_checked)
 
     def _spend(self, rows: Sequence[Candidate | Match]) -> None:

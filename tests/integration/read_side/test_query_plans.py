@@ -259,7 +259,7 @@ async def test_a_candidate_in_a_long_list_among_many_short_ones_is_checked_by_po
     async with connected(module_database_url, search_path=LIVE) as connection:
         await connection.execute(LISTS.format(distinct))
         await settle(connection)
-        statements = Statements(cast("Connection", explaining), SCOPE, lists)
+        statements = Statements(cast("Connection", explaining), lists)
         found = await statements.newest(LATEST, Checks(wanted.conditions, wanted.sort), 2)
         await connection.execute(LISTS.format(0))
         await settle(connection)
@@ -313,11 +313,9 @@ async def test_the_matches_of_a_search_are_checked_one_by_one(explaining: Explai
     wanted = selection(page_query, [Field(one, one, "number", indexed=True) for one in FIELDS])
     lists = Lists(SCOPE, [Combination(TYPE, "posts", "published", "en-US", 180_000)])
     places = [(1, position) for position in range(1, ENTRIES, ENTRIES // ROWS)]
-    statements = Statements(cast("Connection", explaining), SCOPE, lists)
+    statements = Statements(cast("Connection", explaining), lists)
     page = PageQuery(wanted.conditions, wanted.sort, None, 11)
-    total, found = await Finder(statements, lists, Budget(wanted), places).page(
-        page, 0, counted=True
-    )
+    total, found = await Finder(statements, Budget(wanted), places).page(page, 0, counted=True)
     assert (total, len(found)) == (sum(n // 3 % 4 != 1 for _, n in places), 11)
     check(explaining, 5 * ROWS)
 
