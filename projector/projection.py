@@ -86,6 +86,22 @@ def required_rows(batch: Iterable[RecordedEvent]) -> RequiredRows:
     return found
 
 
+def beginning_of(
+    batch: list[RecordedEvent], sizes: dict[str, int], most: int
+) -> list[RecordedEvent]:
+    """The longest beginning of the batch whose entries together have at most this size; at least
+    the events of the first entry. ``sizes``: by entry id."""
+    total, counted = 0, set[str]()
+    for number, recorded in enumerate(batch):
+        entry_id = getattr(recorded.event, "entry_id", "")
+        if entry_id in sizes and entry_id not in counted:
+            counted.add(entry_id)
+            total += sizes[entry_id]
+            if total > most and number:
+                return batch[:number]
+    return batch
+
+
 def project(batch: Iterable[RecordedEvent], before: Rows) -> Rows:
     """The rows that the batch changes: at most one for each key, however many events it has."""
     after = Rows()

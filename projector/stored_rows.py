@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from projector.projection import RecordedEvent, required_rows
+from projector.projection import RecordedEvent, beginning_of, required_rows
 from projector.rows import (
     TYPE_COLUMNS,
     EntryState,
@@ -41,13 +41,7 @@ async def fit_in_memory(connection: Connection, batch: list[RecordedEvent]) -> l
     rows = await connection.fetch(
         statement("projector", "load_entry_sizes"), *_entry_keys(batch, wanted)
     )
-    sizes = {row["id"]: row["bytes"] for row in rows}
-    total = 0
-    for number, recorded in enumerate(batch):
-        total += sizes.pop(getattr(recorded.event, "entry_id", ""), 0)
-        if total > LOADED_BYTES and number:
-            return batch[:number]
-    return batch
+    return beginning_of(batch, {row["id"]: row["bytes"] for row in rows}, LOADED_BYTES)
 
 
 async def load_rows(

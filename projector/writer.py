@@ -19,7 +19,7 @@ from projector.entry_rows import (
 )
 from projector.entry_search import EntrySearch
 from projector.entry_values import ValuesOfTypes, copy_values, mark_incomplete, put_values
-from projector.projection import Inconsistent, RecordedEvent, project
+from projector.projection import Inconsistent, RecordedEvent, beginning_of, project
 from projector.rows import (
     Rows,
     columns,
@@ -71,7 +71,8 @@ class Writer:
         try:
             batch = await fit_in_memory(self.connection, batch)
             before, after = await self._project(batch)
-            short = fit_in_transaction(batch, after)
+            sizes = {i: projected_bytes(one.entry) for i, one in after.entries.items() if one}
+            short = beginning_of(batch, sizes, WRITTEN_BYTES)
             if len(short) < len(batch):
                 batch, after = short, project(short, before)
             moved = Checkpoint.after(batch[-1])
@@ -237,20 +238,3 @@ async def _put_each(transaction: WriteTransaction, name: str, rows: Any) -> None
         await (await transaction.flush()).executemany(statement("projector", name), values)
     else:
         await transaction.add(name, values[0] if values else ())
-
-
-def fit_in_transaction(batch: list[RecordedEvent], after: Rows) -> list[RecordedEvent]:
-    """The longest beginning of the batch that writes at most WRITTEN_BYTES of entries; at least one
-    event. ``after``: the rows after the whole batch."""
-    total = 0
-    counted: set[str] = set()
-    for number, recorded in enumerate(batch):
-        entry_id = getattr(recorded.event, "entry_id", "")
-        state = after.entries.get(entry_id)
-        if state is None or entry_id in counted:
-            continue
-        counted.add(entry_id)
-        total += projected_bytes(state.entry)
-        if total > WRITTEN_BYTES and number:
-            return batch[:number]
-    return batch
