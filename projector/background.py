@@ -20,7 +20,7 @@ from msgspec import Struct
 from projector.checkpoint import check_epoch, hold_checkpoint
 from projector.entry_rows import entry_rows, locale_rows, put_entries, put_locales
 from projector.entry_search import EntrySearch
-from projector.entry_values import TypeValues, add_values
+from projector.entry_values import TypeValues, add_parts
 from projector.rows import EntryState, columns
 from projector.stored_rows import entry_state, load_types, type_row
 from projector.write_transaction import WriteTransaction, write_transaction
@@ -134,7 +134,7 @@ async def _fill(transaction: WriteTransaction, chunk: _Chunk, search: EntrySearc
     ]
     await transaction.add("drop_lists", columns(gone))
     added = [row for state in chunk.states for row in values.at(state, chunk.paths)]
-    await add_values(transaction, added)
+    await add_parts(transaction, "put_values", added)
     if SEARCH in chunk.paths:
         types = {chunk.type_.id: chunk.type_}
         await search.replace(transaction, chunk.states, types)

@@ -88,20 +88,14 @@ class ValuesOfTypes:
         return made
 
 
-def value_rows(
-    states: Iterable[EntryState], types: Types, values: ValuesOfTypes
-) -> Iterator[ValueRow]:
-    for state in states:
-        yield from values.of(types[state.entry.content_type_id]).rows(state)
-
-
 async def copy_values(
     connection: Connection, states: Iterable[EntryState], types: Types, values: ValuesOfTypes
 ) -> None:
     """Writes the rows of new entries."""
-    await connection.copy_records_to_table(
-        "entry_value", records=value_rows(states, types, values), columns=VALUE_COLUMNS
+    rows = (
+        row for state in states for row in values.of(types[state.entry.content_type_id]).rows(state)
     )
+    await connection.copy_records_to_table("entry_value", records=rows, columns=VALUE_COLUMNS)
 
 
 async def put_values(
@@ -131,16 +125,13 @@ async def put_values(
             entries += [_row_key(known)] if known is not None else []
             added += of_type.rows(state)
     await transaction.add("drop_entry_values", columns(entries))
-    await _add_parts(transaction, "drop_values", removed)
-    await add_values(transaction, added)
+    await add_parts(transaction, "drop_values", removed)
+    # What is removed may be of the same entries, but is never what is added.
+    await add_parts(transaction, "put_values", added)
 
 
-async def add_values(transaction: WriteTransaction, rows: list[ValueRow]) -> None:
-    """Adds rows. What is removed before may be of the same entries, but none of them."""
-    await _add_parts(transaction, "put_values", rows)
-
-
-async def _add_parts(transaction: WriteTransaction, name: str, rows: list[ValueRow]) -> None:
+async def add_parts(transaction: WriteTransaction, name: str, rows: list[ValueRow]) -> None:
+    """Adds the statement of this name, ``drop_values`` or ``put_values``, for the rows."""
     for start in range(0, len(rows), AT_ONCE):
         await transaction.add(name, columns(rows[start : start + AT_ONCE]))
 

@@ -11,6 +11,7 @@ is exported, so all entries of a file without a Language column are of one langu
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import AsyncIterator, Collection, Sequence
 from datetime import datetime
 from functools import partial
@@ -86,13 +87,14 @@ class Export:
     async def count(self) -> None:
         """Sets ``total`` and ``languages``."""
         records = await fetch(self._pool, "export_total", *self._selected, self._language)
+        totals = Counter({record["language"]: record["total"] for record in records})
         if self._search:
-            await self._find([record["language"] for record in records])
-            return
-        self.total = sum(record["total"] for record in records)
-        self._set_languages({record["language"] for record in records})
+            totals = await self._find(list(totals))
+        self.total = sum(totals.values())
+        self.languages = tuple(sorted(totals)) if self._language is None else (self._language,)
 
-    async def _find(self, languages: Sequence[str]) -> None:
+    async def _find(self, languages: Sequence[str]) -> Counter[str]:
+        """The numbers of matches by language."""
         kinds = [
             (self.content_type.id, status, language)
             for status in self._statuses
@@ -101,11 +103,7 @@ class Export:
         read = partial(fetch_text, self._pool)
         found = (await search(read, self._scope, self._search, kinds, self._locale)).matches
         self._positions = [one.position for one in found]
-        self.total = len(found)
-        self._set_languages({one.kind[2] for one in found})
-
-    def _set_languages(self, languages: Collection[str]) -> None:
-        self.languages = tuple(sorted(languages)) if self._language is None else (self._language,)
+        return Counter(one.kind[2] for one in found)
 
     async def pages(self, limit: int = LIMIT) -> AsyncIterator[list[ExportRow]]:
         """The entries, newest first, up to ``limit`` of them; no page is empty."""

@@ -1,7 +1,6 @@
 -- $1 workspace, $2 environment, $3 limit, $4 bytes
-SELECT e.id::text, e.workspace, e.environment, e.content_type_id::text, e.slug, e.title, e.status,
-       e.language, e.stage_id, e.published_at, e.created_at, e.updated_at, e.position, e.version,
-       e.slug_since, coalesce(e.stored, e.fields) AS stored, e.translations
+SELECT
+\ir shared/entry_columns.sql
 FROM (
     SELECT *, sum(bytes) OVER (ORDER BY position ROWS UNBOUNDED PRECEDING) - bytes AS bytes_before
     FROM (

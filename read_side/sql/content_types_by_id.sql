@@ -1,6 +1,3 @@
 -- $1 workspace, $2 environment, $3 ids
-SELECT
-\ir rows/stamp.sql
-id::text, slug, name, fields, stages, created_at, updated_at
-FROM read_model.content_type
-WHERE workspace = $1 AND environment = $2 AND id = ANY ($3::uuid[])
+\ir rows/content_types.sql
+AND id = ANY (:ids::uuid[])

@@ -211,13 +211,13 @@ def test_the_law_needs_each_part_of_the_rule(
     """If a part is missing, some order of events breaks the guarantee."""
     without: dict[str, tuple[str, Callable[..., bool]]] = {
         "mark": ("is_current", is_unchanged),
-        "changed": ("is_current", lambda one, *_: one._applied >= one._mark.stamp),
+        "changed": ("is_current", lambda one, *_: one.applied >= one._mark.stamp),
         "resets": ("may_keep", lambda *_: True),
         "replica": ("may_use", lambda *_: True),
         "floor": (
             "may_use",
             lambda one, stamp, latest, entries: (
-                latest <= one._applied and one.is_current(stamp, entries)
+                latest <= one.applied and one.is_current(stamp, entries)
             ),
         ),
         "ahead": (
