@@ -19,7 +19,7 @@ from prometheus_client import Counter as Metric
 
 from projector.rows import EntryState, Rows, Types, columns, portions
 from projector.write_transaction import WriteTransaction
-from read_side.stems import Lexemes, Stems
+from read_side.search import Lexemes, Stems
 from write_side.domain.entry import Entry
 from write_side.domain.words import (
     BLOCK,

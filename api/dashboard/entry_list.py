@@ -16,9 +16,8 @@ from api.operations.health import STATUS
 from api.rest import parameters
 from read_side import export
 from read_side.content_types import ContentTypeRow, content_types
-from read_side.listing import Page
 from read_side.lookups import languages, locales
-from read_side.paging import EntrySummary, Filters, list_summaries
+from read_side.paging import EntrySummary, Filters, Page, list_summaries
 from read_side.queries.pages import list_summaries_found
 from read_side.queries.request import EntryQuery
 from read_side.refusals import TypeNotFound

@@ -36,7 +36,7 @@ from api.rest.shaped_response import shaped_response, shaped_single
 from api.rest.tokens import POSITION
 from read_side import entries, notices, paging
 from read_side.entries import EntryRow
-from read_side.listing import Page
+from read_side.paging import Page
 from read_side.pool import Pool
 from read_side.refusals import EntryNotFound
 from write_side.commands import CreateEntry

@@ -21,8 +21,8 @@ from api.rest.past_includes import past_includes
 from api.rest.point_in_time import ListBudget, PastList, list_at
 from api.rest.shape import Shape, check_past
 from read_side.entries import EntryRow
-from read_side.listing import LargePage, Page
 from read_side.notices import Dependency
+from read_side.paging import LargePage, Page
 from read_side.pool import Pool
 from read_side.queries.pages import FoundPage, list_found
 from read_side.queries.request import EntryQuery

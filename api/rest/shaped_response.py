@@ -21,8 +21,8 @@ from api.rest.includes import IncludeReader, LargeIncludes
 from api.rest.list_response import EntrySource, WrittenEntries, response_from_file
 from api.rest.shape import Shape, checked_fields
 from read_side.entries import EntryRow
-from read_side.listing import LargePage, Page
 from read_side.notices import Dependency, content_types, singles_of_type
+from read_side.paging import LargePage, Page
 from read_side.pool import Pool
 
 _PLACE = b"{}"

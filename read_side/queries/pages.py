@@ -11,8 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from read_side.entries import INLINE, WHOLE, EntryRow, NotInline, entry_row
-from read_side.listing import LargePage, Page
-from read_side.paging import EntrySummary, entry_summary
+from read_side.paging import EntrySummary, LargePage, Page, entry_summary
 from read_side.pool import Pool, at_one_moment, snapshot
 from read_side.queries.budget import Budget
 from read_side.queries.comparison import EntrySelection, selection

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from read_side import stems
-from read_side.stems import Stems
+from read_side import search
+from read_side.search import Stems
 
 
 class Stemmer:
@@ -42,7 +42,7 @@ def test_words_are_asked_for_once() -> None:
 
 
 def test_numbers_are_neither_asked_for_nor_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stems, "KEPT", 2)
+    monkeypatch.setattr(search, "KEPT", 2)
     known, stemmer = Stems(), Stemmer()
     lexemes_of(known, stemmer, "dog", "cats")
     assert lexemes_of(known, stemmer, "1", "2", "dog") == {
@@ -55,7 +55,7 @@ def test_numbers_are_neither_asked_for_nor_kept(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_full_store_keeps_the_words_of_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stems, "KEPT", 2)
+    monkeypatch.setattr(search, "KEPT", 2)
     known, stemmer = Stems(), Stemmer()
     lexemes_of(known, stemmer, "dog", "cats")
     assert lexemes_of(known, stemmer, "dog", "birds") == {

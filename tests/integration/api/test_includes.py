@@ -266,7 +266,7 @@ async def test_large_entries_are_included_from_a_file(
     large = await client.get(path)
     assert len(ended) == 1
     with monkeypatch.context() as patch:
-        patch.setattr("read_side.listing.INLINE", 10**8)
+        patch.setattr("read_side.paging.INLINE", 10**8)
         patch.setattr(includes, "IN_MEMORY", 10**8)
         whole = await client.get(path)
     assert large.status == 200

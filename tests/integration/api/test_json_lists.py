@@ -63,7 +63,7 @@ async def test_every_way_has_the_same_bytes(
         async with connected(server.url) as connection:
             await connection.execute(OTHER_VERSION)
     if read == "large":
-        monkeypatch.setattr("read_side.listing.INLINE", 10)
+        monkeypatch.setattr("read_side.paging.INLINE", 10)
     for (path, locale), body in expected.items():
         answer = await server.client().get(f"{path}?limit=3&status=draft&locale={locale}")
         assert answer.text.encode() == body

@@ -66,7 +66,7 @@ async def test_a_large_list_is_the_same_from_a_file_as_from_memory(
     status, headers, body = await plain(server, path)
     assert status == 200
     with monkeypatch.context() as patch:
-        patch.setattr("read_side.listing.INLINE", entries.WHOLE)
+        patch.setattr("read_side.paging.INLINE", entries.WHOLE)
         _, from_memory, same = await plain(server, path)
     assert body == same
     kept = ("ETag", "Content-Type", "Content-Length", "Vary", "Cache-Control")

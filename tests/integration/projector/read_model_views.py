@@ -15,7 +15,7 @@ from api.rest.point_in_time import ListBudget, PastSlugKey, entry_of_slug, list_
 from read_side import entries, paging
 from read_side.content_types import content_types
 from read_side.entries import EntryRow
-from read_side.listing import Page
+from read_side.paging import Page
 from read_side.pool import Pool
 from read_side.queries.request import EntryQuery
 from read_side.refusals import EntryNotFound, NotFound, TypeNotFound

@@ -15,7 +15,7 @@ from msgspec import Struct, json
 from api.rest import wire
 from projector.rows import BLOCKS
 from read_side.entries import INLINE, EntryRow
-from read_side.listing import Listing, Page
+from read_side.paging import Listing, Page
 from read_side.pool import Pool, open_pool
 from read_side.schema import LIVE
 from tests.integration.live_projector import connected
