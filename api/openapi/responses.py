@@ -28,7 +28,7 @@ from api.rest.includes import too_many_included
 from api.rest.list_query import PageCursors
 from api.rest.request_body import DAMAGED, NOT_OURS, SLOWEST
 from api.rest.request_checks import BEYOND_THE_LOG, UNKNOWN_POSITION
-from api.rest.selection import parse_select
+from api.rest.shape import parse_shape
 from read_side.past_lists import TOO_FAR
 from read_side.queries.budget import Budget
 from read_side.queries.comparison import selection
@@ -86,7 +86,7 @@ REFUSALS: dict[str, Exception] = {
     ),
     "malformedTime": _raised(lambda: parameters.as_of({"asOf": "yesterday"})),
     "futureTime": parameters.future_time(parameters.parse_time("9999-12-31")),
-    "unknownMember": _raised(lambda: parse_select({"select": "name"}, wire.ListedEntry)),
+    "unknownMember": _raised(lambda: parse_shape({"select": "name"}, wire.ListedEntry)),
     "unknownPath": _raised(lambda: parse_include({"include": "Author"})),
     "tooManyIncluded": too_many_included("entries"),
     "longList": TooBroad(TOO_FAR),

@@ -2,37 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any
 
 import msgspec
 from aiohttp import web
-from msgspec import Raw, Struct
+from msgspec import Raw
 from msgspec.structs import replace
 
 from api.context import Call
 from api.errors import BadRequest
 from api.http.loop_turns import DECODE_JSON
 from api.rest import parameters, point_in_time, wire
-from api.rest.cached_response import Reading, add_position, cached_response, json_response
+from api.rest.cached_response import json_response
+from api.rest.entries_response import EntrySource, entries_response, past_response
 from api.rest.idempotency import HEADER, command_key, digest
 from api.rest.ignored_members import ignored_header, ignored_names
-from api.rest.list_query import ListQuery, list_query
-from api.rest.list_response import (
-    EntrySource,
-    ListPages,
-    found_pages,
-    list_response,
-    offset_pagination,
-    past_response,
-)
-from api.rest.past_includes import past_includes
+from api.rest.list_query import list_query
+from api.rest.list_response import ListKind, list_response
 from api.rest.point_in_time import PastSlugKey
 from api.rest.request_body import check_values, defer_continue, receive_body
 from api.rest.request_checks import check_edit, check_read, check_read_of_status, with_checks
-from api.rest.shape import past_body, shape
-from api.rest.shaped_response import shaped_response, shaped_single
+from api.rest.shape import parse_shape
 from api.rest.tokens import POSITION
 from read_side import entries, notices, paging
 from read_side.entries import EntryRow
@@ -41,7 +32,6 @@ from read_side.pool import Pool
 from read_side.refusals import EntryNotFound
 from write_side.commands import CreateEntry
 from write_side.dispatch import CommandResult, execute
-from write_side.domain.events import STATUSES
 from write_side.domain.text import minified
 from write_side.handlers.entries import command_parts
 from write_side.waiting import in_thread_if_large
@@ -64,17 +54,8 @@ def routes() -> list[web.RouteDef]:
     ]
 
 
-class _ListKind(Struct, frozen=True):
-    """The form of a list. ``custom``: whether filters and sort keys may be fields of the type."""
-
-    custom: bool
-    entry_type: type[wire.Entry]
-    entry: Callable[[EntryRow, str], wire.Entry]
-    body: Callable[[list[Any], wire.ListPagination], wire.Wire]
-
-
-_OF_TYPE = _ListKind(True, wire.ListedEntry, wire.listed_entry, partial(wire.TypeListBody, True))
-_ACROSS_TYPES = _ListKind(False, wire.AnyEntry, wire.entry_of_any_type, wire.ListBody)
+_OF_TYPE = ListKind(True, wire.ListedEntry, wire.listed_entry, partial(wire.TypeListBody, True))
+_ACROSS_TYPES = ListKind(False, wire.AnyEntry, wire.entry_of_any_type, wire.ListBody)
 
 
 async def list_of_type(call: Call) -> web.Response:
@@ -86,7 +67,7 @@ async def list_of_type(call: Call) -> web.Response:
         "status": parameters.status(query),
         "language": parameters.language(query),
     }
-    return await _list(call, _OF_TYPE, params, filters, paging.list_of_type)
+    return await list_response(call, _OF_TYPE, params, filters, paging.list_of_type)
 
 
 async def list_across_types(call: Call) -> web.Response:
@@ -98,49 +79,7 @@ async def list_across_types(call: Call) -> web.Response:
         "type_slug": parameters.type_slug(query),
         "status": "published" if call.published_only else None,
     }
-    return await _list(call, _ACROSS_TYPES, params, filters, paging.list_across_types)
-
-
-async def _list(
-    call: Call,
-    kind: _ListKind,
-    params: ListQuery,
-    filters: Mapping[str, str | None],
-    read: Callable[..., Awaitable[Page[EntryRow]]],
-) -> web.Response:
-    """``read`` reads a page of a plain list. It takes the filters as parameters."""
-    query, scope, locale = call.request.query, call.scope, call.locale
-    type_slug, status = filters["type_slug"], filters["status"]
-    at = parameters.as_of(query)
-    shaped = shape(query, kind.entry_type)
-    wanted: dict[str, Any] = {"language": None, **filters, "custom": kind.custom}
-
-    def show(row: EntryRow) -> wire.Entry:
-        return kind.entry(row, locale)
-
-    if at is not None:
-        past = params.entry_query(**wanted, as_of=at)
-        return await past_response(call, params, past, shaped, show, kind.body)
-    dependencies = notices.lists(scope, type_slug, (status,) if status else STATUSES)
-    if params.is_plain:
-        page = {"locale": locale, "limit": params.limit, "offset": params.offset}
-        pages = ListPages(
-            (read.__name__, *filters.values(), params),
-            lambda pool: read(pool, scope, **filters, **page, as_json=shaped is None),
-            lambda total: offset_pagination(params, total),
-        )
-    else:
-        pages = found_pages(call, params, params.entry_query(**wanted, locale=locale))
-        of_type = notices.singles_of_type(scope, type_slug or "")
-        dependencies = (*dependencies, of_type if kind.custom else notices.content_types(scope))
-
-    def body(rows: list[Any], total: Any) -> wire.Wire:
-        return kind.body(rows, pages.pagination(total))
-
-    source = EntrySource(pages.parameters, dependencies, type_slug, pages.read, show, body)
-    if shaped is None:
-        return await list_response(call, source)
-    return await shaped_response(call, shaped, source)
+    return await list_response(call, _ACROSS_TYPES, params, filters, paging.list_across_types)
 
 
 async def single_entry(call: Call) -> web.Response:
@@ -153,39 +92,41 @@ async def single_entry(call: Call) -> web.Response:
         "language": parameters.language(query),
         "locale": call.locale,
     }
-    shaped = shape(query, wire.SingleEntry)
+    shape = parse_shape(query, wire.SingleEntry)
+
+    def body(shown: list[Any], _total: object = 1) -> wire.SingleBody:
+        return wire.SingleBody(True, shown[0])
+
     if at is not None:
         past = await point_in_time.entry_of_slug(service, scope, PastSlugKey(**where, at=at))
-        body = _single_body(_readable(call, past.row), call.locale)
-        body = past_body(shaped, body, past.content_type)
-        included = await past_includes(call, shaped, [past], at, point_in_time.ListBudget())
-        response = json_response(call, replace(body, includes=included))
-        add_position(call, response, await service.repository.recorder.position_at(at))
-        return response
+        _check_readable(call, past.row)
+        position = await service.repository.recorder.position_at(at)
+        budget = point_in_time.ListBudget()
+        return await past_response(
+            call, shape, [past], at, position, budget, wire.single_entry, body
+        )
 
-    async def read_row(pool: Pool) -> EntryRow:
-        return _readable(call, await entries.entry_of_slug(pool, scope, **where))
+    async def read_page(pool: Pool) -> Page[EntryRow]:
+        row = await entries.entry_of_slug(pool, scope, **where)
+        _check_readable(call, row)
+        return Page([row], 1, stamp=row.stamp)
 
-    async def read(pool: Pool) -> Reading:
-        row = await read_row(pool)
-        return Reading(wire.encode(_single_body(row, call.locale)), row.stamp, (type_, row.id))
+    source = EntrySource(
+        ("one", *where.values()),
+        (notices.singles_of_type(scope, where["type_slug"]),),
+        where["type_slug"],
+        read_page,
+        wire.single_entry,
+        body,
+        is_single=True,
+    )
+    return await entries_response(call, shape, source)
 
-    type_ = notices.singles_of_type(scope, where["type_slug"])
-    key = ("one", *where.values())
-    if shaped is not None:
-        return await shaped_single(call, shaped, key, where["type_slug"], read_row)
-    return await cached_response(call, key, (type_,), read)
 
-
-def _readable(call: Call, row: EntryRow) -> EntryRow:
+def _check_readable(call: Call, row: EntryRow) -> None:
     """Raises EntryNotFound for one that the key may not read."""
     if call.published_only and row.status != "published":
         raise EntryNotFound
-    return row
-
-
-def _single_body(row: EntryRow, locale: str) -> wire.SingleBody:
-    return wire.SingleBody(True, wire.single_entry(row, locale))
 
 
 async def create(call: Call) -> web.Response:

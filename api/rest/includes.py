@@ -14,7 +14,7 @@ from api.rest import wire
 from api.rest.include_paths import Fields, Step
 from read_side import entries, notices
 from read_side.entries import INLINE, EntriesRead, EntryRow
-from read_side.lookups import MediaFile, read_media_files
+from read_side.lookups import read_media_files
 from read_side.notices import Dependency
 from read_side.pool import Pool
 from write_side.domain.events import STATUSES
@@ -98,13 +98,22 @@ class IncludeReader:
                 for one in ids:
                     self._follow(step, self._known[one])
 
-    async def media(self) -> dict[str, MediaFile]:
+    async def media(self) -> dict[str, wire.MediaFile]:
         """The files, after all levels. Raises ReadModelUnavailable."""
         if not self._media:
             return {}
         files, stamp = await read_media_files(self._pool, self._call.scope.workspace, self._media)
         self._note(stamp)
-        return {one: files[one] for one in self._media if one in files}
+        return {one: wire.media_file(files[one]) for one in self._media if one in files}
+
+    async def read_all(self) -> wire.Includes:
+        """Raises what ``levels`` and ``media`` raise."""
+        entries = {
+            row.id: wire.entry_of_any_type(row, self._call.locale)
+            async for rows in self.levels()
+            for row in rows
+        }
+        return wire.Includes(entries, await self.media())
 
     def dependencies(self) -> Iterator[Dependency]:
         """What the response depends on besides the page and the content types. An id that is

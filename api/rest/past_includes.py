@@ -10,19 +10,11 @@ from msgspec import UNSET, UnsetType
 
 from api.context import Call
 from api.rest import wire
-from api.rest.include_paths import (
-    Path,
-    Step,
-    refused_step,
-    steps_of,
-    unknown_field_of,
-)
+from api.rest.include_paths import Path, Step, refused_step, steps_of, unknown_field_of
 from api.rest.includes import LARGE, IncludeReader, Links
 from api.rest.point_in_time import ListBudget, PastEntry, entries_of_ids
-from api.rest.selection import MAX_LISTED, one_of
-from api.rest.shape import Shape
+from api.rest.shape import MAX_LISTED, one_of
 from read_side.entries import EntriesRead, EntryRow
-from read_side.lookups import MediaFile
 from write_side.domain.content_type import ContentType
 from write_side.domain.definition import Field
 from write_side.entry_history import media_at
@@ -30,7 +22,7 @@ from write_side.entry_history import media_at
 
 async def past_includes(
     call: Call,
-    shape: Shape | None,
+    paths: Sequence[Path],
     page: Sequence[PastEntry],
     at: datetime,
     budget: ListBudget,
@@ -40,19 +32,12 @@ async def past_includes(
     Raises BadRequest, and what ``entries_of_ids`` raises. A path is checked against the types of
     the entries that it reaches: the types that others had then are not read.
     """
-    if shape is None or not shape.paths:
+    if not paths:
         return UNSET
-    includes = PastIncludeReader(call, shape.paths, at, budget)
+    includes = PastIncludeReader(call, paths, at, budget)
     for past in page:
         await includes.add_past(past)
-    entries = {
-        row.id: wire.entry_of_any_type(row, call.locale)
-        async for rows in includes.levels()
-        for row in rows
-    }
-    includes.check_paths()
-    files = await includes.media()
-    return wire.Includes(entries, {name: wire.media_file(file) for name, file in files.items()})
+    return await includes.read_all()
 
 
 class PastIncludeReader(IncludeReader):
@@ -78,9 +63,9 @@ class PastIncludeReader(IncludeReader):
         else:
             await asyncio.to_thread(self.add, past.content_type.slug, fields)
 
-    def check_paths(self) -> None:
-        """Checks, after all levels, that each field of a path is one of some type that was reached
-        there. Raises BadRequest."""
+    def _check_paths(self) -> None:
+        """Checks that each field of a path is one of some type that was reached there. Raises
+        BadRequest."""
         for path in self._paths:
             step = self._start
             for number, slug in enumerate(path, 1):
@@ -90,15 +75,16 @@ class PastIncludeReader(IncludeReader):
                     raise refused_step(unknown, one_of(self._leading(types)))
                 step = step.next[slug]
 
-    async def media(self) -> dict[str, MediaFile]:
-        """The files, after all levels. Raises BadRequest, StoreUnavailable, Overloaded."""
+    async def media(self) -> dict[str, wire.MediaFile]:
+        """Raises BadRequest, StoreUnavailable, Overloaded."""
+        self._check_paths()
         repository, workspace = self._call.service.repository, self._call.scope.workspace
         async with repository.recorder.long_reads.turn(workspace):
             files = await media_at(repository, workspace, self._media, self._at, self._budget)
         return {
-            one: MediaFile(one, files[one].name, files[one].url, files[one].content_type)
+            one: wire.MediaFile(one, file.url, file.name, file.content_type)
             for one in self._media
-            if one in files
+            if (file := files.get(one)) is not None
         }
 
     async def _read(self, ids: list[str]) -> AsyncIterator[dict[str, EntryRow]]:

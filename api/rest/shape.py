@@ -1,60 +1,112 @@
-"""``select`` and ``include`` of one request, checked against the content types."""
+"""``select`` and ``include`` of one request: only some members of each entry, and what the entries
+refer to (behaviour.md, "Select" and "Include")."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from functools import cache
 from typing import Any
 
-from msgspec import Struct
-from msgspec.structs import replace
+import msgspec
+from msgspec import Raw, Struct
 
+from api.errors import BadRequest
 from api.rest import wire
 from api.rest.include_paths import Path, parse_include, refused_step, unknown_step
 from api.rest.parameters import Query
-from api.rest.selection import MAX_LISTED, Selection, one_of, parse_select, unknown_field
 from read_side.content_types import NamedFields, field_slugs, named_fields
 from read_side.pool import Pool
 from write_side.domain.content_type import ContentType
 from write_side.domain.definition import value_fields
 from write_side.domain.field_types import FIELD_TYPES
-from write_side.domain.identity import Scope
+from write_side.domain.identity import Scope, is_slug
+from write_side.domain.refusals import shortened
 
+MAX_NAMES = 50
+MAX_LISTED = 30
+ALWAYS = "id"
+FIELDS = "fields"
+_PREFIX = f"{FIELDS}."
+_VALUES = msgspec.json.Decoder(dict[str, Raw])
 _LEADING = [name for name, spec in FIELD_TYPES.items() if spec.refers_to]
 _SELECTABLE = [name for name, spec in FIELD_TYPES.items() if spec.holds_values]
 
 
-class Shape(Struct, frozen=True):
-    """The members that a request selects, and the paths that it includes."""
+# Not for the garbage collector: each cached response has one (``CachedResponse``).
+class Shape(Struct, frozen=True, gc=False):
+    """Equal for all requests that mean the same. ``members``: the selected ones by their names in
+    JSON, sorted, None for all; ``selected``: the slugs of the fields that are selected one by one,
+    sorted; ``paths``: what is included."""
 
-    selection: Selection | None
+    members: tuple[str, ...] | None
+    selected: tuple[str, ...]
     paths: tuple[Path, ...]
 
     @property
-    def key(self) -> tuple[str, str]:
-        """Equal for all requests that mean the same."""
-        return (
-            "" if self.selection is None else self.selection.key,
-            ",".join(map(".".join, self.paths)),
-        )
-
-    @property
-    def selected(self) -> frozenset[str]:
-        """The fields that are selected one by one."""
-        return self.selection.slugs if self.selection else frozenset()
+    def is_plain(self) -> bool:
+        return self.members is None and not self.paths
 
     @property
     def slugs(self) -> frozenset[str]:
         """The fields that content types must have."""
-        return self.selected.union(*self.paths)
+        return frozenset(self.selected).union(*self.paths)
 
     def select(self, entry: wire.Entry) -> Any:
-        return entry if self.selection is None else self.selection.of(entry)
+        """The selected members, in the order of the whole entry; the JSON of values is kept."""
+        if self.members is None:
+            return entry
+        shown: dict[str, object] = {}
+        for name, encoded in members_of(type(entry)).items():
+            value = getattr(entry, name)
+            if encoded in self.members:
+                shown[encoded] = value
+            elif encoded == FIELDS and self.selected:
+                values = _VALUES.decode(value)
+                shown[encoded] = {slug: values[slug] for slug in values if slug in self.selected}
+        return shown
 
 
-def shape(query: Query, entry: type[wire.Entry]) -> Shape | None:
-    """None for a plain response. ``entry``: as the body has it. Raises BadRequest."""
-    selection, paths = parse_select(query, entry), parse_include(query)
-    return Shape(selection, paths) if selection or paths else None
+@cache
+def members_of(entry: type[wire.Entry]) -> dict[str, str]:
+    """The names in JSON, by those of the attributes."""
+    return {field.name: field.encode_name for field in msgspec.structs.fields(entry)}
+
+
+def parse_shape(query: Query, entry: type[wire.Entry]) -> Shape:
+    """``entry``: as the body has it. Raises BadRequest."""
+    members, selected = _parse_select(query.get("select"), entry)
+    return Shape(members, selected, parse_include(query))
+
+
+def _parse_select(
+    text: str | None, entry: type[wire.Entry]
+) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:
+    if not text:
+        return None, ()
+    names, known = text.split(","), members_of(entry).values()
+    if len(names) > MAX_NAMES:
+        raise BadRequest(f"select has {len(names)} names; the limit is {MAX_NAMES}")
+    slugs = {name.removeprefix(_PREFIX) for name in names if name.startswith(_PREFIX)}
+    for name in names:
+        if name not in known and not (name.startswith(_PREFIX) and is_slug(name[len(_PREFIX) :])):
+            raise BadRequest(
+                f"Unknown member '{shortened(name)}' in select: use {', '.join(known)} "
+                f"or {_PREFIX}SLUG for one field"
+            )
+    return tuple(sorted({ALWAYS, *names} & {*known})), tuple(sorted(slugs))
+
+
+def one_of(slugs: Collection[str]) -> str:
+    """The end of a message: what is allowed, bounded."""
+    if not slugs:
+        return "there are none"
+    listed = ", ".join(list(slugs)[:MAX_LISTED])
+    return f"use one of {listed}{' and others' if len(slugs) > MAX_LISTED else ''}"
+
+
+def _unknown_field(slug: str, known: Collection[str]) -> BadRequest:
+    """``known``: the slugs of fields that may be selected."""
+    return BadRequest(f"Unknown field '{_PREFIX}{slug}' in select: {one_of(known)}")
 
 
 async def checked_fields(
@@ -69,9 +121,10 @@ async def checked_fields(
         for (of_type, slug), field in known.fields.items()
         if field.spec.holds_values and (types is None or of_type in types)
     }
-    for slug in sorted(shape.selected - selectable):
-        slugs = await field_slugs(pool, scope, types, _SELECTABLE, MAX_LISTED + 1)
-        raise unknown_field(slug, slugs)
+    for slug in shape.selected:
+        if slug not in selectable:
+            slugs = await field_slugs(pool, scope, types, _SELECTABLE, MAX_LISTED + 1)
+            raise _unknown_field(slug, slugs)
     for path in shape.paths:
         unknown = unknown_step(path, known.fields, types)
         if unknown is not None:
@@ -80,19 +133,10 @@ async def checked_fields(
     return known
 
 
-def past_body(
-    shape: Shape | None, body: wire.SingleBody, content_type: ContentType
-) -> wire.SingleBody:
-    """An entry of the past with this type. Raises BadRequest."""
-    if shape is None:
-        return body
-    check_past(shape, [content_type])
-    return replace(body, data=shape.select(body.data))
-
-
 def check_past(shape: Shape, types: Sequence[ContentType]) -> None:
-    """Checks the fields against the types of past entries. Raises BadRequest if there are entries,
-    and none of their types has one of the fields."""
+    """Checks the selected fields against the types of past entries. Raises BadRequest if there are
+    entries, and none of their types has one of the fields."""
     known = {field.slug for one in types for field in value_fields(one.fields)}
-    for slug in sorted(shape.selected - known if types else ()):
-        raise unknown_field(slug, sorted(known))
+    for slug in shape.selected if types else ():
+        if slug not in known:
+            raise _unknown_field(slug, sorted(known))

@@ -1,11 +1,13 @@
-"""Responses with ``select`` or ``include``: as the plain ones, with fewer members or with more."""
+"""A response with entries: from memory, or from a file if its entries are large."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from datetime import datetime
 from functools import partial
+from typing import Any
 
 from aiohttp import web
 from msgspec import Raw
@@ -13,55 +15,97 @@ from msgspec.structs import replace
 
 from api.context import Call
 from api.errors import BadRequest
-from api.http.large_bodies import BodyFile
+from api.http.compression import GZIP_FORMAT, GZIP_LEVEL, tag_of
+from api.http.large_bodies import JSON, BodyFile, LargeResponse
+from api.http.representation import takes_gzip
 from api.rest import wire
-from api.rest.cached_response import Reading, cached_response
-from api.rest.include_paths import Fields, Step, steps_of
+from api.rest.cached_response import Reading, add_position, cached_response, json_response
+from api.rest.include_paths import Fields, steps_of
 from api.rest.includes import IncludeReader, LargeIncludes
-from api.rest.list_response import EntrySource, WrittenEntries, response_from_file
-from api.rest.shape import Shape, checked_fields
+from api.rest.past_includes import past_includes
+from api.rest.point_in_time import ListBudget, PastEntry
+from api.rest.shape import Shape, check_past, checked_fields
 from read_side.entries import EntryRow
-from read_side.notices import Dependency, content_types, singles_of_type
+from read_side.notices import Dependency, content_types
 from read_side.paging import LargePage, Page
 from read_side.pool import Pool
+from read_side.stamp import position_of
 
+MAX_COMPRESSED = 16 * 1024 * 1024
+"""Bytes; a larger list would occupy a processor for seconds."""
+PER_ENTRY = 1024
+"""Bytes of an entry in JSON, without its texts."""
 _PLACE = b"{}"
+ReadPage = Callable[[Pool], Awaitable[Page[EntryRow]]]
+ShowEntry = Callable[[EntryRow, str], wire.Entry]
+"""From a row and the locale of its texts."""
 
 
-async def shaped_single(
-    call: Call,
-    shape: Shape,
-    parameters: tuple[object, ...],
-    type_slug: str,
-    read_row: Callable[[Pool], Awaitable[EntryRow]],
-) -> web.Response:
-    """One entry, as a page of one. Raises BadRequest, and what ``read_row`` raises."""
+class EntrySource(Struct, frozen=True):
+    """How the entries of a response are read and shown. ``parameters`` and ``dependencies``: see
+    ``cached_response``. ``type_slug``: of all of them, or None. ``body`` builds the body from the
+    entries and the total. ``is_single``: the response depends on its entry alone."""
 
-    async def read_page(pool: Pool) -> Page[EntryRow]:
-        row = await read_row(pool)
-        return Page([row], 1, stamp=row.stamp)
-
-    source = EntrySource(
-        parameters,
-        (singles_of_type(call.scope, type_slug),),
-        type_slug,
-        read_page,
-        lambda row: wire.single_entry(row, call.locale),
-        lambda rows, _: wire.SingleBody(True, rows[0]),
-        is_single=True,
-    )
-    return await shaped_response(call, shape, source)
+    parameters: tuple[object, ...]
+    dependencies: tuple[Dependency, ...]
+    type_slug: str | None
+    read_page: ReadPage
+    entry: ShowEntry
+    body: Callable[[list[Any], Any], wire.Wire]
+    is_single: bool = False
 
 
-async def shaped_response(call: Call, shape: Shape, source: EntrySource) -> web.Response:
+async def entries_response(call: Call, shape: Shape, source: EntrySource) -> web.Response:
     """Raises BadRequest, and what ``read_page`` raises except LargePage."""
     reader = _Reader(call, shape, source)
-    parameters = ("shaped", *shape.key, *source.parameters)
     try:
-        return await cached_response(call, parameters, source.dependencies, reader.read)
+        return await cached_response(
+            call, (shape, *source.parameters), source.dependencies, reader.read
+        )
     except LargePage as caught:
         large = caught
-    return await response_from_file(call, large.size, lambda file: reader.write(file, large))
+    return await _response_from_file(call, large, reader)
+
+
+async def _response_from_file(call: Call, large: LargePage, reader: _Reader) -> LargeResponse:
+    """The connection is released as soon as the file is complete."""
+    bodies, workspace = call.service.large_bodies, call.scope.workspace
+    compressed = large.size <= MAX_COMPRESSED and takes_gzip(call.request)
+    file = await bodies.file(call.request, workspace, large.size + wire.MAX_LIMIT * PER_ENTRY)
+    if compressed:
+        file.compress(GZIP_LEVEL, GZIP_FORMAT)
+    async with bodies.turns.turn(workspace):
+        includes = await reader.write(file, large)
+    call.service.limits.charge_bytes(call.known_caller, large.size + includes.bytes)
+    response = LargeResponse(file.payload(JSON), tag_of(file.digest))
+    if compressed:
+        response.headers["Content-Encoding"] = "gzip"
+    assert includes.stamp is not None
+    add_position(call, response, position_of(includes.stamp))
+    return response
+
+
+async def past_response(
+    call: Call,
+    shape: Shape,
+    page: Sequence[PastEntry],
+    at: datetime,
+    position: int,
+    budget: ListBudget,
+    entry: ShowEntry,
+    body: Callable[[list[Any]], wire.Wire],
+) -> web.Response:
+    """Entries as they were at a time. ``position``: of the last event that they include;
+    ``budget``: of the page.
+
+    Raises BadRequest, and what ``past_includes`` raises.
+    """
+    check_past(shape, [one.content_type for one in page])
+    shown = [shape.select(entry(one.row, call.locale)) for one in page]
+    included = await past_includes(call, shape.paths, page, at, budget)
+    response = json_response(call, replace(body(shown), includes=included))
+    add_position(call, response, position)
+    return response
 
 
 @asynccontextmanager
@@ -82,7 +126,6 @@ class _Reader:
         self._call = call
         self._shape = shape
         self._source = source
-        self._steps: Step = steps_of(shape.paths)
         self._fields: Fields = {}
         self._stamp: int | None = None
 
@@ -97,43 +140,31 @@ class _Reader:
         page = await self._source.read_page(pool)
         if self._source.is_single:
             found += [row.id for row in page.rows]
-        shown = [self._shape.select(self._source.entry(row)) for row in page.rows]
+        shown = [self._shown(row) for row in page.rows] if page.json is None else [Raw(page.json)]
         body = self._source.body(shown, page.total)
         if page.stamp is None or not self._shape.paths:
             stamp = self._earlier(page.stamp)
             return Reading(wire.encode(body), stamp, tuple(found), page.may_grow)
+        includes = self._include_reader(pool, page.stamp, is_file=False)
+        for row in page.rows:
+            includes.add(self._type_of(row), row.fields)
         try:
-            includes, included = await self._included(pool, page)
+            whole: wire.Wire = replace(body, includes=await includes.read_all())
         except LargeIncludes:
             size = sum(memoryview(row.fields).nbytes for row in page.rows)
             raise LargePage(partial(_in_memory, page), size, len(page.rows), page.stamp) from None
         found += includes.dependencies()
-        whole: wire.Wire = replace(body, includes=included)
         parts = tuple(dict.fromkeys(found))
         return Reading(wire.encode(whole), includes.stamp, parts, page.may_grow)
 
-    async def _included(
-        self, pool: Pool, page: Page[EntryRow]
-    ) -> tuple[IncludeReader, wire.Includes]:
-        includes = self._include_reader(pool, page.stamp, is_file=False)
-        for row in page.rows:
-            includes.add(self._type_of(row), row.fields)
-        entries = {
-            row.id: wire.entry_of_any_type(row, self._call.locale)
-            async for rows in includes.levels()
-            for row in rows
-        }
-        files = await includes.media()
-        media = {name: wire.media_file(file) for name, file in files.items()}
-        return includes, wire.Includes(entries, media)
-
-    async def write(self, file: BodyFile, large: LargePage) -> WrittenEntries:
-        """Piece by piece; raises BadRequest."""
+    async def write(self, file: BodyFile, large: LargePage) -> IncludeReader:
+        """Piece by piece; raises BadRequest. Returns what the entries refer to."""
         pool = self._call.service.read_model
         includes = self._include_reader(pool, large.stamp, is_file=True)
         refusal: BadRequest | None = None
         async with large.rows() as (total, rows):
-            start, end = self._around_entries(total)
+            body = wire.encode(self._source.body([Raw(_PLACE)], total))
+            start, _, end = body.partition(_PLACE)
             before = start
             async for row in rows:
                 try:
@@ -144,20 +175,20 @@ class _Reader:
                 before = b","
         if refusal is not None:
             raise refusal
+        # All entries may have been deleted since the sizes were read.
         end = end if before == b"," else start + end
         if not self._shape.paths:
             await asyncio.to_thread(file.end, end)
         else:
             await asyncio.to_thread(file.write, end[:-1])
             await self._write_includes(file, includes)
-        assert includes.stamp is not None
-        return WrittenEntries(large.size + includes.bytes, includes.stamp)
+        return includes
 
     def _write_entry(
         self, file: BodyFile, before: bytes, row: EntryRow, includes: IncludeReader
     ) -> None:
         includes.add(self._type_of(row), row.fields)
-        file.write(before + wire.encode(self._shape.select(self._source.entry(row))))
+        file.write(before + wire.encode(self._shown(row)))
 
     async def _write_includes(self, file: BodyFile, includes: IncludeReader) -> None:
         before = b',"includes":{"entries":{'
@@ -165,8 +196,7 @@ class _Reader:
             if rows:
                 await asyncio.to_thread(self._write_included, file, before, rows)
                 before = b","
-        files = await includes.media()
-        media = wire.encode({name: wire.media_file(one) for name, one in files.items()})
+        media = wire.encode(await includes.media())
         end = b'},"media":' + media + b"}}"
         await asyncio.to_thread(file.end, end if before == b"," else before + end)
 
@@ -176,14 +206,12 @@ class _Reader:
             file.write(before + wire.encode(row.id) + b":" + entry)
             before = b","
 
-    def _around_entries(self, total: int) -> tuple[bytes, bytes]:
-        body = self._source.body([Raw(_PLACE)], total)
-        start, _, end = wire.encode(body).partition(_PLACE)
-        return start, end
+    def _shown(self, row: EntryRow) -> Any:
+        return self._shape.select(self._source.entry(row, self._call.locale))
 
     def _include_reader(self, pool: Pool, stamp: int | None, *, is_file: bool) -> IncludeReader:
-        earlier = self._earlier(stamp)
-        return IncludeReader(self._call, pool, self._steps, self._fields, earlier, is_file=is_file)
+        steps, earlier = steps_of(self._shape.paths), self._earlier(stamp)
+        return IncludeReader(self._call, pool, steps, self._fields, earlier, is_file=is_file)
 
     def _type_of(self, row: EntryRow) -> str:
         return row.type_slug or self._source.type_slug or ""
