@@ -6,11 +6,7 @@ import asyncio
 import gc
 import signal
 from collections.abc import AsyncIterator, Callable
-from contextlib import (
-    AbstractAsyncContextManager,
-    AsyncExitStack,
-    asynccontextmanager,
-)
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 
 from aiohttp import web
 
@@ -45,14 +41,14 @@ from api.rest.tokens import ChangeTokens, Positions
 from api.settings import ApiSettings
 from read_side.change_tail import ChangeTail
 from read_side.checkpoint import CheckpointWatch
-from read_side.high_water_mark import HighWaterMark, open_high_water_mark
+from read_side.high_water_mark import open_high_water_mark
 from read_side.pool import open_pool
 from read_side.replicas import open_replicas
 from write_side.repository import Repository
 from write_side.store.access import token_key
 from write_side.store.mapper import EventMapper
 from write_side.store.rate_limits import Counter
-from write_side.store.recorder import Recorder, open_recorder
+from write_side.store.recorder import open_recorder
 from write_side.store.retention import retention
 
 COLLECT_AFTER = (700, 10, 2)
@@ -70,54 +66,44 @@ GRACE = 5.0
 @asynccontextmanager
 async def open_service(settings: ApiSettings) -> AsyncIterator[Service]:
     """Connects to both databases; closes the connections at the end."""
-    async with open_recorder(settings.pooled_event_store) as recorder:
+    async with AsyncExitStack() as opened:
+        enter = opened.enter_async_context
+        recorder = await enter(open_recorder(settings.pooled_event_store))
         # Fails if the database is not set up, before the watch reports that it has no read model.
         secret = await token_key(recorder.fetch)
-        with open_high_water_mark(settings.read_model_url) as mark:
-            async with _open_service(settings, recorder, secret, mark) as service:
-                yield service
-
-
-@asynccontextmanager
-async def _open_service(
-    settings: ApiSettings, recorder: Recorder, secret: bytes, mark: HighWaterMark
-) -> AsyncIterator[Service]:
-    async with (
-        open_pool(settings.pooled_read_model, mark.raise_to) as read_model,
-        CheckpointWatch(settings.read_model_url, mark) as checkpoint,
-        open_replicas(
-            settings.read_replica_urls, checkpoint.freshness, count_replica_read
-        ) as replicas,
-        ChangeTail(read_model, checkpoint) as tail,
-        retention(recorder),
-    ):
+        mark = opened.enter_context(open_high_water_mark(settings.read_model_url))
+        read_model = await enter(open_pool(settings.pooled_read_model, mark.raise_to))
+        checkpoint = await enter(CheckpointWatch(settings.read_model_url, mark))
+        replicas = await enter(
+            open_replicas(settings.read_replica_urls, checkpoint.freshness, count_replica_read)
+        )
+        tail = await enter(ChangeTail(read_model, checkpoint))
+        await enter(retention(recorder))
         repository = Repository(recorder, EventMapper())
         # Before it, requests of workspaces that the read model does not hold would be admitted.
         await checkpoint.first_read(FIRST_READ)
-        async with (
-            Access(settings.event_store_url, repository, holds=checkpoint.holds) as access,
-            Leases(Counter(settings.pooled_event_store)) as leases,
-        ):
-            limits = Limits(leases, settings)
-            worker = ImportWorker(repository, limits.charge_cost)
-            async with worker.running():
-                yield Service(
-                    settings,
-                    repository,
-                    read_model,
-                    access,
-                    checkpoint,
-                    limits,
-                    Positions(secret),
-                    ChangeTokens(secret),
-                    OpenStreams(tail, settings),
-                    PageCursors(secret),
-                    ByteBudget(BODIES * settings.max_body_bytes),
-                    LargeBodies(settings.response_file_bytes),
-                    worker,
-                    ResponseCache(checkpoint.freshness, settings.cache_bytes),
-                    replicas,
-                )
+        access = await enter(Access(settings.event_store_url, repository, holds=checkpoint.holds))
+        leases = await enter(Leases(Counter(settings.pooled_event_store)))
+        limits = Limits(leases, settings)
+        worker = ImportWorker(repository, limits.charge_cost)
+        await enter(worker.running())
+        yield Service(
+            settings,
+            repository,
+            read_model,
+            access,
+            checkpoint,
+            limits,
+            Positions(secret),
+            ChangeTokens(secret),
+            OpenStreams(tail, settings),
+            PageCursors(secret),
+            ByteBudget(BODIES * settings.max_body_bytes),
+            LargeBodies(settings.response_file_bytes),
+            worker,
+            ResponseCache(checkpoint.freshness, settings.cache_bytes),
+            replicas,
+        )
 
 
 def application(service: Service) -> web.Application:
