@@ -27,10 +27,8 @@ from write_side.domain.text import NotJSON
 from write_side.fair_queue import Overloaded
 from write_side.store.conflicts import StoreUnavailable
 
-RETRY_IMPORT = 5
-"""Seconds."""
-RETRY_STREAM = 5
-"""Seconds."""
+RETRY = 5
+"""Seconds until an import or a stream may have ended."""
 MAX_TARGET = 32_768
 """Bytes of a request target. Different from MAX_HEADER, so that aiohttp's error shows which of the
 two was exceeded."""
@@ -147,7 +145,7 @@ class TooManyImports(RateLimitExceeded):
 
     def __init__(self, limit: int) -> None:
         super().__init__(
-            RETRY_IMPORT,
+            RETRY,
             f"This workspace has {limit} imports in progress already",
         )
 
@@ -156,7 +154,7 @@ class TooManyStreams(RateLimitExceeded):
     """``of``: the key or workspace that has ``limit`` streams in this process."""
 
     def __init__(self, of: str, limit: int) -> None:
-        super().__init__(RETRY_STREAM, f"This {of} has {limit:,} streams already")
+        super().__init__(RETRY, f"This {of} has {limit:,} streams already")
 
 
 class NotVisibleYet(ApiError):
@@ -241,7 +239,8 @@ ROUTER = {
     501: "Unknown method: use GET, HEAD, POST or OPTIONS",
 }
 """Our messages for aiohttp's errors."""
-RETRY_AFTER = "1"
+EXPLAINED = (KeysUnavailable, IncompleteIndex, NotVisibleYet)
+"""The refusals with 503 whose message says more than that the service is unavailable."""
 
 
 def status_of(error: Exception) -> int:
@@ -258,7 +257,7 @@ def message_of(error: Exception) -> str:
         return ROUTER.get(error.status, error.reason)
     if isinstance(error, NotJSON):
         return "Request body must be valid JSON"
-    if isinstance(error, KeysUnavailable | IncompleteIndex | NotVisibleYet):
+    if isinstance(error, EXPLAINED):
         return str(error)
     match status_of(error):
         case 500:
@@ -268,17 +267,24 @@ def message_of(error: Exception) -> str:
     return str(error)
 
 
+def headers_of(error: Exception) -> dict[str, str]:
+    """The headers of the response that not every response has."""
+    match error:
+        case RateLimitExceeded():
+            return {"Retry-After": str(error.wait)}
+        case web.HTTPMethodNotAllowed():
+            return {"Allow": error.headers["Allow"]}
+    match status_of(error):
+        case 401:
+            return {"WWW-Authenticate": "Bearer"}  # RFC 9110, 15.5.2
+        case 503:
+            return {"Retry-After": "1"}
+    return {}
+
+
 def error_response(error: Exception) -> web.Response:
     """In the error envelope (§7)."""
-    status = status_of(error)
     body = encode(ErrorBody(message_of(error)))
-    response = web.Response(status=status, body=body, content_type="application/json")
-    if status == 503:
-        response.headers["Retry-After"] = RETRY_AFTER
-    if status == 401:
-        response.headers["WWW-Authenticate"] = "Bearer"  # RFC 9110, 15.5.2
-    if isinstance(error, RateLimitExceeded):
-        response.headers["Retry-After"] = str(error.wait)
-    if isinstance(error, web.HTTPMethodNotAllowed):
-        response.headers["Allow"] = error.headers["Allow"]
+    response = web.Response(status=status_of(error), body=body, content_type="application/json")
+    response.headers.update(headers_of(error))
     return response

@@ -16,15 +16,7 @@ from api.dashboard.dashboard_request import DashboardRequest, NoSession, check, 
 from api.dashboard.layout import layout_of
 from api.dashboard.security import check_csrf_token, cookie_token, referring_page
 from api.dashboard.templates import render, until_compiled
-from api.errors import (
-    RETRY_AFTER,
-    BadRequest,
-    Busy,
-    ForgedRequest,
-    KeysUnavailable,
-    RateLimitExceeded,
-    status_of,
-)
+from api.errors import EXPLAINED, BadRequest, Busy, ForgedRequest, headers_of, status_of
 from api.http.dashboard_headers import ROOT
 from api.http.request_log import log_fault
 from api.rest.request_body import receive_body
@@ -140,9 +132,7 @@ async def error_page(request: DashboardRequest, error: Exception) -> web.StreamR
     status = status_of(error)
     if status >= 500:
         log_fault(request.request, error)
-    is_public = status < 500 or isinstance(
-        error, (Busy, KeysUnavailable, Overloaded, StaleDecision)
-    )
+    is_public = status < 500 or isinstance(error, (*EXPLAINED, Busy, Overloaded, StaleDecision))
     context = {
         "status": status,
         "message": str(error) if is_public and not isinstance(error, web.HTTPException) else "",
@@ -153,12 +143,7 @@ async def error_page(request: DashboardRequest, error: Exception) -> web.StreamR
         response = html(render("error_signed_out.html", **context), status)
     else:
         response = await show(request, "error.html", status, **context)
-    if isinstance(error, RateLimitExceeded):
-        response.headers["Retry-After"] = str(error.wait)
-    if status == 503:
-        response.headers["Retry-After"] = RETRY_AFTER
-    if isinstance(error, web.HTTPMethodNotAllowed):
-        response.headers["Allow"] = error.headers["Allow"]
+    response.headers.update(headers_of(error))
     return response
 
 

@@ -4,11 +4,27 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import cast
 
 import asyncpg
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import make_mocked_request
+from markupsafe import escape
 
-from api.errors import ROUTER, STATUS, error_response, status_of
+from api.context import Service
+from api.dashboard.dashboard_request import DashboardRequest
+from api.dashboard.page_handlers import error_page
+from api.errors import (
+    ROUTER,
+    STATUS,
+    KeysUnavailable,
+    NotVisibleYet,
+    error_response,
+    message_of,
+    status_of,
+)
+from read_side.refusals import IncompleteIndex
 from write_side.postgres.connection import is_transient
 
 EXHAUSTED = [
@@ -56,3 +72,13 @@ def test_a_full_disk_is_not_tried_again_at_once() -> None:
 
 def test_a_bad_url_is_not_tried_again() -> None:
     assert not is_transient(asyncpg.ClientConfigurationError("unknown sslmode"))
+
+
+@pytest.mark.parametrize("error", [KeysUnavailable(), NotVisibleYet(), IncompleteIndex("price")])
+async def test_a_page_of_the_dashboard_has_the_message_of_the_api(error: Exception) -> None:
+    request = DashboardRequest(make_mocked_request("GET", "/dashboard"), cast("Service", None))
+    page = await error_page(request, error)
+    assert page.status == 503
+    assert isinstance(page, web.Response)
+    assert page.text is not None
+    assert escape(message_of(error)) in page.text
