@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from aiohttp import web
-from msgspec import Raw
+from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from api.context import Call
