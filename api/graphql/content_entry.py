@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 
 import msgspec
@@ -13,20 +13,20 @@ from api.errors import BadRequest
 from api.graphql.context import GraphQLContext, Info
 from api.graphql.cost import charged, charged_list
 from api.graphql.scalars import JSON
-from api.graphql.types import ContentType, EntryStatus, Field, Stage, content_type_of, described
+from api.graphql.types import ContentType, EntryStatus, Stage, typed_field
 from api.rest.parameters import clamped_limit
 from api.rest.point_in_time import PastEntry, rendered
 from read_side.entries import EntryRow
 from read_side.refusals import TypeNotFound
-from write_side.domain import content_type as domain
-from write_side.domain.definition import Stage as RenderedStage
+from write_side.domain import definition, entry_changes
+from write_side.domain.content_type import ContentType as FoldedType
+from write_side.domain.content_type import ContentTypeDefinition
 from write_side.domain.entry import Entry
-from write_side.domain.entry_changes import Change as HistoryChange
 from write_side.domain.identity import BASE_LANGUAGE
 from write_side.entry_history import HistoryRequest
 from write_side.waiting import in_slices
 
-_STAGE = msgspec.json.Decoder(RenderedStage)
+_STAGE = msgspec.json.Decoder(definition.Stage)
 _VALUES = msgspec.json.Decoder(dict[str, Raw])
 _IDS = msgspec.json.Decoder(list[str] | str | None)
 
@@ -37,16 +37,16 @@ _IDS = msgspec.json.Decoder(list[str] | str | None)
 )
 class FieldChange:
     field: str
-    old: strawberry.Private[Raw]
-    new: strawberry.Private[Raw]
 
     @strawberry.field
-    def before(self, info: Info) -> JSON | None:
-        return charged(info, _json_or_none(self.old))
+    @staticmethod
+    def before(change: strawberry.Parent[entry_changes.FieldChange], info: Info) -> JSON | None:
+        return charged(info, _json_or_none(change.before))
 
     @strawberry.field
-    def after(self, info: Info) -> JSON | None:
-        return charged(info, _json_or_none(self.new))
+    @staticmethod
+    def after(change: strawberry.Parent[entry_changes.FieldChange], info: Info) -> JSON | None:
+        return charged(info, _json_or_none(change.after))
 
 
 @strawberry.type(description="One event of an entry: time, actor, and what it changed.")
@@ -55,11 +55,13 @@ class Change:
     at: datetime
     actor: str
     action: str
-    changed: strawberry.Private[list[FieldChange]]
 
-    @strawberry.field
-    async def fields(self, info: Info) -> strawberry.Streamable[FieldChange]:
-        return in_slices(charged_list(info, self.changed))
+    @typed_field(graphql_type=strawberry.Streamable[FieldChange])
+    @staticmethod
+    async def fields(
+        change: strawberry.Parent[entry_changes.Change], info: Info
+    ) -> AsyncIterator[entry_changes.FieldChange]:
+        return in_slices(charged_list(info, change.fields))
 
 
 @strawberry.type(
@@ -71,7 +73,7 @@ class ContentEntry:
     raw_title: strawberry.Private[str]
     raw_slug: strawberry.Private[str]
     status: EntryStatus
-    stage: Stage | None
+    stage: definition.Stage | None = strawberry.field(graphql_type=Stage | None)
     language: str
     locale: str
     published_at: datetime | None
@@ -80,7 +82,7 @@ class ContentEntry:
     raw_fields: strawberry.Private[Raw]
     version: int
     type_id: strawberry.Private[str]
-    known_type: strawberry.Private[ContentType | None] = None
+    known_type: strawberry.Private[ContentTypeDefinition | None] = None
     """The type of an entry from the log; it must not be looked up."""
     at: strawberry.Private[datetime | None] = None
     """The time of a past entry; None for one as it is now."""
@@ -98,18 +100,18 @@ class ContentEntry:
     def fields(self, info: Info) -> JSON:
         return charged(info, JSON(self.raw_fields))
 
-    @strawberry.field
-    async def content_type(self, info: Info) -> ContentType:
+    @typed_field(graphql_type=ContentType)
+    async def content_type(self, info: Info) -> ContentTypeDefinition:
         return await self._type(info.context)
 
-    @described(
+    @typed_field(
         "The entries that a reference field names, in its order, without those that are deleted "
         "or that the key may not read. Those of an entry read with `asOf` are as they were then."
     )
     async def references(self, info: Info, field: str) -> strawberry.Streamable[ContentEntry]:
         context = info.context
         await context.readable()
-        _check_reference((await self._type(context)).all_fields, field)
+        _check_reference((await self._type(context)).fields, field)
         ids = charged_list(info, _ids(_VALUES.decode(self.raw_fields).get(field, Raw(b"null"))))
         if self.at is not None:
             keys = [(one, self.locale, self.at) for one in ids]
@@ -119,13 +121,14 @@ class ContentEntry:
         rows = await context.entries.load_many([(one, self.locale) for one in ids])
         return in_slices(entry_of_row(row, self.locale) for row in rows if row is not None)
 
-    @described(
+    @typed_field(
         "The changes of the entry, newest first; `before` a version, if one is given. "
-        "They need the permission `content.view`."
+        "They need the permission `content.view`.",
+        graphql_type=strawberry.Streamable[Change],
     )
     async def history(
         self, info: Info, limit: int | None = 20, before: int | None = strawberry.UNSET
-    ) -> strawberry.Streamable[Change]:
+    ) -> AsyncIterator[entry_changes.Change]:
         # Earlier versions may have been drafts.
         info.context.check_view()
         await info.context.readable()
@@ -134,9 +137,9 @@ class ContentEntry:
         if isinstance(before, int):
             bounds.append(before)
         request = HistoryRequest(self.id, clamped_limit(limit, 20), min(bounds, default=None))
-        return in_slices(map(_change_of, await info.context.changes.load(request)))
+        return in_slices(await info.context.changes.load(request))
 
-    async def _type(self, context: GraphQLContext) -> ContentType:
+    async def _type(self, context: GraphQLContext) -> ContentTypeDefinition:
         found = self.known_type or await context.types.load(self.type_id)
         if found is None:  # the type was deleted after the entry was read, and the entry with it
             raise TypeNotFound
@@ -147,20 +150,19 @@ def entry_of_row(
     row: EntryRow,
     locale: str,
     version: int | None = None,
-    content_type: domain.ContentType | None = None,
+    content_type: ContentTypeDefinition | None = None,
 ) -> ContentEntry:
     """``version`` and ``content_type`` are given for an entry from the log, whose row has no
     version."""
     number = row.version if version is None else version
     assert row.type_id is not None
     assert number is not None
-    stage = None if row.stage is None else _STAGE.decode(row.stage)
     return ContentEntry(
         id=strawberry.ID(row.id),
         raw_title=row.title,
         raw_slug=row.slug,
         status=EntryStatus(row.status),
-        stage=None if stage is None else Stage(id=strawberry.ID(stage.id), name=stage.name),
+        stage=None if row.stage is None else _STAGE.decode(row.stage),
         language=row.language,
         locale=locale,
         published_at=row.published_at,
@@ -169,11 +171,11 @@ def entry_of_row(
         raw_fields=row.fields,
         version=number,
         type_id=row.type_id,
-        known_type=None if content_type is None else content_type_of(content_type),
+        known_type=content_type,
     )
 
 
-def entry_of_log(entry: Entry, content_type: domain.ContentType) -> ContentEntry:
+def entry_of_log(entry: Entry, content_type: FoldedType) -> ContentEntry:
     row = rendered(entry, content_type, BASE_LANGUAGE)
     return entry_of_row(row, BASE_LANGUAGE, entry.version, content_type)
 
@@ -184,8 +186,8 @@ def entry_of_past(past: PastEntry, locale: str, at: datetime) -> ContentEntry:
     return entry
 
 
-def _check_reference(fields: Sequence[Field], slug: str) -> None:
-    known = [field.slug for field in fields if field.definition.spec.refers_to == "entry"]
+def _check_reference(fields: Sequence[definition.Field], slug: str) -> None:
+    known = [field.slug for field in fields if field.spec.refers_to == "entry"]
     if slug not in known:
         raise BadRequest(
             f"'{slug[:100]}' is not a reference field of this content type; "
@@ -198,16 +200,6 @@ def _ids(value: Raw) -> list[str]:
     if ids is None:
         return []
     return [ids] if isinstance(ids, str) else ids
-
-
-def _change_of(change: HistoryChange) -> Change:
-    return Change(
-        version=change.version,
-        at=change.at,
-        actor=change.actor,
-        action=change.action,
-        changed=[FieldChange(field=f.field, old=f.before, new=f.after) for f in change.fields],
-    )
 
 
 def _json_or_none(value: Raw) -> JSON | None:

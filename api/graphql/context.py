@@ -17,7 +17,6 @@ from api.context import Call
 from api.errors import RequestInProgress
 from api.graphql.cost import Budget
 from api.graphql.request import RequestBody
-from api.graphql.types import ContentType, content_type_of
 from api.rest import point_in_time
 from api.rest.idempotency import HEADER, command_key, digest
 from api.rest.point_in_time import PastEntry, PastList, PastSlugKey
@@ -34,6 +33,7 @@ from read_side.lookups import MediaFile, media_files
 from read_side.queries.request import EntryQuery
 from read_side.refusals import EntryNotFound
 from write_side import entry_history
+from write_side.domain.content_type import ContentTypeDefinition
 from write_side.domain.entry_changes import Change
 from write_side.domain.identity import Scope
 from write_side.domain.refusals import UnknownEntry
@@ -102,7 +102,7 @@ class GraphQLContext:
         self.body = body
         self.keys = keys
         self.budget = Budget()
-        self.types: DataLoader[str, ContentType | None] = DataLoader(self._load_types)
+        self.types: DataLoader[str, ContentTypeDefinition | None] = DataLoader(self._load_types)
         self.entries: DataLoader[tuple[str, str], EntryRow | None] = DataLoader(self._load_entries)
         """By id and locale; without those that the key may not read."""
         self.media: DataLoader[str, MediaFile | None] = DataLoader(self._load_media)
@@ -192,11 +192,9 @@ class GraphQLContext:
             self._timeout = 0
         return visible
 
-    async def _load_types(self, ids: list[str]) -> Sequence[ContentType | None]:
+    async def _load_types(self, ids: list[str]) -> Sequence[ContentTypeDefinition | None]:
         scope = await self.readable()
-        pool = self.service.read_model
-        rows = await content_types.by_ids(pool, scope, ids)
-        found = {type_id: content_type_of(row) for type_id, row in rows.items()}
+        found = await content_types.by_ids(self.service.read_model, scope, ids)
         return [found.get(type_id) for type_id in ids]
 
     async def _load_entries(self, keys: list[tuple[str, str]]) -> Sequence[EntryRow | None]:

@@ -22,7 +22,7 @@ from api.graphql.inputs import (
     create_command,
     update_command,
 )
-from api.graphql.types import described
+from api.graphql.types import typed_field
 from api.http.loop_turns import DECODE_JSON
 from api.http.request_log import log_fault
 from api.rest.ignored_members import ignored_names
@@ -52,7 +52,7 @@ class ContentEntryPayload:
     message: str
     write: strawberry.Private[Write | None] = None
 
-    @described(
+    @typed_field(
         "The entry as this mutation left it. "
         "After an update it needs the permission `content.view`."
     )
@@ -73,7 +73,7 @@ class DeletePayload:
 
 @strawberry.type(description="Mutations need the permission `content.edit`.")
 class Mutation:
-    @described("Creates an entry; without a status, as a draft.")
+    @typed_field("Creates an entry; without a status, as a draft.")
     async def create_content_entry(
         self,
         info: Info,
@@ -83,7 +83,7 @@ class Mutation:
             info.context, lambda **kwargs: create_command(input, **kwargs), "created"
         )
 
-    @described("Updates, publishes, archives or translates an entry. Changes only what is given.")
+    @typed_field("Updates, publishes, archives or translates an entry. Changes only what is given.")
     async def update_content_entry(
         self,
         info: Info,
@@ -94,7 +94,7 @@ class Mutation:
             info.context, lambda **kwargs: update_command(input, entry_id=id, **kwargs), "updated"
         )
 
-    @described(
+    @typed_field(
         "Deletes an entry. Its slug becomes free and it no longer counts against the "
         "plan; references to it remain."
     )

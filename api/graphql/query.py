@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from datetime import datetime
 
 import strawberry
@@ -17,17 +18,18 @@ from api.graphql.types import (
     EntryStatus,
     Media,
     Pagination,
-    content_type_of,
-    described,
+    typed_field,
 )
 from api.rest.list_query import ListQuery
 from api.rest.parameters import searchable
 from api.rest.point_in_time import PastList, PastSlugKey
 from read_side import content_types, paging
 from read_side.entries import EntryRow, id_of_slug
+from read_side.lookups import MediaFile
 from read_side.queries.pages import FoundPage, list_ids_found
 from read_side.queries.request import EntryQuery
 from read_side.refusals import EntryNotFound, TypeNotFound
+from write_side.domain.content_type import ContentTypeDefinition
 from write_side.domain.identity import BASE_LANGUAGE, Scope, is_id
 from write_side.domain.locales import check_locale
 from write_side.waiting import in_slices
@@ -49,7 +51,7 @@ class ContentEntryPage:
     "With `content.published` they read only published entries."
 )
 class Query:
-    @described(
+    @typed_field(
         "The entry with a slug, in any status, as it is now or as it was at `asOf`; "
         "null if there is none."
     )
@@ -82,7 +84,7 @@ class Query:
             return None
         return entry_of_row(row, text_locale)
 
-    @described("The entry with an id, in any status; null if there is none.")
+    @typed_field("The entry with an id, in any status; null if there is none.")
     async def content_entry_by_id(
         self,
         info: Info,
@@ -94,7 +96,7 @@ class Query:
         row = await info.context.entries.load((id, text_locale)) if is_id(id) else None
         return None if row is None else entry_of_row(row, text_locale)
 
-    @described(
+    @typed_field(
         "Entries, newest first unless `sort` is given (`-` for descending), as they are now or as "
         "they were at `asOf`. Without a type, status or language, those of any that the key may "
         "read. "
@@ -150,35 +152,33 @@ class Query:
             pagination=pagination,
         )
 
-    @described("The content types of the environment, by slug.")
-    async def content_types(self, info: Info) -> strawberry.Streamable[ContentType]:
+    @typed_field(
+        "The content types of the environment, by slug.",
+        graphql_type=strawberry.Streamable[ContentType],
+    )
+    async def content_types(self, info: Info) -> AsyncIterator[ContentTypeDefinition]:
         scope = await info.context.readable()
-        pool = info.context.service.read_model
-        rows = await content_types.content_types(pool, scope)
-        return in_slices(map(content_type_of, charged_list(info, rows)))
+        rows = await content_types.content_types(info.context.service.read_model, scope)
+        return in_slices(charged_list(info, rows))
 
-    @described("The content type with a slug; null if there is none.")
-    async def content_type(self, info: Info, slug: str) -> ContentType | None:
+    @typed_field(
+        "The content type with a slug; null if there is none.", graphql_type=ContentType | None
+    )
+    async def content_type(self, info: Info, slug: str) -> ContentTypeDefinition | None:
         scope = await info.context.readable()
         pool = info.context.service.read_model
         try:
-            row = await content_types.content_type(pool, scope, searchable(slug))
+            return await content_types.content_type(pool, scope, searchable(slug))
         except TypeNotFound:
             return None
-        return content_type_of(row)
 
-    @described("The file of the media library with an id; null if there is none.")
-    async def media(self, info: Info, id: strawberry.ID) -> Media | None:  # noqa: A002
+    @typed_field(
+        "The file of the media library with an id; null if there is none.",
+        graphql_type=Media | None,
+    )
+    async def media(self, info: Info, id: strawberry.ID) -> MediaFile | None:  # noqa: A002
         await info.context.readable()
-        file = await info.context.media.load(searchable(id))
-        if file is None:
-            return None
-        return Media(
-            id=strawberry.ID(file.id),
-            url=file.url,
-            name=file.name,
-            content_type=file.content_type,
-        )
+        return await info.context.media.load(searchable(id))
 
 
 async def _page(

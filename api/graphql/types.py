@@ -1,8 +1,12 @@
-"""Content types as GraphQL shows them, and small types that other types use."""
+"""Content types as GraphQL shows them, and small types that other types use.
+
+Resolvers return rows of the read model and parts of the domain as they are. A type here only says
+which of their attributes clients see; ``graphql_type`` names it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from enum import Enum
 from typing import Any, TypeAlias
 
@@ -10,16 +14,20 @@ import strawberry
 from strawberry.types.field import StrawberryField
 
 from api.graphql.cost import charged_list
+from write_side.domain import definition
 from write_side.domain.content_type import ContentTypeDefinition
-from write_side.domain.definition import Field as FieldDefinition
 from write_side.waiting import in_slices
 
 Info: TypeAlias = strawberry.Info[Any, None]
 
 
-def described(description: str) -> Callable[[Callable[..., Any]], StrawberryField]:
-    """A field with a description; Strawberry's own decorator is untyped in this form."""
-    return lambda resolver: strawberry.field(resolver, description=description)
+def typed_field(
+    description: str | None = None, graphql_type: object = None
+) -> Callable[[Callable[..., Any]], StrawberryField]:
+    """Strawberry's own decorator is untyped in this form."""
+    return lambda resolver: strawberry.field(
+        resolver, description=description, graphql_type=graphql_type
+    )
 
 
 @strawberry.enum(
@@ -59,15 +67,16 @@ class Field:
     type: str
     required: bool
     multiple: bool
-    definition: strawberry.Private[FieldDefinition]
 
     @strawberry.field
-    def options(self, info: Info) -> list[str]:
-        return charged_list(info, [option.value for option in self.definition.options])
+    @staticmethod
+    def options(field: strawberry.Parent[definition.Field], info: Info) -> list[str]:
+        return charged_list(info, [option.value for option in field.options])
 
     @strawberry.field
-    def to(self, info: Info) -> list[str]:
-        return charged_list(info, self.definition.to)
+    @staticmethod
+    def to(field: strawberry.Parent[definition.Field], info: Info) -> list[str]:
+        return charged_list(info, field.to)
 
 
 @strawberry.type(description="A content type. Without a workflow it has no stages.")
@@ -75,16 +84,20 @@ class ContentType:
     id: strawberry.ID
     name: str
     slug: str
-    all_fields: strawberry.Private[list[Field]]
-    all_stages: strawberry.Private[list[Stage]]
 
-    @strawberry.field
-    async def fields(self, info: Info) -> strawberry.Streamable[Field]:
-        return in_slices(charged_list(info, self.all_fields))
+    @typed_field(graphql_type=strawberry.Streamable[Field])
+    @staticmethod
+    async def fields(
+        content_type: strawberry.Parent[ContentTypeDefinition], info: Info
+    ) -> AsyncIterator[definition.Field]:
+        return in_slices(charged_list(info, content_type.fields))
 
-    @strawberry.field
-    def stages(self, info: Info) -> list[Stage]:
-        return charged_list(info, self.all_stages)
+    @typed_field(graphql_type=list[Stage])
+    @staticmethod
+    def stages(
+        content_type: strawberry.Parent[ContentTypeDefinition], info: Info
+    ) -> Sequence[definition.Stage]:
+        return charged_list(info, content_type.stages)
 
 
 @strawberry.type(description="A file of the media library; media fields hold its id.")
@@ -93,24 +106,3 @@ class Media:
     url: str
     name: str
     content_type: str
-
-
-def content_type_of(row: ContentTypeDefinition) -> ContentType:
-    return ContentType(
-        id=strawberry.ID(row.id),
-        name=row.name,
-        slug=row.slug,
-        all_fields=[_field_of(field) for field in row.fields],
-        all_stages=[Stage(id=strawberry.ID(stage.id), name=stage.name) for stage in row.stages],
-    )
-
-
-def _field_of(field: FieldDefinition) -> Field:
-    return Field(
-        slug=field.slug,
-        name=field.name,
-        type=field.type,
-        required=field.required,
-        multiple=field.multiple,
-        definition=field,
-    )

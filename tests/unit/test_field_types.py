@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from api.dashboard import templates, values
 from api.dashboard.excerpts import Truncator
 from api.dashboard.values import ReferenceTargets
-from api.graphql.types import EntryStatus, content_type_of
+from api.graphql.types import EntryStatus
 from api.openapi.document import document
 from api.openapi.filters import filter_schemas, parameters_of
 from api.rest import wire
@@ -109,7 +109,6 @@ def test_a_manifest_and_the_bodies_of_content_types_have_every_type(field: Field
     read = read_manifest(msgspec.json.encode(manifest), "acme.json", is_json=True)
     assert read.manifest.content_types[0].fields == (field,)
     assert wire.content_type(row_of(field)).fields[0].type == field.type
-    assert content_type_of(row_of(field)).all_fields[0].type == field.type
 
 
 def test_the_documentation_of_the_api_has_every_type_and_status() -> None:
