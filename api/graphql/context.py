@@ -54,12 +54,8 @@ class IdempotencyKeys:
         self._call = call
         self._header = call.request.headers.get(HEADER)
         self._digest = digest(body)
-        self._places = count()
+        self.places = count()
         self._in_flight = False
-
-    def next_index(self) -> int:
-        """Each mutation takes one, even if it is refused, so that a retry gets the same places."""
-        return next(self._places)
 
     def arguments(self, place: int, scope: Scope) -> dict[str, Any]:
         """The arguments that make a command safe to repeat.

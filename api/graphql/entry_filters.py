@@ -1,4 +1,4 @@
-"""The arguments of ``contentEntries`` that REST has as query parameters."""
+"""The filters of ``contentEntries``, and whether its total is wanted."""
 
 from __future__ import annotations
 
@@ -12,43 +12,17 @@ from msgspec import Raw
 
 from api.errors import BadRequest
 from api.graphql.document_limits import fields_below
-from api.rest.list_query import ListQuery, checked_filters, search_text, sort_keys
-from api.rest.parameters import clamped_limit, clamped_offset
 from read_side.queries.request import ANY_OF, MOST_VALUES, OPERATORS, Filter
 from write_side.domain.refusals import shortened
 
-DEFAULT_LIMIT = 10
 _OBJECT = msgspec.json.Decoder(dict[str, Raw])
 _ARRAY = msgspec.json.Decoder(list[Raw])
 _KINDS = {b'"': "string", b"t": "boolean", b"f": "boolean"}
 _SHAPE = 'filter takes an object such as {"fields.price": {"gte": 10}} or {"status": "draft"}'
 
 
-def list_query(
-    filters: Raw | None,
-    sort: Sequence[str] | None,
-    search: str,
-    cursor: str | None,
-    limit: int | None,
-    offset: int | None,
-    *,
-    counted: bool,
-) -> ListQuery:
+def parsed_filters(filters: Raw) -> Iterator[Filter]:
     """Raises BadRequest."""
-    if cursor and offset:
-        raise BadRequest("cursor and offset exclude each other: use one of them")
-    return ListQuery(
-        clamped_limit(limit, DEFAULT_LIMIT),
-        clamped_offset(offset),
-        search_text(search, "search"),
-        checked_filters(() if filters is None else _filters(filters)),
-        sort_keys(sort) if sort else (),
-        cursor or None,
-        counted,
-    )
-
-
-def _filters(filters: Raw) -> Iterator[Filter]:
     if bytes(filters) == b"null":
         return
     for field, value in _object(filters).items():

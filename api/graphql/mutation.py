@@ -32,8 +32,7 @@ from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry, evolve
 from write_side.domain.events import EntryCreated
 from write_side.domain.identity import Scope
-from write_side.domain.values import parts
-from write_side.handlers.entries import command_parts
+from write_side.handlers.entries import command_parts, entry_parts
 from write_side.repository import Repository
 from write_side.waiting import in_thread_if_large
 
@@ -62,7 +61,7 @@ class ContentEntryPayload:
         if self.write.entry_id is not None:
             info.context.check_view()
         entry, content_type = await _entry_after(self.write, info.context.repository)
-        return await in_thread_if_large(parts(entry.fields), entry_of_log, entry, content_type)
+        return await in_thread_if_large(entry_parts(entry), entry_of_log, entry, content_type)
 
 
 @strawberry.type(description="The result of a delete. If it was refused, `message` says why.")
@@ -124,7 +123,8 @@ async def _payload(
 
 
 async def _write(context: GraphQLContext, make_command: Callable[..., Command]) -> Write:
-    place = context.keys.next_index()
+    # Each mutation takes a place, even if it is refused, so that a retry gets the same places.
+    place = next(context.keys.places)
     scope = context.writable()
     arguments: dict[str, Any] = {
         "actor": context.call.actor,

@@ -8,10 +8,10 @@ from datetime import datetime
 import strawberry
 
 from api.errors import BadRequest
-from api.graphql import entry_filters
 from api.graphql.content_entry import ContentEntry, entry_of_past, entry_of_row
 from api.graphql.context import GraphQLContext, Info
 from api.graphql.cost import charged_list
+from api.graphql.entry_filters import parsed_filters, selects_total
 from api.graphql.scalars import JSON
 from api.graphql.types import (
     ContentType,
@@ -20,8 +20,8 @@ from api.graphql.types import (
     Pagination,
     typed_field,
 )
-from api.rest.list_query import ListQuery
-from api.rest.parameters import searchable
+from api.rest.list_query import ListQuery, checked_filters, search_text, sort_keys
+from api.rest.parameters import clamped_limit, clamped_offset, searchable
 from api.rest.point_in_time import PastList, PastSlugKey
 from read_side import content_types, paging
 from read_side.entries import EntryRow, id_of_slug
@@ -33,6 +33,8 @@ from write_side.domain.content_type import ContentTypeDefinition
 from write_side.domain.identity import BASE_LANGUAGE, Scope, is_id
 from write_side.domain.locales import check_locale
 from write_side.waiting import in_slices
+
+DEFAULT_LIMIT = 10
 
 
 async def _data(page: strawberry.Parent[ContentEntryPage]) -> strawberry.Streamable[ContentEntry]:
@@ -112,7 +114,7 @@ class Query:
         status: EntryStatus | None = strawberry.UNSET,
         language: str | None = strawberry.UNSET,
         locale: str | None = strawberry.UNSET,
-        limit: int | None = entry_filters.DEFAULT_LIMIT,
+        limit: int | None = DEFAULT_LIMIT,
         offset: int | None = 0,
         filter: JSON | None = strawberry.UNSET,  # noqa: A002
         sort: list[str] | None = strawberry.UNSET,
@@ -125,14 +127,16 @@ class Query:
         if not status and context.call.published_only:
             status = EntryStatus.published
         text_locale = check_locale(locale or BASE_LANGUAGE)
-        params = entry_filters.list_query(
-            filter or None,
-            sort or None,
-            search or "",
+        if cursor and offset:
+            raise BadRequest("cursor and offset exclude each other: use one of them")
+        params = ListQuery(
+            clamped_limit(limit, DEFAULT_LIMIT),
+            clamped_offset(offset),
+            search_text(search or "", "search"),
+            checked_filters(parsed_filters(filter) if filter else ()),
+            sort_keys(sort) if sort else (),
             cursor or None,
-            limit,
-            offset,
-            counted=entry_filters.selects_total(info),
+            selects_total(info),
         )
         filters = {
             "type_slug": searchable(type) if type else None,
