@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Iterable, Sequence
-from itertools import pairwise
+from collections.abc import AsyncIterator, Sequence
+from itertools import groupby, pairwise
 
 import structlog
 from aiohttp import web
@@ -34,13 +34,6 @@ class Sample(Struct, frozen=True):
     lag: float | None
 
 
-class Point(Struct, frozen=True):
-    """``value`` is None where the line has a gap."""
-
-    at: float
-    value: float | None
-
-
 class Chart(Struct, frozen=True):
     """``lines`` are points of SVG polylines; ``latest`` is None if the newest value is unknown."""
 
@@ -61,13 +54,12 @@ class LagHistory:
 
     def lag(self, now: float) -> Chart | None:
         """In seconds; None with fewer than two samples."""
-        return _chart([Point(one.at, one.lag) for one in self._samples], now)
+        return _chart([(sample.at, sample.lag) for sample in self._samples], now)
 
     def rate(self, now: float) -> Chart | None:
         """Projected events per second; None with fewer than three samples."""
-        samples = list(self._samples)
-        pairs = pairwise(samples)
-        return _chart([Point(after.at, _rate(before, after)) for before, after in pairs], now)
+        pairs = pairwise(self._samples)
+        return _chart([(after.at, _rate(before, after)) for before, after in pairs], now)
 
 
 HISTORY = web.AppKey("lag_history", LagHistory)
@@ -97,29 +89,18 @@ def _rate(before: Sample, after: Sample) -> float | None:
     return (after.position - before.position) / (after.at - before.at)
 
 
-def _chart(points: Sequence[Point], now: float) -> Chart | None:
+def _chart(points: Sequence[tuple[float, float | None]], now: float) -> Chart | None:
+    """``points``: times, each with its value, or None for a gap."""
     if len(points) < 2:
         return None
-    highest = max((one.value for one in points if one.value is not None), default=0.0)
-    lines = [_polyline(run, now, highest) for run in _runs(points)]
-    return Chart(lines, highest, points[-1].value)
+    highest = max((value for _, value in points if value is not None), default=0.0)
+    places = [
+        "" if value is None else _place(now - at, value / (highest or 1.0)) for at, value in points
+    ]
+    lines = [" ".join(run) for is_known, run in groupby(places, bool) if is_known]
+    return Chart(lines, highest, points[-1][1])
 
 
-def _runs(points: Iterable[Point]) -> list[list[tuple[float, float]]]:
-    """Time and value of the points between gaps."""
-    runs: list[list[tuple[float, float]]] = [[]]
-    for point in points:
-        if point.value is not None:
-            runs[-1].append((point.at, point.value))
-        elif runs[-1]:
-            runs.append([])
-    return [run for run in runs if run]
-
-
-def _polyline(run: Iterable[tuple[float, float]], now: float, highest: float) -> str:
-    places = []
-    for at, value in run:
-        x = WIDTH * (1 - (now - at) / WINDOW)
-        y = HEIGHT * (1 - value / (highest or 1.0))
-        places.append(f"{max(x, 0.0):.1f},{y:.1f}")
-    return " ".join(places)
+def _place(age: float, height: float) -> str:
+    x = WIDTH * (1 - age / WINDOW)
+    return f"{max(x, 0.0):.1f},{HEIGHT * (1 - height):.1f}"
