@@ -1,8 +1,9 @@
-"""The page of one entry: its fields, its translations and its history."""
+"""The page of one entry: its fields, its translations and its history, and how an earlier version
+is restored."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 import msgspec
@@ -13,7 +14,7 @@ from api.dashboard.dashboard_request import DashboardRequest
 from api.dashboard.entry_changes import CHANGES, entry_changes, requested_comparison
 from api.dashboard.entry_list import stage_of
 from api.dashboard.excerpts import CHARACTERS, ITEMS, Excerpt, Truncator, value_at
-from api.dashboard.page_handlers import show
+from api.dashboard.page_handlers import Form, redirect, show
 from api.dashboard.table_pages import number
 from api.dashboard.values import (
     DisplayValue,
@@ -21,6 +22,8 @@ from api.dashboard.values import (
     display_value,
     reference_targets,
 )
+from api.dashboard.wizard.wizard_steps import wait_until_readable
+from api.errors import BadRequest
 from api.http.dashboard_headers import IMAGE_SOURCES
 from api.rest import parameters
 from api.rest.point_in_time import entry_of_id
@@ -28,10 +31,15 @@ from read_side.content_types import content_type
 from read_side.entry_details import EntryDetails, entry_details, translated_fields
 from read_side.paging import EntrySummary
 from read_side.refusals import TypeNotFound
+from write_side.commands import UpdateEntry
+from write_side.dispatch import execute
 from write_side.domain.definition import Field, Stage
+from write_side.domain.entry import Entry, restored_fields
+from write_side.domain.events import Translation
 from write_side.domain.identity import BASE_LANGUAGE
 from write_side.domain.values import NULL
 from write_side.domain.workspace import EDIT
+from write_side.entry_history import entry_versions
 
 _FIELDS = msgspec.json.Decoder(dict[str, Raw])
 
@@ -181,3 +189,52 @@ async def _targets(
         sources = {file.image_source for file in found.media.values()}
         request.request[IMAGE_SOURCES] = frozenset(one for one in sources if one)
     return found
+
+
+async def restore_version(request: DashboardRequest, form: Form) -> web.StreamResponse:
+    """``expected``: the version that the page showed as the current one; the update is refused if
+    there is a later one."""
+    entry_id = request.request.match_info["id"]
+    version = number(form.get("version", ""))
+    if not version:
+        raise BadRequest("The form names no version to restore")
+    past = (await entry_versions(request.repository, request.scope, entry_id, {version}))[version]
+    current = await request.repository.entry(request.scope, entry_id)
+    content_type = await request.repository.content_type_by_id(current.content_type_id)
+    slugs = {field.slug for field in content_type.value_fields}
+    done = await execute(
+        UpdateEntry(
+            actor=request.actor,
+            request_id=request.request_id,
+            scope=request.scope,
+            entry_id=entry_id,
+            title=past.title,
+            slug=past.slug,
+            fields=_existing_fields(restored_fields(past.fields, current.fields), slugs),
+            translations=_restored_translations(past, current, slugs),
+            expected_version=number(form.get("expected", "")),
+        ),
+        request.repository,
+        request.service.limits.projection(request.known_caller),
+    )
+    await wait_until_readable(request, done.position)
+    return redirect(f"{request.link('entries', entry_id)}#history")
+
+
+def _restored_translations(
+    past: Entry, current: Entry, slugs: Collection[str]
+) -> dict[str, Translation]:
+    """The changes of all translations that differ. In a change, "" removes a title."""
+    changes = {}
+    for locale in {**current.translations, **past.translations}:
+        old = past.translations.get(locale, Translation())
+        new = current.translations.get(locale, Translation())
+        if old != new:
+            fields = _existing_fields(restored_fields(old.fields, new.fields), slugs)
+            changes[locale] = Translation(old.title or "", fields)
+    return changes
+
+
+def _existing_fields(fields: Mapping[str, Raw], slugs: Collection[str]) -> dict[str, Raw]:
+    """Values of fields that the content type still has."""
+    return {slug: value for slug, value in fields.items() if slug in slugs}

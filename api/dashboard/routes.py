@@ -10,7 +10,6 @@ from api.dashboard import (
     activity,
     entry_list,
     entry_page,
-    entry_restore,
     sign_in,
     webhook_pages,
 )
@@ -64,9 +63,7 @@ def _routes() -> list[web.RouteDef]:
         web.get(f"{ROOT}/", page("", _home)),
         web.get(f"{ROOT}/entries", page(VIEW, entry_list.show_entries)),
         web.get(f"{ROOT}/entries/export.{{kind:csv|xlsx}}", page(VIEW, entry_list.export_entries)),
-        web.post(
-            f"{ROOT}/entries/{{id:[^/]+}}/restore", action(EDIT, entry_restore.restore_version)
-        ),
+        web.post(f"{ROOT}/entries/{{id:[^/]+}}/restore", action(EDIT, entry_page.restore_version)),
         web.get(f"{ROOT}/entries/{{id:[^/]+}}", page(VIEW, entry_page.show_entry)),
         web.get(f"{ROOT}/entries/{{id:[^/]+}}/value", page(VIEW, entry_page.show_value)),
         *_import_routes(),
