@@ -10,9 +10,8 @@ import msgspec
 from msgspec import Raw, Struct
 
 from api.dashboard.dashboard_request import DashboardRequest
-from api.dashboard.plain_text import has_markup, plain
 from api.dashboard.table_pages import number
-from api.dashboard.values import readable, reference_names, with_names
+from api.dashboard.values import has_markup, plain, readable, reference_names, with_names
 from api.dashboard.word_diff import Span, excerpt, word_diff
 from api.errors import BadRequest
 from read_side.entry_details import EntryDetails

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.dashboard.dashboard_request import link
-from api.dashboard.plain_text import has_markup, plain
 from api.dashboard.security import is_csrf_token_of, new_csrf_token
 from api.dashboard.table_pages import Paging, page_number
 from api.dashboard.templates import language_name, language_options, written_date
+from api.dashboard.values import has_markup, plain
 
 
 @pytest.mark.parametrize(
