@@ -10,7 +10,6 @@ from itertools import count
 from typing import Any, TypeAlias
 
 import strawberry
-from graphql import OperationType
 from strawberry.dataloader import DataLoader
 
 from api.context import Call
@@ -19,7 +18,7 @@ from api.graphql.cost import Budget
 from api.graphql.request import RequestBody
 from api.rest import point_in_time
 from api.rest.idempotency import HEADER, command_key, digest
-from api.rest.point_in_time import PastEntry, PastList, PastSlugKey
+from api.rest.point_in_time import PastEntry, PastSlugKey
 from api.rest.request_checks import (
     check_edit,
     check_permission,
@@ -30,7 +29,6 @@ from api.rest.request_checks import (
 from read_side import content_types, entries
 from read_side.entries import EntryRow
 from read_side.lookups import MediaFile, media_files
-from read_side.queries.request import EntryQuery
 from read_side.refusals import EntryNotFound
 from write_side import entry_history
 from write_side.domain.content_type import ContentTypeDefinition
@@ -161,13 +159,6 @@ class GraphQLContext:
     def may_read(self, row: EntryRow) -> bool:
         return row.status == "published" or not self.call.published_only
 
-    def check_operation(self, kind: OperationType) -> None:
-        """Raises Forbidden."""
-        if kind is OperationType.MUTATION:
-            check_edit(self.call)
-        else:
-            check_read(self.call)
-
     def writable(self) -> Scope:
         """The scope to write. Raises Forbidden and the refusals of an environment."""
         check_edit(self.call)
@@ -253,11 +244,6 @@ class GraphQLContext:
                 if self.may_read(past.row)
             }
         return [found.get(key) for key in keys]
-
-    async def list_at(self, query: EntryQuery, locale: str) -> PastList:
-        """See ``point_in_time.list_at``; what it reads is charged."""
-        scope = await self.readable(query.status)
-        return await point_in_time.list_at(self.service, scope, query, self.budget, locale=locale)
 
     async def _entry_at(self, slug: PastSlugKey) -> PastEntry | Exception | None:
         try:

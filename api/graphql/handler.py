@@ -122,7 +122,7 @@ def respond(request: web.Request, data: Any, errors: list[GraphQLError]) -> web.
 
 def _fault(request: web.Request, error: GraphQLError) -> GraphQLFault:
     cause = _cause(error)
-    status = 400 if cause is None else _status(cause)
+    status = 400 if cause is None else status_of(cause)
     if cause is not None and status >= 500:
         log_fault(request, cause)
     message = _QUOTED_INPUT.sub(r"\1 \2", error.message) if cause is None else message_of(cause)
@@ -142,7 +142,3 @@ def _cause(error: GraphQLError) -> Exception | None:
     if isinstance(cause, RecursionError):
         return BadRequest(TOO_DEEP)
     return cause if isinstance(cause, Exception) else None
-
-
-def _status(cause: Exception) -> int:
-    return cause.status if isinstance(cause, web.HTTPException) else status_of(cause)

@@ -22,7 +22,7 @@ from api.graphql.types import (
 )
 from api.rest.list_query import ListQuery, checked_filters, search_text, sort_keys
 from api.rest.parameters import clamped_limit, clamped_offset, searchable
-from api.rest.point_in_time import PastList, PastSlugKey
+from api.rest.point_in_time import PastList, PastSlugKey, list_at
 from read_side import content_types, paging
 from read_side.entries import EntryRow, id_of_slug
 from read_side.lookups import MediaFile
@@ -144,8 +144,7 @@ class Query:
             "language": searchable(language) if language else None,
         }
         if as_of:
-            query = params.entry_query(**filters, custom=False, as_of=as_of)
-            return await _past_page(context, query, params, text_locale)
+            return await _past_page(context, scope, params, filters, text_locale, as_of)
         ids, pagination = await _page(context, scope, params, filters, text_locale)
         rows = await context.entries.load_many([(one, text_locale) for one in ids])
         return ContentEntryPage(
@@ -216,14 +215,17 @@ async def _page(
 
 
 async def _past_page(
-    context: GraphQLContext, query: EntryQuery, params: ListQuery, locale: str
+    context: GraphQLContext,
+    scope: Scope,
+    params: ListQuery,
+    filters: dict[str, str | None],
+    locale: str,
+    at: datetime,
 ) -> ContentEntryPage:
-    """The page as of the time of the query. Raises what ``list_at`` raises."""
-    at = query.as_of
-    assert at is not None
-    scope = context.call.scope
+    """The page as of a time. Raises what ``list_at`` raises."""
+    query = params.entry_query(**filters, custom=False, as_of=at)
     query = context.service.cursors.page_query(scope, locale, query, params.cursor)
-    past = await context.list_at(query, locale)
+    past = await list_at(context.service, scope, query, context.budget, locale=locale)
     if params.counted and past.total is None:
         raise BadRequest(
             "The list has too many entries to count as of this time: leave pagination.total out, "

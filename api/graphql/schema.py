@@ -7,7 +7,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import strawberry
-from graphql import GraphQLError, GraphQLSchema, OperationDefinitionNode, get_operation_ast
+from graphql import (
+    GraphQLError,
+    GraphQLSchema,
+    OperationDefinitionNode,
+    OperationType,
+    get_operation_ast,
+)
 from strawberry.extensions import SchemaExtension
 from strawberry.schema.config import StrawberryConfig
 from strawberry.types import ExecutionContext
@@ -26,6 +32,7 @@ from api.graphql.query import Query
 from api.graphql.request import check_literal_variables, read_variables
 from api.graphql.scalars import SCALARS
 from api.http.loop_turns import FEW, PARSE_GRAPHQL
+from api.rest.request_checks import check_edit, check_read
 from write_side import tracing
 from write_side.domain.refusals import shortened
 
@@ -86,7 +93,8 @@ class Preparation(SchemaExtension):
         _name_span(operation)
         if sent is not None and len(bytes(sent)) > FEW:
             # From here on, the refusal of a mutation is in its payload.
-            context.check_operation(operation.operation)
+            is_mutation = operation.operation is OperationType.MUTATION
+            (check_edit if is_mutation else check_read)(context.call)
         variables = read_variables(sent, operation, schema)
         check_literal_variables(document, sent, context.service.settings.max_body_bytes)
         context.budget.begin(CostEstimate(operation, fragments_of(document), variables))
