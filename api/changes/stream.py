@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from aiohttp import web
 
@@ -60,12 +60,20 @@ async def stream_changes(call: Call, request: ChangesRequest) -> web.StreamRespo
     stream = ChangeStream(call, request)
     with call.service.streams.admitted(stream, call.known_caller):
         page = await first_page(call, request)
-        headers = {"Content-Type": EVENT_STREAM, "X-Accel-Buffering": "no"}
-        response = web.StreamResponse(headers=headers)
-        # Metrics would take the stream for a request that took hours.
-        call.request[SECONDS] = 0.0
-        await response.prepare(call.request)
+        response = await open_stream(call.request, stream.end)
         await stream.run(response, page)
+    return response
+
+
+async def open_stream(request: web.Request, on_lost: Callable[[], None]) -> web.StreamResponse:
+    """A stream whose headers were sent. ``on_lost`` is called when the client has left."""
+    if isinstance(request.protocol, Connection):
+        request.protocol.on_lost = on_lost
+    headers = {"Content-Type": EVENT_STREAM, "X-Accel-Buffering": "no"}
+    response = web.StreamResponse(headers=headers)
+    # Metrics would take the stream for a request that took hours.
+    request[SECONDS] = 0.0
+    await response.prepare(request)
     return response
 
 
@@ -92,9 +100,6 @@ class ChangeStream:
 
     async def run(self, response: web.StreamResponse, page: ChangePage) -> None:
         self._response = response
-        protocol = self._call.request.protocol
-        if isinstance(protocol, Connection):
-            protocol.on_lost = self.end
         tail, view = self._call.service.streams.tail, self._view
         try:
             self._previous = view.previous(page)

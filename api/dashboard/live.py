@@ -12,11 +12,9 @@ import contextlib
 
 from aiohttp import web
 
-from api.changes.stream import COMMENT, EVENT_STREAM
+from api.changes.stream import COMMENT, open_stream
 from api.dashboard.dashboard_request import DashboardRequest, NoSession, check_session
 from api.errors import ApiError
-from api.http.connections import Connection
-from api.http.request_log import SECONDS
 from api.operations.health import STATUS
 from api.rest.request_checks import check_permission
 from read_side.change_tail import Arrivals
@@ -63,14 +61,7 @@ class LiveStream:
         self._wakeup.set()
 
     async def run(self) -> web.StreamResponse:
-        request = self._request.request
-        if isinstance(request.protocol, Connection):
-            request.protocol.on_lost = self.end
-        headers = {"Content-Type": EVENT_STREAM, "X-Accel-Buffering": "no"}
-        response = web.StreamResponse(headers=headers)
-        # Metrics would take the stream for a request that took hours.
-        request[SECONDS] = 0.0
-        await response.prepare(request)
+        response = await open_stream(self._request.request, self.end)
         with contextlib.suppress(ConnectionError, NoSession, ApiError, StoreUnavailable):
             await self._send_to(response)
         return response
