@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 
 from msgspec import Struct
 
 from api.changes.bodies import ChangeView, Current
 from api.rest.tokens import ChangeTokens
 from api.rest.wire import encode
+from api.webhooks.message import Message, message_of
 from read_side.changes import ChangePage, ChangeRecord, ChangeSelection, changes_after
 from read_side.entries import entries_by_id
 from read_side.pool import Pool
@@ -24,13 +24,10 @@ CURRENT_BYTES = 4 * 1024 * 1024
 
 
 class DeliverableChange(Struct, frozen=True):
-    """``position``: in the log. ``data``: the change as the feed has it, in JSON."""
+    """``position``: in the log."""
 
     position: int
-    id: str
-    type: str
-    at: datetime
-    data: bytes
+    message: Message
 
 
 class DeliverablePage(Struct, frozen=True):
@@ -60,7 +57,9 @@ class FeedChanges:
             records, current = await self._with_current(endpoint, locale, records)
         shown = view.changes(records, view.previous(found), current)
         changes = [
-            DeliverableChange(record.position, change.id, change.type, record.at, encode(change))
+            DeliverableChange(
+                record.position, message_of(change.id, change.type, record.at, encode(change))
+            )
             for record, change in zip(records, shown, strict=True)
         ]
         return DeliverablePage(changes, changes[-1].position if changes else found.through)

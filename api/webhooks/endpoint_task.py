@@ -23,7 +23,6 @@ from api.webhooks.deliverable_changes import (
     DeliverablePage,
     FeedChanges,
 )
-from api.webhooks.message import message_of
 from api.webhooks.move_recorder import MoveRecorder
 from api.webhooks.sender import GONE, Sender
 from read_side.refusals import ReadModelUnavailable
@@ -208,11 +207,10 @@ class EndpointTask:
         return False
 
     async def _send(self, change: DeliverableChange, secrets: list[str]) -> Outcome:
-        attempt = self._attempt + 1
+        attempt, message = self._attempt + 1, change.message
         if not secrets:
             reason = "no secret to sign with: run `contentlog webhook rotate`"
-            return Outcome(message_id=change.id, type=change.type, attempt=attempt, error=reason)
-        message = message_of(change.id, change.type, change.at, change.data)
+            return Outcome(message_id=message.id, type=message.type, attempt=attempt, error=reason)
         check = self._shared.lease.check
         async with self._shared.limits.turn(self.endpoint.workspace, self._attempt):
             check()
@@ -233,7 +231,7 @@ class EndpointTask:
             "server.address": urlsplit(self.endpoint.url).hostname or "",
             "contentlog.workspace": self.endpoint.workspace,
             "contentlog.webhook": self.endpoint.name,
-            "contentlog.change": change.type,
+            "contentlog.change": change.message.type,
             "contentlog.position": change.position,
         }
         cause = await self._shared.cause(change.position)
