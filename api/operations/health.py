@@ -121,12 +121,11 @@ class PublicReadiness(Struct, frozen=True):
     ready: bool
 
 
-class Readiness(Struct, frozen=True, rename="camel"):
+class Readiness(PublicReadiness, frozen=True, rename="camel"):
     """The body of /readyz for operators; ``reason`` if it is not ready. ``read_model``: the name of
     the one that this process reads. ``replicas``: the read replicas as this process sees them, each
     with its lag, null while it is left out; null if there are none."""
 
-    ready: bool
     read_model: str = ""
     reason: str | None = None
     head: int | None = None
@@ -149,12 +148,12 @@ async def readyz(request: web.Request) -> web.Response:
     readiness = await _current(request)
     caller = request.app[SERVICE].access.cached_caller(secret_of(request.headers))
     if caller is not None and OPERATE in caller.permissions:
-        return _response(readiness)
-    return _response(PublicReadiness(readiness.ready))
+        return readiness_response(readiness)
+    return readiness_response(PublicReadiness(readiness.ready))
 
 
 async def detailed_readyz(request: web.Request) -> web.Response:
-    return _response(await _current(request))
+    return readiness_response(await _current(request))
 
 
 async def _current(request: web.Request) -> Readiness:
@@ -164,7 +163,7 @@ async def _current(request: web.Request) -> Readiness:
     return replace(readiness, read_model=service.settings.read_model, replicas=replicas)
 
 
-def _response(body: Readiness | PublicReadiness) -> web.Response:
+def readiness_response(body: PublicReadiness) -> web.Response:
     return web.Response(
         status=200 if body.ready else 503, body=encode(body), content_type="application/json"
     )

@@ -7,13 +7,11 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager
 
 from aiohttp import web
-from msgspec import Struct
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from api.operations.health import healthz
-from api.rest.wire import encode
+from api.operations.health import PublicReadiness, healthz, readiness_response
 from write_side.process_state import ProcessState, Role
 
 CLOSING = 1.0
@@ -23,10 +21,9 @@ _STATE = web.AppKey("process_state", ProcessState)
 _METRICS = web.AppKey("process_metrics", CollectorRegistry)
 
 
-class ProcessReadiness(Struct, frozen=True):
+class ProcessReadiness(PublicReadiness, frozen=True):
     """The body of /readyz; ``reason`` if it is not ready."""
 
-    ready: bool
     role: Role
     reason: str | None = None
 
@@ -51,10 +48,7 @@ class _Figures(Collector):
 async def _readyz(request: web.Request) -> web.Response:
     """503 if it has halted, or if a database does not respond."""
     state = request.app[_STATE]
-    body = ProcessReadiness(state.fault is None, state.role, state.fault)
-    return web.Response(
-        status=200 if body.ready else 503, body=encode(body), content_type="application/json"
-    )
+    return readiness_response(ProcessReadiness(state.fault is None, state.role, state.fault))
 
 
 async def _metrics(request: web.Request) -> web.Response:
