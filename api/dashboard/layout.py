@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec import Struct
 
 from api.auth.keys import Caller
@@ -31,20 +33,14 @@ class Layout(Struct, frozen=True):
     start: NavigationLink
 
 
-# The name of a section, the first part of its address, and the permission it needs.
-_SECTIONS = (
-    ("Entries", "entries", VIEW),
-    ("Imports", "imports", VIEW),
-    ("Activity", "activity", VIEW),
-    ("Webhooks", "webhooks", VIEW),
-    ("Projections", "projections", ""),
-)
+_SECTIONS_OF_CONTENT = ("entries", "imports", "activity", "webhooks")
+"""The first parts of their addresses."""
 
 
 def start_address(caller: Caller) -> str:
     """The URL of the first section that the key may see, in the environment where it works."""
     environment = caller.environment or PRODUCTION
-    return link(_sections(caller)[0][1], environment=_in_address(environment))
+    return link(_sections(caller)[0], environment=_in_address(environment))
 
 
 def _in_address(environment: str) -> str:
@@ -54,26 +50,23 @@ def _in_address(environment: str) -> str:
 async def layout_of(request: DashboardRequest) -> Layout:
     caller = request.known_caller
     current = _current_section(request)
-    name, _ = _sections(caller)[0]
-    environment = caller.environment or PRODUCTION
+    sections = _sections(caller)
+    start = f"{sections[0].title()} in {caller.environment or PRODUCTION}"
     return Layout(
         workspace=await _workspace_name(request),
         key=caller.key_name,
         environments=[_environment(request, name) for name in (PRODUCTION, STAGING)],
         sections=[
-            NavigationLink(name, request.link(part), part == current)
-            for name, part in _sections(caller)
+            NavigationLink(part.title(), request.link(part), part == current) for part in sections
         ],
-        start=NavigationLink(f"{name} in {environment}", start_address(caller)),
+        start=NavigationLink(start, start_address(caller)),
     )
 
 
-def _sections(caller: Caller) -> list[tuple[str, str]]:
-    return [
-        (name, part)
-        for name, part, permission in _SECTIONS
-        if not permission or permission in caller.permissions
-    ]
+def _sections(caller: Caller) -> Sequence[str]:
+    """Those that the key may see."""
+    of_content = _SECTIONS_OF_CONTENT if VIEW in caller.permissions else ()
+    return (*of_content, "projections")
 
 
 def _environment(request: DashboardRequest, name: str) -> NavigationLink:
@@ -91,9 +84,8 @@ def _environment(request: DashboardRequest, name: str) -> NavigationLink:
 
 
 def _current_section(request: DashboardRequest) -> str:
-    parts = request.request.path.split("/")[2:3]
-    caller = request.known_caller
-    return next((part for _, part in _sections(caller) if [part] == parts), _sections(caller)[0][1])
+    parts, sections = request.request.path.split("/")[2:3], _sections(request.known_caller)
+    return next((part for part in sections if [part] == parts), sections[0])
 
 
 async def _workspace_name(request: DashboardRequest) -> str:
