@@ -69,24 +69,25 @@ class LineReader:
         self._names = names
         self._references = {f.slug for f in content_type.value_fields if f.spec.refers_to}
         self._prose = {"Title", *(f.slug for f in content_type.value_fields if f.spec.translatable)}
-        self._own: dict[str, int] = {}
-        self._fields: dict[str, int] = {}
-        for column, target in enumerate(stored.request.targets):
-            if target != NOTHING:
-                (self._own if target in ATTRIBUTES else self._fields)[target] = column
+        columns = {target: column for column, target in enumerate(stored.request.targets)}
+        columns.pop(NOTHING, None)
+        self._mapped = frozenset(columns.values())
+        self._own: dict[str, int] = {
+            target: columns.pop(target) for target in ATTRIBUTES if target in columns
+        }
         field_names = {field.slug: field.name for field in content_type.value_fields}
-        self._names_of_fields = [field_names.get(slug, slug) for slug in self._fields]
-        shown = [name for name in ATTRIBUTES if name != LANGUAGE or name in self._own]
-        self._attributes = shown
-        self.headings = [*shown[3:], *self._names_of_fields]
+        self._fields = [
+            (column, slug, field_names.get(slug, slug)) for slug, column in columns.items()
+        ]
+        self._attributes = [name for name in ATTRIBUTES if name != LANGUAGE or name in self._own]
+        self.headings = [*self._attributes[3:], *(name for _, _, name in self._fields)]
 
     def line(self, index: int) -> Line:
         row, cells = self._preview.rows[index], self._table.rows[index].cells
         # A later row for the same entry replaces values of the earlier row, not of the entry.
         is_first = row.state == "update" and row.repeats is None
         before = self._entries.get(row.entry_id or "") if is_first else None
-        mapped = {*self._own.values(), *self._fields.values()}
-        reasons = _reasons([note for note in row.notes if note.column not in mapped])
+        reasons = _reasons([note for note in row.notes if note.column not in self._mapped])
         if row.repeats is not None:
             reasons += (f"repeats the slug of row {row.repeats:,}",)
         marks = _Marks(row)
@@ -95,9 +96,7 @@ class LineReader:
             self._cell(
                 marks, column, slug, name, one_line(cells[column]), self._field(before, slug)
             )
-            for (slug, column), name in zip(
-                self._fields.items(), self._names_of_fields, strict=True
-            )
+            for column, slug, name in self._fields
         ]
         return Line(row, [*own, *fields], reasons)
 
@@ -161,7 +160,4 @@ class _Marks:
 
 def _reasons(notes: Sequence[Note]) -> tuple[str, ...]:
     """Reasons that are about the row as a whole begin with their subject."""
-    return tuple(
-        note.reason if note.column is not None else f"{note.heading} {note.reason}".strip()
-        for note in notes
-    )
+    return tuple(note.reason if note.column is not None else str(note) for note in notes)
