@@ -65,10 +65,6 @@ def written_date(text: str) -> str:
     return f"{at.day} {at:%b} {at.year}{time}{offset}"
 
 
-def number(n: float) -> str:
-    return f"{n:,}"
-
-
 def language_name(code: str) -> str:
     """``French (France), fr-FR``; the code alone if it is unknown."""
     name = locale_name(code)
@@ -108,7 +104,7 @@ ENVIRONMENT.filters.update(
     clock=clock,
     written_date=written_date,
     moment=moment,
-    number=number,
+    number="{:,}".format,
     count=count,
     languages=language_options,
 )

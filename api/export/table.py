@@ -9,7 +9,6 @@ import codecs
 import csv
 import io
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
-from datetime import datetime
 
 from api.rest.wire import timestamp
 from read_side.content_types import ContentTypeRow
@@ -69,7 +68,7 @@ def _rows(
             type_name,
             timestamp(entry.created_at),
             timestamp(entry.updated_at),
-            _moment(entry.published_at),
+            timestamp(entry.published_at) if entry.published_at else "",
             *(
                 cell_of(
                     field,
@@ -82,10 +81,6 @@ def _rows(
         ]
         for entry in page
     ]
-
-
-def _moment(at: datetime | None) -> str:
-    return "" if at is None else timestamp(at)
 
 
 def _ids(references: Sequence[Field], page: Iterable[ExportRow]) -> set[str]:

@@ -72,7 +72,9 @@ class CostEstimate:
     ) -> None:
         self._operation = operation
         self._fragments = fragments
-        self._variables = {**_defaults(operation), **variables}
+        declared = operation.variable_definitions or ()
+        defaults = {one.variable.name.value: _value(one.default_value) for one in declared}
+        self._variables = {**defaults, **variables}
         self._known: dict[tuple[int, int], int] = {}
 
     def total(self) -> int:
@@ -209,13 +211,6 @@ def charged_list(info: strawberry.Info[Any, Any], items: Sequence[T]) -> list[T]
 def charged(info: strawberry.Info[Any, Any], value: V) -> V:
     info.context.budget.charge_bytes(0 if value is None else len(value))
     return value
-
-
-def _defaults(operation: OperationDefinitionNode) -> Variables:
-    return {
-        definition.variable.name.value: _value(definition.default_value)
-        for definition in operation.variable_definitions or ()
-    }
 
 
 def _value(node: ValueNode | None) -> Any:

@@ -16,7 +16,6 @@ from api.dashboard.templates import render
 from api.dashboard.wizard import form_choices
 from api.dashboard.wizard.form_choices import SelectOptions
 from api.dashboard.wizard.wizard_steps import (
-    charge_worker,
     check_cost,
     file_problem,
     show_step,
@@ -43,7 +42,7 @@ from write_side.imports.columns import (
 from write_side.imports.preview import one_line
 from write_side.imports.request import ImportRequest
 from write_side.imports.rows import status_of
-from write_side.imports.table import FileRefused, column_letters, non_ascii_cells
+from write_side.imports.table import DELIMITERS, FileRefused, column_letters, non_ascii_cells
 from write_side.imports.uploads import Upload
 
 MAX_OPTIONS = 40_000
@@ -138,7 +137,7 @@ async def read_again(request: DashboardRequest, upload: Upload, form: Form) -> w
                 request.scope,
                 upload.id,
                 choice,
-                charge=partial(charge_worker, request),
+                charge=partial(request.service.limits.charge_seconds, request.known_caller),
             )
     except FileRefused as refused:
         mapping = await _proposed(request, upload, type_slug, language)
@@ -199,6 +198,7 @@ async def _show(
 ) -> web.StreamResponse:
     """``is_unread``: the problem is that the file could not be read again."""
     views, chosen = await _views(request, upload, mapping), mapping.request
+    delimiter = upload.table.delimiter
     return await show_step(
         request,
         "wizard/columns.html",
@@ -215,7 +215,7 @@ async def _show(
         repeats=form_choices.REPEATS,
         statuses=[(one, one.capitalize()) for one in STATUSES],
         non_ascii=[one_line(cell) for cell in non_ascii_cells(upload.table)],
-        delimiter=form_choices.delimiter_name(upload.table.delimiter),
+        delimiter=next((name for name, text in DELIMITERS.items() if text == delimiter), ""),
         sample_rows=_sample_rows(upload),
         hidden_columns=max(0, len(upload.table.headings) - SAMPLE_COLUMNS),
         headings_row=headings_row(upload.table.rows, views["content_type"].value_fields),

@@ -81,11 +81,6 @@ def key_columns(headings: Sequence[str]) -> SelectOptions:
     return [("", "Title"), *columns]
 
 
-def delimiter_name(delimiter: str | None) -> str:
-    """A delimiter as a form sends it; "" if there is none."""
-    return next((name for name, one in DELIMITERS.items() if one == delimiter), "")
-
-
 @cache
 def _all_languages() -> SelectOptions:
     return language_options(supported_locales())

@@ -11,7 +11,6 @@ from api.dashboard.page_handlers import CSRF, CSRF_HEADER, redirect
 from api.dashboard.security import check_csrf_token
 from api.dashboard.wizard.form_choices import form_choices, reading_choice
 from api.dashboard.wizard.wizard_steps import (
-    charge_worker,
     check_cost,
     file_problem,
     show_step,
@@ -54,7 +53,7 @@ async def receive_upload(request: DashboardRequest) -> web.StreamResponse:
                 form.name,
                 await form.document(),
                 reading_choice(form.fields),
-                charge=partial(charge_worker, request),
+                charge=partial(request.service.limits.charge_seconds, request.known_caller),
             )
     except FileRefused as refused:
         form.problem = file_problem(refused)

@@ -71,10 +71,6 @@ def file_problem(refused: FileRefused) -> str:
     return f"{refused}: split it into several files" if is_long else str(refused)
 
 
-def charge_worker(request: DashboardRequest, seconds: float) -> None:
-    request.service.limits.charge_seconds(request.known_caller, seconds)
-
-
 def import_id(request: DashboardRequest) -> str:
     """The id in the URL; an upload and its import have the same id."""
     return request.request.match_info["id"]
