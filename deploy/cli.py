@@ -20,7 +20,7 @@ from deploy.failures import explained
 COMMANDS = {
     "dev": "dev",
     "migrate": "installation",
-    "api": "servers",
+    "api": "api",
     "projector": "servers",
     "webhooks": "servers",
     "status": "installation",
@@ -78,7 +78,7 @@ class Commands(click.Group):
                 return super().invoke(ctx)
         except KeyboardInterrupt:
             _block_stops(signal.SIG_BLOCK)
-            is_server = COMMANDS.get(ctx.invoked_subcommand or "") == "servers"
+            is_server = COMMANDS.get(ctx.invoked_subcommand or "") in ("api", "servers")
             raise click.exceptions.Exit(0 if is_server else 1) from None
 
 

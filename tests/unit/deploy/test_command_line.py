@@ -14,8 +14,8 @@ import pytest
 from click.testing import CliRunner
 
 from deploy.cli import COMMANDS, cli
+from deploy.commands.api import check_port
 from deploy.commands.dev import base_url, greeting
-from deploy.commands.servers import check_port
 from deploy.failures import Failed, explanation
 from deploy.runner import login_name
 from deploy.settings import Settings
@@ -105,9 +105,14 @@ def test_an_unknown_setting_causes_one_warning_at_the_start(
         inherited.append(os.environ.get("CONTENTLOG_PROT"))
         raise Failed("stop here")
 
-    for module in ("deploy.runner", "deploy.commands.servers", "deploy.commands.dev"):
+    for module in (
+        "deploy.runner",
+        "deploy.commands.api",
+        "deploy.commands.servers",
+        "deploy.commands.dev",
+    ):
         monkeypatch.setattr(f"{module}.open_databases", started)
-    monkeypatch.setattr("deploy.commands.servers.check_port", lambda _: None)
+    monkeypatch.setattr("deploy.commands.api.check_port", lambda _: None)
     monkeypatch.setattr("deploy.commands.dev.check_port", lambda _: None)
     env = {"CONTENTLOG_PROT": "1", "CONTENTLOG_LOG_FORMAT": "text"}
     result = CliRunner().invoke(cli, [command], env=env)

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from deploy import heap
+from deploy.commands import servers
 
 FREED = 40 * 1024 * 1024
 BUSY = pytest.param(0.0, 0.01, id="busy for long")
 QUIET = pytest.param(float("inf"), float("inf"), id="quiet")
 
 
-@pytest.mark.skipif(heap._trim is None, reason="needs glibc")
+@pytest.mark.skipif(servers._trim is None, reason="needs glibc")
 @pytest.mark.parametrize(("quiet", "longest"), [QUIET, BUSY])
 async def test_freed_memory_is_returned_while_the_work_goes_on(
     quiet: float, longest: float, monkeypatch: pytest.MonkeyPatch
@@ -30,21 +30,21 @@ async def test_freed_memory_is_returned_while_the_work_goes_on(
             while before - _resident() <= FREED / 2:  # noqa: ASYNC110 - there is no event
                 await asyncio.sleep(0.01)
 
-    await heap.trimmed(work())
+    await servers.trimmed(work())
     assert kept
 
 
 async def test_a_busy_process_does_not_stop_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     _set(monkeypatch, quiet=0.0, longest=float("inf"))
     calls: list[int] = []
-    monkeypatch.setattr(heap, "_trim", calls.append)
-    await heap.trimmed(asyncio.sleep(0.05))
+    monkeypatch.setattr(servers, "_trim", calls.append)
+    await servers.trimmed(asyncio.sleep(0.05))
     assert not calls
 
 
 def _set(monkeypatch: pytest.MonkeyPatch, quiet: float, longest: float) -> None:
     for name, value in {"INTERVAL": 0.0, "LOOK": 0.01, "QUIET": quiet, "LONGEST": longest}.items():
-        monkeypatch.setattr(heap, name, value)
+        monkeypatch.setattr(servers, name, value)
 
 
 def _resident() -> int:

@@ -1,9 +1,11 @@
-"""Tracebacks in the console log never show the values of local variables."""
+"""Tracebacks in the console log never show the values of local variables. Servers configure their
+logs before they import structlog."""
 
 from __future__ import annotations
 
 import io
 import logging
+import subprocess
 import sys
 from collections.abc import Iterator
 from typing import Literal
@@ -15,6 +17,19 @@ from deploy.logs import configure_logs
 from deploy.settings import Settings
 
 SECRET = "a-secret-of-a-local-variable"
+STARTS = """
+import sys
+import click
+from deploy import cli, logs
+
+def end(*_, **__):
+    raise click.exceptions.Exit
+
+logs.configure_logs = end
+for command in ("api", "projector", "webhooks"):
+    cli.cli([command], standalone_mode=False)
+print("structlog" in sys.modules)
+"""
 
 
 @pytest.fixture
@@ -51,3 +66,9 @@ def test_a_traceback_shows_no_local_variables(
     text = stderr.read()
     assert text.count("RuntimeError: a fault") == 2
     assert SECRET not in text
+
+
+def test_a_server_configures_its_logs_before_it_imports_structlog() -> None:
+    """Otherwise structlog would import rich, which takes memory."""
+    done = subprocess.run([sys.executable, "-c", STARTS], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("False\n", "")

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from deploy.metrics_folder import NEW, PREFIX, metrics_folder
+from deploy.commands.api import FOLDER, NEW, metrics_folder
 
 HOLDING = """
 import time
-from deploy.metrics_folder import metrics_folder
+from deploy.commands.api import metrics_folder
 with metrics_folder() as folder:
     open(f"{folder}/gauge.db", "w").close()
     print(folder, flush=True)
@@ -57,13 +57,13 @@ def test_the_folder_of_a_killed_process_is_removed_by_the_next(temporary: Path) 
 
 
 def test_a_new_folder_and_what_is_not_a_folder_are_left(temporary: Path) -> None:
-    (temporary / f"{PREFIX}new").mkdir()
+    (temporary / f"{FOLDER}new").mkdir()
     kept = temporary / "kept"
     kept.mkdir()
-    (temporary / f"{PREFIX}link").symlink_to(kept)
-    (temporary / f"{PREFIX}file").touch()
+    (temporary / f"{FOLDER}link").symlink_to(kept)
+    (temporary / f"{FOLDER}file").touch()
     aged(kept)
-    aged(temporary / f"{PREFIX}file")
+    aged(temporary / f"{FOLDER}file")
     before = set(temporary.iterdir())
     with metrics_folder():
         pass

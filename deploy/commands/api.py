@@ -1,0 +1,184 @@
+"""`contentlog api`: one process, or several on one port.
+
+The workers share a port, memory and their metrics. They are forked from a parent that has imported
+everything (ADR 61). prometheus_client keeps the counts of each worker in files of a folder, whose
+name it reads from the environment when it is imported. The files are named by the worker's number,
+not by its process id, so that its successor continues its counts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import gc
+import logging
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory, gettempdir
+
+import click
+from msgspec.structs import replace
+
+from deploy.commands.servers import check_address, trimmed
+from deploy.databases import Databases, open_databases
+from deploy.environment import load_settings
+from deploy.failures import Failed
+from deploy.logs import configure_logs
+from deploy.runner import WholeNumber, read_model_option, warn_of_unknown_settings
+from deploy.settings import Settings
+from deploy.supervisor import Child, supervise
+from deploy.tracing import TraceSettings, exported_traces, trace_settings
+
+log = logging.getLogger(__name__)
+
+METRICS = "PROMETHEUS_MULTIPROC_DIR"
+FOLDER = "contentlog-metrics-"
+NEW = 60.0
+"""Seconds in which a folder of metrics may not be locked yet."""
+
+host_option = click.option("--host", help="The address to listen on (CONTENTLOG_HOST).")
+port_option = click.option("--port", type=WholeNumber(1, 65535), help="The port (CONTENTLOG_PORT).")
+
+
+@click.command("api", epilog="\b\nExample:\n  contentlog api --host 0.0.0.0 --port 80 --workers 4")
+@host_option
+@port_option
+@read_model_option
+@click.option("--workers", type=WholeNumber(1, 256), help="Processes (CONTENTLOG_WORKERS).")
+def api_command(host: str | None, port: int | None, workers: int | None) -> None:
+    """Serve the API until SIGTERM or Ctrl-C.
+
+    With several workers, a parent process keeps them running on the same port.
+    """
+    settings = at_address(load_settings(os.environ), host, port)
+    settings = replace(settings, workers=workers or settings.workers)
+    traces = trace_settings(os.environ)
+    configure_logs(settings)
+    warn_of_unknown_settings(log.warning)
+    check_port(settings)
+    with open_databases(settings) as databases:
+        if settings.workers > 1:
+            _run_workers(settings, traces, databases)
+        else:
+            _serve(settings, traces, databases)
+
+
+def at_address(settings: Settings, host: str | None, port: int | None) -> Settings:
+    """The settings with the options of the command line."""
+    return replace(settings, host=host or settings.host, port=port or settings.port)
+
+
+def check_port(settings: Settings) -> None:
+    """Raises Failed if an address is in use or does not belong to this machine."""
+    check_address(settings.host, settings.port, "HOST", "PORT", "--host and --port, or ")
+    if settings.admin_port == settings.port:
+        raise Failed(
+            f"port {settings.port} is the API's: choose another with CONTENTLOG_ADMIN_PORT"
+        )
+    if settings.admin_port is not None:
+        check_address(settings.admin_host, settings.admin_port, "ADMIN_HOST", "ADMIN_PORT")
+
+
+def _run_workers(settings: Settings, traces: TraceSettings | None, databases: Databases) -> None:
+    number = 0  # of the worker that this process is
+
+    def serve(own_number: int) -> None:
+        nonlocal number
+        number = own_number
+        _serve(settings, traces, databases)
+
+    def ended(worker: Child) -> None:
+        mark_process_dead(workers.index(worker) + 1)  # type: ignore[no-untyped-call]
+
+    workers = [Child(f"api worker {n}", partial(serve, n)) for n in range(1, settings.workers + 1)]
+    with metrics_folder() as folder:
+        os.environ[METRICS] = folder
+        from prometheus_client import values
+        from prometheus_client.multiprocess import mark_process_dead
+
+        # Before any module with metrics is imported.
+        values.ValueClass = values.MultiProcessValue(lambda: number)  # type: ignore[no-untyped-call]
+        _import_shared()
+        asyncio.run(supervise(workers, ended=ended))
+
+
+def _import_shared() -> None:
+    """Imports what the workers share. The garbage collector of a worker would write to all of it,
+    and new objects to the pages of collected ones."""
+    gc.disable()
+    import_module("api.server")
+    gc.freeze()
+    gc.enable()
+
+
+def _serve(settings: Settings, traces: TraceSettings | None, databases: Databases) -> None:
+    from api.server import serve
+    from api.settings import ApiSettings
+
+    api_settings = ApiSettings(
+        event_store_url=databases.event_store_url,
+        read_model_url=databases.read_model_url,
+        event_store_pool_url=databases.event_store_pool_url,
+        read_model_pool_url=databases.model.pool_url,
+        read_model=databases.model.name,
+        read_replica_urls=databases.model.replica_urls,
+        host=settings.host,
+        port=settings.port,
+        admin_host=settings.admin_host,
+        admin_port=settings.admin_port,
+        reuse_port=settings.workers > 1,
+        max_body_bytes=settings.max_body_bytes,
+        client_timeout=settings.client_timeout_ms / 1000,
+        read_your_writes=settings.read_your_writes_ms / 1000,
+        key_rate_limit=settings.key_rate_limit,
+        ip_rate_limit=settings.ip_rate_limit,
+        cost_limit=settings.cost_limit,
+        cache_bytes=settings.cache_bytes,
+        response_file_bytes=settings.response_file_bytes,
+        trusted_proxies=settings.trusted_proxies,
+        webhook_networks=settings.networks,
+        thumbnails=settings.thumbnails,
+        changes_kept_days=settings.changes_kept_days,
+        streams_per_key=settings.streams_per_key,
+        streams_per_workspace=settings.streams_per_workspace,
+        metrics_folder=os.environ.get(METRICS),
+    )
+    with exported_traces(traces, "contentlog-api"):
+        asyncio.run(trimmed(serve(api_settings)))
+
+
+@contextmanager
+def metrics_folder() -> Iterator[str]:
+    """A new folder for the workers' metrics, locked until it is removed at the end. First removes
+    those of processes that were killed. Raises OSError."""
+    for left in Path(gettempdir()).glob(f"{FOLDER}*"):
+        # It may be another user's, or removed by another process at the same time.
+        with suppress(OSError):
+            _remove_if_left(left)
+    with TemporaryDirectory(prefix=FOLDER) as folder, _locked(Path(folder)):
+        yield folder
+
+
+def _remove_if_left(folder: Path) -> None:
+    """Raises OSError."""
+    found = folder.lstat()
+    if found.st_uid == os.geteuid() and found.st_mtime < time.time() - NEW:
+        with _locked(folder):
+            shutil.rmtree(folder)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Raises BlockingIOError if a process has it locked. The lock ends with the process."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(descriptor)
