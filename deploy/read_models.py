@@ -31,6 +31,12 @@ class ReadModel(Struct, frozen=True):
         return f"{self._prefix}POOL_URL"
 
     @property
+    def replica_setting(self) -> str:
+        """The variable with the URLs of its standbys."""
+        is_default = self.name == DEFAULT_MODEL
+        return f"{PREFIX}READ_REPLICA_URLS" if is_default else f"{self._prefix}REPLICA_URLS"
+
+    @property
     def _prefix(self) -> str:
         name = "" if self.name == DEFAULT_MODEL else f"{self.name.upper()}_"
         return f"{PREFIX}READ_MODEL_{name}"

@@ -51,7 +51,7 @@ async def _examine(
     databases: Databases, settings: Settings, environment: dict[str, str]
 ) -> list[Finding]:
     """Worst first. What cannot be looked at is a problem, and the rest is still looked at."""
-    from deploy.doctor import installation, poolers
+    from deploy.doctor import installation
     from deploy.doctor.findings import problem
 
     model = databases.model
@@ -78,8 +78,8 @@ async def _examine(
         ("read model", model.pool_setting, databases.read_model_url, model.pool_url),
     ):
         if pool is not None:
-            findings.append(await poolers.check_pooler(name, setting, direct, pool))
-    findings += [await installation.check_replica(url) for url in model.replica_urls]
+            findings.append(await installation.check_pooler(name, setting, direct, pool))
+    findings += [await installation.check_replica(url, model) for url in model.replica_urls]
     if not failures:
         await look_at("processes", _look_at_processes(databases))
     order = ("problem", "warning", "ok")

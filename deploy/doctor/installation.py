@@ -1,16 +1,21 @@
-"""Checks of this machine, its settings, and what runs."""
+"""Checks of this machine, its settings, its databases, and what runs."""
 
 from __future__ import annotations
 
 import resource
 import shutil
 from collections.abc import Collection, Iterator, Mapping
+from datetime import datetime
 from pathlib import Path
+
+import msgspec
+from msgspec import Struct
 
 from api.webhooks.status import EndpointStatus, WebhooksStatus, read_webhooks_status
 from deploy.doctor.findings import Finding, ok, problem, warning
 from deploy.environment import unknown_names
-from deploy.settings import Settings, without_password
+from deploy.read_models import ReadModel
+from deploy.settings import DEFAULT_MODEL, Settings, without_password
 from read_side.engine import Engine, EngineRefused, check_engine
 from read_side.pool import Pool
 from read_side.schema import ShapeMismatch, Workspaces, WorkspacesMismatch, check_identity
@@ -19,7 +24,7 @@ from write_side.domain.quantities import count
 from write_side.domain.webhook import Name
 from write_side.postgres.connection import Connection, connected
 from write_side.postgres.faults import FAULTS
-from write_side.postgres.pooler import UnexpectedPooler
+from write_side.postgres.pooler import PoolerUrl, UnexpectedPooler
 from write_side.postgres.statements import statement
 from write_side.store.migrations import newest_version
 from write_side.store.webhook_cursors import Cursors
@@ -27,8 +32,8 @@ from write_side.store.webhook_cursors import Cursors
 OPEN_FILES = 4096
 FREE_BYTES = 5 * 1024**3
 FREE_SHARE = 0.1
-REPLICA = 5.0
-"""Seconds for a connection to a replica, and for its response."""
+PATIENCE = 5.0
+"""Seconds for a connection to a replica or a pooler, and for its response."""
 LAG = 1_000
 """Events of lag that a projector has caught up in a moment."""
 FAR_BEHIND = 300.0
@@ -36,6 +41,18 @@ FAR_BEHIND = 300.0
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _REPLICA = "SELECT pg_is_in_recovery() AS is_standby, position FROM read_model.checkpoint"
 _CHECKPOINT = "SELECT * FROM read_model.checkpoint"
+
+
+class PoolerFacts(Struct, frozen=True, kw_only=True):
+    """The columns of ``pooler_facts.sql``. ``announced``: the process id that the connection was
+    given, which a pooler makes up."""
+
+    database: str
+    role: str
+    started: datetime
+    jit: str
+    process: int
+    announced: int
 
 
 def check_settings(settings: Settings, environment: Mapping[str, str]) -> Iterator[Finding]:
@@ -127,13 +144,15 @@ async def check_shape(
     return ok("read model", "its tables are those of this version")
 
 
-async def check_replica(url: str) -> Finding:
-    subject, setting = f"replica {without_password(url)}", "CONTENTLOG_READ_REPLICA_URLS"
+async def check_replica(url: str, model: ReadModel) -> Finding:
+    subject, setting = f"replica {without_password(url)}", model.replica_setting
     try:
-        async with connected(url, timeout=REPLICA, command_timeout=REPLICA) as connection:
+        async with connected(url, timeout=PATIENCE, command_timeout=PATIENCE) as connection:
             row = await connection.fetchrow(_REPLICA)
     except UnexpectedPooler:
         text = "a pooler responds there: the primary reads in its place"
+        if model.name != DEFAULT_MODEL:
+            return warning(subject, text, f"name the standby itself in {setting}")
         return warning(subject, text, "set CONTENTLOG_READ_REPLICAS_POOLED=true")
     except (ValueError, *FAULTS) as error:
         reason = str(error) or type(error).__name__
@@ -144,6 +163,41 @@ async def check_replica(url: str) -> Finding:
         text = "it is not a standby: it is not used where it lacks changes"
         return warning(subject, text, f"name standbys of the read model in {setting}")
     return ok(subject, f"a standby, at position {row['position']:,}")
+
+
+async def check_pooler(name: str, setting: str, direct_url: str, url: PoolerUrl) -> Finding:
+    """``name``: of the database's role in the installation. ``setting``: with the URL."""
+    try:
+        direct, pooled = await _read(direct_url), await _read(url)
+    except (ValueError, *FAULTS) as error:
+        reason = str(error) or type(error).__name__
+        text = f"its pooler cannot be reached ({reason}): requests fail"
+        return problem(name, text, f"start it, or unset {setting}")
+    return judge(name, setting, direct, pooled)
+
+
+def judge(name: str, setting: str, direct: PoolerFacts, pooled: PoolerFacts) -> Finding:
+    if (pooled.database, pooled.started) != (direct.database, direct.started):
+        text = f"its pooler leads to another database ('{pooled.database}')"
+        return problem(name, text, f"set {setting} to a pooler in front of '{direct.database}'")
+    if pooled.role != direct.role:
+        text = f"requests use role '{pooled.role}', everything else role '{direct.role}'"
+        return problem(name, text, f"name role '{direct.role}' in {setting}")
+    if pooled.announced == pooled.process:
+        text = "no pooler responds at its pool URL: each statement is planned again, without need"
+        return warning(name, text, f"unset {setting}")
+    if pooled.jit != "off":
+        text = "jit is on behind its pooler: lists of large read models take far longer"
+        return warning(name, text, "contentlog migrate, then RECONNECT in the pooler's console")
+    return ok(name, "its pooler leads to the same database")
+
+
+async def _read(url: str) -> PoolerFacts:
+    async with connected(url, timeout=PATIENCE, command_timeout=PATIENCE) as connection:
+        row = await connection.fetchrow(statement("deploy", "pooler_facts"))
+        assert row is not None
+        facts = {**row, "announced": connection.get_server_pid()}
+        return msgspec.convert(facts, PoolerFacts)
 
 
 def check_projectors(status: ReadModelStatus, head: int) -> Iterator[Finding]:

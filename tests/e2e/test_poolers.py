@@ -14,8 +14,8 @@ import aiohttp
 import asyncpg
 import pytest
 
-from deploy.doctor.installation import check_replica
-from deploy.doctor.poolers import check_pooler
+from deploy.doctor.installation import check_pooler, check_replica
+from deploy.read_models import ReadModel
 from tests.databases import RUNTIME, Databases, owner_of, runtime_url
 from tests.default_server import default_server
 from tests.e2e.proxied_service import SECRET, Service, prepare, serving, under_load
@@ -259,8 +259,11 @@ async def test_doctor_sees_a_pooler_that_is_right_away_or_of_another_database(
             "WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
     assert (await check_pooler("read model", setting, database_url, url)).level == "ok"
-    assert (await check_replica(pooler.url(database_url))).fix.endswith("REPLICAS_POOLED=true")
-    assert "not a standby" in (await check_replica(url)).text
+    pooled = await check_replica(pooler.url(database_url), ReadModel())
+    assert pooled.fix.endswith("REPLICAS_POOLED=true")
+    pooled = await check_replica(pooler.url(database_url), ReadModel("eu"))
+    assert pooled.fix == "name the standby itself in CONTENTLOG_READ_MODEL_EU_REPLICA_URLS"
+    assert "not a standby" in (await check_replica(url, ReadModel())).text
     other = PoolerUrl(pooler.url(runtime_url(empty_database_url)))
     assert (
         "another database" in (await check_pooler("read model", setting, database_url, other)).text

@@ -12,6 +12,7 @@ from click.testing import Result
 
 from deploy.databases import role_of
 from deploy.doctor.installation import check_replica
+from deploy.read_models import ReadModel
 from tests.integration.deploy.test_cli import run
 from tests.integration.live_projector import caught_up, connected, projecting
 from tests.integration.projector.sample_log import ContentBuilder
@@ -86,11 +87,13 @@ async def test_it_finds_that_nothing_delivers_to_an_endpoint(
 
 
 async def test_a_replica_that_is_no_standby_or_away_is_a_warning(database_url: str) -> None:
-    primary = await check_replica(database_url)
+    primary = await check_replica(database_url, ReadModel())
     assert (primary.level, primary.text[:23]) == ("warning", "it is not a standby: it")
-    away = await check_replica(f"postgresql://ann:secret@127.0.0.1:{free_port()}/content")
+    url = f"postgresql://ann:secret@127.0.0.1:{free_port()}/content"
+    away = await check_replica(url, ReadModel("eu"))
     assert (away.level, away.text[:17]) == ("warning", "it cannot be read")
     assert "secret" not in away.subject + away.text + away.fix
+    assert away.fix == "start it, or remove it from CONTENTLOG_READ_MODEL_EU_REPLICA_URLS"
 
 
 def test_the_text_names_the_worst_first_and_each_fix_below_its_finding(run: Run) -> None:
