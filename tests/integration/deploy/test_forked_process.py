@@ -30,7 +30,7 @@ import asyncio, logging, os, signal, sys, time
 from pathlib import Path
 from deploy import supervisor
 from deploy.failures import Failed
-from deploy.log_lines import LogLines
+from deploy.logs import LogLines
 from write_side.domain.identity import new_id
 
 notes = Path(sys.argv[1])

@@ -8,7 +8,7 @@ import logging
 
 import pytest
 
-from deploy.log_lines import DELAY, MOST, LineLogger, LogLines
+from deploy.logs import DELAY, MOST, LineLogger, LogLines
 
 
 class Stream(io.BytesIO):
@@ -83,7 +83,7 @@ def test_what_an_ended_loop_has_left_is_written_with_the_next_line_or_at_the_end
 
 async def test_a_line_from_a_thread_joins_those_that_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     # Seconds; a busy machine may start the thread later than DELAY.
-    monkeypatch.setattr("deploy.log_lines.DELAY", 60.0)
+    monkeypatch.setattr("deploy.logs.DELAY", 60.0)
     lines = LogLines(stream := Stream())
     lines.add(b"one")
     await asyncio.to_thread(lines.add, b"from a thread")
