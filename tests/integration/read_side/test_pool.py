@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 
 from read_side import pool as module
-from read_side.pool import QUERIES_OF_ONE, Pool, at_one_moment, fetch, open_pool
+from read_side.pool import QUERIES_OF_ONE, Pool, at_one_moment, fetch_text, open_pool
 from read_side.refusals import ReadModelUnavailable
 from tests.integration.live_projector import connected, until
 from tests.proxy import Proxy, proxy_to
@@ -38,7 +38,7 @@ async def until_read(pool: Pool, times: int = 1) -> None:
     async with asyncio.timeout(60):
         while True:
             outcomes = await asyncio.gather(
-                *(fetch(pool, ONE) for _ in range(times)), return_exceptions=True
+                *(fetch_text(pool, ONE) for _ in range(times)), return_exceptions=True
             )
             if not any(isinstance(outcome, ReadModelUnavailable) for outcome in outcomes):
                 break
@@ -49,7 +49,7 @@ async def until_read(pool: Pool, times: int = 1) -> None:
 
 async def use_all(pool: Pool, size: int) -> None:
     """Opens all connections."""
-    await asyncio.gather(*(fetch(pool, LONG) for _ in range(size)))
+    await asyncio.gather(*(fetch_text(pool, LONG) for _ in range(size)))
 
 
 async def test_ended_connections_are_replaced(database_url: str) -> None:
@@ -58,7 +58,7 @@ async def test_ended_connections_are_replaced(database_url: str) -> None:
         async with connected(database_url) as killer:
             await killer.execute(CUT)
         for _ in range(3):
-            assert [row["one"] for row in await fetch(pool, ONE)] == [1]
+            assert [row["one"] for row in await fetch_text(pool, ONE)] == [1]
 
 
 @pytest.mark.usefixtures("impatient")
@@ -67,7 +67,7 @@ async def test_a_silent_database_is_unavailable_until_it_responds(proxy: Proxy) 
         proxy.be_a_black_hole()
         for _ in range(2):
             with pytest.raises(ReadModelUnavailable):
-                await fetch(pool, ONE)
+                await fetch_text(pool, ONE)
         proxy.answers = True
         await until_read(pool)
 
@@ -76,7 +76,7 @@ async def test_a_silent_database_is_unavailable_until_it_responds(proxy: Proxy) 
 async def test_a_read_that_gets_no_connection_in_time_is_refused(proxy: Proxy) -> None:
     async with asyncio.timeout(120), open_pool(proxy.url) as pool:
         proxy.be_a_black_hole()
-        reads = (fetch(pool, ONE) for _ in range(50))
+        reads = (fetch_text(pool, ONE) for _ in range(50))
         outcomes = await asyncio.gather(*reads, return_exceptions=True)
         assert {type(outcome) for outcome in outcomes} == {ReadModelUnavailable}
         proxy.answers = True
@@ -90,7 +90,7 @@ async def test_a_lock_timeout_is_a_transient_fault(database_url: str) -> None:
         async with open_pool(database_url) as pool, holder.transaction():
             await holder.execute("LOCK TABLE read_model.workspace")
             with pytest.raises(ReadModelUnavailable):
-                await fetch(pool, "SELECT FROM read_model.workspace")
+                await fetch_text(pool, "SELECT FROM read_model.workspace")
 
 
 async def test_queries_of_one_workspace_leave_turns_for_others(database_url: str) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from read_side import shared_reads
 from read_side.entries import INLINE, SHARED, entry_of_slug
-from read_side.pool import Pool, fetch, open_pool
+from read_side.pool import Pool, fetch_text, open_pool
 from read_side.refusals import EntryNotFound, ReadModelUnavailable, TypeNotFound
 from read_side.shared_reads import BYTES, TOGETHER, SharedReads
 from tests.integration.live_projector import project_all
@@ -57,7 +57,7 @@ class Counted(SharedReads):
 
         async def counted(sql: str, *parameters: Any) -> list[asyncpg.Record]:
             self.statements.append(sql)
-            return await fetch(pool, sql, *parameters)
+            return await fetch_text(pool, sql, *parameters)
 
         super().__init__(counted)
 
@@ -72,7 +72,9 @@ async def test_each_read_gets_what_it_would_get_alone(pool: Pool) -> None:
         sql = statement("read_side", name)
         names = [part.split()[1] for part in sql.split("\n")[0][3:].split(", ")][2:]
         reads = [tuple(VALUES[one][turn] for one in names) for turn in range(3)] * 3
-        alone = [[tuple(row) for row in await fetch(pool, sql, *ACME, *read)] for read in reads]
+        alone = [
+            [tuple(row) for row in await fetch_text(pool, sql, *ACME, *read)] for read in reads
+        ]
         shared = Counted(pool)
         together = await asyncio.gather(*(shared.fetch(name, *ACME, *read) for read in reads))
         # The first read is sent alone; the rows of the others begin with the number of the read.
@@ -136,7 +138,7 @@ async def test_a_read_sees_what_was_committed_before_it_began(
     """It never gets the result of a statement that was already in progress."""
     builder = ContentBuilder(repository)
     where = ("posts", "en-US", slug_hash("new"), INLINE)
-    sleeping = asyncio.create_task(fetch(pool, "SELECT pg_sleep(0.5)"))
+    sleeping = asyncio.create_task(fetch_text(pool, "SELECT pg_sleep(0.5)"))
     before = asyncio.create_task(pool.shared.fetch("entry_of_slug", *ACME, *where))
     await builder.entry("new")
     await project_all(database_url, database_url)
