@@ -78,10 +78,7 @@ class AddEnvironment(ScopedCommand, frozen=True, kw_only=True):
 
 
 class IssueKey(WorkspaceCommand, frozen=True, kw_only=True):
-    """``secret_hash``: hex sha256 of the secret; the secret itself is never stored.
-
-    ``environment`` None: the key works in all environments. ``expires_at`` None: it never expires.
-    """
+    """``environment``: as ``key_environment`` of ``KeyIssued``."""
 
     name: str
     permissions: tuple[str, ...]

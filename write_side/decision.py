@@ -16,15 +16,12 @@ from write_side.store.conflicts import Conflict
 from write_side.store.mapper import StreamEvent
 
 
-def _unexpected(conflict: Conflict) -> Refused:
-    raise conflict
-
-
 class Decision(Struct, frozen=True, kw_only=True):
     """No events: the command changes nothing, and nothing is appended.
 
     ``content_type`` is the one under which the events were decided, if any; the append checks the
-    versions of ``type_checks``. ``refusal`` gives the refusal for a conflict that the append finds.
+    versions of ``type_checks``. ``refusal`` gives the refusal for a conflict that the append finds,
+    or returns an unexpected conflict.
     ``recorded``: the place of this command's events, if they are already in the log.
     ``projected``: bytes of rows that the projector writes for the events. ``is_large``: the append
     uses a separate connection (ADR 16).
@@ -35,7 +32,7 @@ class Decision(Struct, frozen=True, kw_only=True):
     type_checks: Sequence[ContentType] = ()
     uses: Sequence[Use] = ()
     changes: dict[str, Any] | None = None
-    refusal: Callable[[Conflict], Refused] = _unexpected
+    refusal: Callable[[Conflict], Refused | Conflict] = lambda conflict: conflict
     content_type: ContentType | None = None
     recorded: Appended | None = None
     projected: int = 0

@@ -20,14 +20,7 @@ from write_side.commands import Command
 from write_side.decision import Decision
 from write_side.domain.content_type import ContentType
 from write_side.domain.refusals import CommandKeyReused, Refused, StaleDecision
-from write_side.handlers import (
-    content_types,
-    entries,
-    imports,
-    reverts,
-    webhooks,
-    workspaces,
-)
+from write_side.handlers import content_types, entries, imports, reverts, webhooks, workspaces
 from write_side.repository import Repository
 from write_side.store.append import Append, Appended, TypeCheck
 from write_side.store.conflicts import Conflict, StaleAppend

@@ -1,4 +1,9 @@
-"""The history of entries, and entries and content types at a past time, as folds of the log."""
+"""The history of entries, and entries and content types at a past time, as folds of the log.
+
+Each function raises StoreUnavailable and what its budget raises. A page of events takes up to
+16 MB, so those that wait for a turn for long reads may raise Overloaded; the caller of
+``entries_at``, ``entries_after``, ``content_types_at`` and ``media_at`` holds one.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +22,7 @@ from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry
 from write_side.domain.entry_changes import Change, change
 from write_side.domain.events import EntryEvent
-from write_side.domain.identity import (
-    Scope,
-    content_type_stream,
-    entry_stream,
-    is_id,
-    media_stream,
-)
+from write_side.domain.identity import Scope, content_type_stream, entry_stream, is_id, media_stream
 from write_side.domain.refusals import UnknownContentType, UnknownEntry
 from write_side.domain.workspace import Media, evolve_media
 from write_side.entry_snapshots import SHAPE, after
@@ -76,14 +75,12 @@ async def histories(
     If changes are large, there may be fewer than requested; there are more until version 1 is
     reached. All of an entry's events up to the newest requested are read, because any of them may
     have set the value that a change replaced.
-
-    Raises StoreUnavailable, Overloaded, and what the budget raises.
     """
     found = [_LatestChanges(one.limit, BYTES // len(requests)) for one in requests]
     slices = [one.stream_slice() for one in requests]
     async with repository.recorder.long_reads.turn(scope.workspace):
-        async for index, event, size in _events(repository, slices, budget):
-            found[index].take(event, size)
+        async for index, row in _rows(repository, slices, budget):
+            found[index].take(repository.mapper.event_of(row), len(row["state"]))
     return [await latest.changes(scope) for latest in found]
 
 
@@ -120,8 +117,7 @@ async def entry_at(
     at: datetime,
     budget: ReadBudget = UNBOUNDED,
 ) -> Entry:
-    """The entry of the scope at that time; raises UnknownEntry, StoreUnavailable, Overloaded, and
-    what the budget raises."""
+    """The entry of the scope at that time; raises UnknownEntry."""
     async with repository.recorder.long_reads.turn(scope.workspace):
         found = await entries_at(repository, scope, [entry_id], at, budget)
     if entry_id not in found:
@@ -132,14 +128,13 @@ async def entry_at(
 async def entry_versions(
     repository: Repository, scope: Scope, entry_id: str, versions: Collection[int]
 ) -> dict[int, Entry]:
-    """The entry of the scope at these versions. Raises UnknownEntry if one does not exist, and
-    StoreUnavailable, Overloaded."""
+    """The entry of the scope at these versions. Raises UnknownEntry if one does not exist."""
     request = HistoryRequest(entry_id, before=max(versions) + 1)
     entry: Entry | None = None
     found: dict[int, Entry] = {}
     async with repository.recorder.long_reads.turn(scope.workspace):
-        async for _, event, _ in _events(repository, [request.stream_slice()], UNBOUNDED):
-            entry = entries.evolve(entry, event)
+        async for _, row in _rows(repository, [request.stream_slice()], UNBOUNDED):
+            entry = entries.evolve(entry, repository.mapper.event_of(row))
             if entry.version in versions:
                 found[entry.version] = entry
     if entry is None or entry.scope != scope or len(found) < len(set(versions)):
@@ -154,8 +149,7 @@ async def content_type_at(
     at: datetime,
     budget: ReadBudget = UNBOUNDED,
 ) -> ContentType:
-    """The content type of the scope at that time; raises UnknownContentType, StoreUnavailable,
-    Overloaded, and what the budget raises."""
+    """The content type of the scope at that time; raises UnknownContentType."""
     async with repository.recorder.long_reads.turn(scope.workspace):
         found = await content_types_at(repository, scope, [content_type_id], at, budget)
     if content_type_id not in found:
@@ -170,8 +164,7 @@ async def entries_at(
     at: datetime,
     budget: ReadBudget,
 ) -> dict[str, Entry]:
-    """The entries with these ids that the scope had at that time. The caller holds a turn for long
-    reads. Raises StoreUnavailable, and what the budget raises."""
+    """The entries with these ids that the scope had at that time."""
     streams = {entry_stream(one): one for one in ids if is_id(one)}
     found = await _folded(repository, streams, entries.evolve, at, budget)
     return {one: entry for one, entry in found.items() if _is_of(scope, entry, entry.deleted)}
@@ -183,8 +176,8 @@ async def entries_after(
     versions: Mapping[str, int],
     budget: ReadBudget,
 ) -> dict[str, Entry]:
-    """The entries of the scope after these versions, by id; a snapshot may replace earlier events.
-    The caller holds a turn for long reads. Raises StoreUnavailable, and what the budget raises."""
+    """The entries of the scope after these versions, by id; a snapshot may replace earlier
+    events."""
     ids = list(versions)
     slices = [StreamSlice(entry_stream(one), before=versions[one] + 1) for one in ids]
     found: dict[str, Entry] = {}
@@ -200,8 +193,7 @@ async def content_types_at(
     at: datetime,
     budget: ReadBudget,
 ) -> dict[str, ContentType]:
-    """The content types with these ids that the scope had at that time. The caller holds a turn
-    for long reads. Raises StoreUnavailable, and what the budget raises."""
+    """The content types with these ids that the scope had at that time."""
     streams = {content_type_stream(one): one for one in ids}
     found = await _folded(repository, streams, content_types.evolve, at, budget)
     return {
@@ -218,8 +210,7 @@ async def media_at(
     at: datetime,
     budget: ReadBudget = UNBOUNDED,
 ) -> dict[str, Media]:
-    """The files with these ids that the workspace's library had at that time. The caller holds a
-    turn for long reads. Raises StoreUnavailable, and what the budget raises."""
+    """The files with these ids that the workspace's library had at that time."""
     streams = {media_stream(workspace, one): one for one in ids}
     found = await _folded(repository, streams, evolve_media, at, budget)
     return {one: media for one, media in found.items() if not media.removed}
@@ -241,22 +232,14 @@ async def _folded(
     names = list(streams.values())
     found: dict[str, T] = {}
     slices = [StreamSlice(stream) for stream in streams]
-    async with aclosing(_events(repository, slices, budget)) as events:
-        async for index, event, _ in events:
-            if event.at <= at:
+    async with aclosing(_rows(repository, slices, budget)) as rows:
+        async for index, row in rows:
+            if row["at"] <= at:
+                event = repository.mapper.event_of(row)
                 found[names[index]] = evolve(found.get(names[index]), event)
             elif index == len(names) - 1:
                 break
     return found
-
-
-async def _events(
-    repository: Repository, slices: Sequence[StreamSlice], budget: ReadBudget
-) -> AsyncGenerator[tuple[int, Any, int], None]:
-    """Each event, with the index of its slice and its size."""
-    async with aclosing(_rows(repository, slices, budget)) as rows:
-        async for index, row in rows:
-            yield index, repository.mapper.event_of(row), len(row["state"])
 
 
 async def _rows(
@@ -265,8 +248,7 @@ async def _rows(
     budget: ReadBudget,
     shape: str | None = None,
 ) -> AsyncGenerator[tuple[int, asyncpg.Record], None]:
-    """Each row, with the index of its slice. Until it is finished, the caller holds a turn for long
-    reads, because a page takes up to 16 MB."""
+    """Each row, with the index of its slice."""
     current = None
     async for index, row in slice_rows(repository.recorder, slices, shape):
         if index != current:

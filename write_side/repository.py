@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from functools import reduce
 from typing import Any
 from weakref import WeakValueDictionary
@@ -20,12 +20,7 @@ from write_side.domain import content_type as content_types
 from write_side.domain import entry as entries
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry
-from write_side.domain.events import (
-    EntryEvent,
-    ImportMappingSaved,
-    ImportRecorded,
-    ImportReverted,
-)
+from write_side.domain.events import EntryEvent, ImportMappingSaved, ImportRecorded, ImportReverted
 from write_side.domain.identity import (
     Scope,
     content_type_stream,
@@ -303,25 +298,22 @@ class Repository:
 
     async def find_import(self, import_id: str) -> tuple[ImportRecorded, Appended] | None:
         """The record of an import, and the place of its events in the log."""
-        recorded, position = await self._import_event(import_id, 1)
-        if recorded is None:
-            return None
-        size = 1 + recorded.created + recorded.updated
-        return recorded, Appended(position, size, recorded.at, replayed=True)
+        return await self._import_event(import_id, 1, lambda event: event.created + event.updated)
 
     async def find_revert(self, import_id: str) -> tuple[ImportReverted, Appended] | None:
         """The record of a revert, and the place of its events in the log."""
-        reverted, position = await self._import_event(import_id, 2)
-        if reverted is None:
-            return None
-        size = 1 + reverted.deleted + reverted.restored
-        return reverted, Appended(position, size, reverted.at, replayed=True)
+        return await self._import_event(import_id, 2, lambda event: event.deleted + event.restored)
 
-    async def _import_event(self, import_id: str, version: int) -> tuple[Any, int]:
-        """An event of an import's stream and its position: 1 records the import, 2 its revert."""
+    async def _import_event(
+        self, import_id: str, version: int, followers: Callable[[Any], int]
+    ) -> tuple[Any, Appended] | None:
+        """An event of an import's stream: 1 records the import, 2 its revert. ``followers``: the
+        number of events that were appended with it."""
         for row in await self.recorder.fetch(_EVENT, import_stream(import_id), version):
-            return self.mapper.event_of(row), row["notification_id"]
-        return None, 0
+            event = self.mapper.event_of(row)
+            size = 1 + followers(event)
+            return event, Appended(row["notification_id"], size, event.at, replayed=True)
+        return None
 
     async def import_mapping(self, content_type_id: str) -> tuple[int, ImportMappingSaved | None]:
         """The saved column mapping of a content type and its version, 0 if there is none."""

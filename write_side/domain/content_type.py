@@ -9,11 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from write_side.domain.definition import Field, Stage, known_fields, value_fields
-from write_side.domain.events import (
-    ContentTypeCreated,
-    ContentTypeEvent,
-    ContentTypeRemoved,
-)
+from write_side.domain.events import ContentTypeCreated, ContentTypeEvent, ContentTypeRemoved
 from write_side.domain.identity import Scope
 from write_side.domain.rendering import Renderer
 

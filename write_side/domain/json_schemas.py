@@ -36,7 +36,7 @@ def properties(fields: Iterable[Field], definitions: Definitions) -> dict[str, S
     return {
         field.slug: {
             **or_null(field.spec.schema(field, definitions)),
-            "description": _description(field),
+            "description": shortened(f"{field.name}: {field.spec.expected(field)}", 200),
         }
         for field in fields
         if field.spec.holds_values
@@ -49,10 +49,6 @@ def or_null(schema: Schema) -> Schema:
     if "type" in schema:
         return {**schema, "type": [schema["type"], "null"]}
     return {"anyOf": [*schema.get("anyOf", [schema]), {"type": "null"}]}
-
-
-def _description(field: Field) -> str:
-    return shortened(f"{field.name}: {field.spec.expected(field)}", 200)
 
 
 def always(schema: Schema) -> Callable[[Field, Definitions], Schema]:

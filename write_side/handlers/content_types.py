@@ -9,12 +9,7 @@ from write_side.decision import Decision, header
 from write_side.domain.definition import check_definition, check_slug, check_unchanged_kinds
 from write_side.domain.events import ContentTypeCreated, ContentTypeRemoved, ContentTypeRevised
 from write_side.domain.identity import Scope, content_type_stream, new_id
-from write_side.domain.refusals import (
-    ContentTypeInUse,
-    ContentTypeTaken,
-    PlanLimitReached,
-    Refused,
-)
+from write_side.domain.refusals import ContentTypeInUse, ContentTypeTaken, PlanLimitReached, Refused
 from write_side.handlers.checks import check_scope
 from write_side.repository import Repository
 from write_side.store.append import CONTENT_TYPES, Use
@@ -81,7 +76,7 @@ async def remove_content_type(command: RemoveContentType, repository: Repository
     )
 
 
-def _refusal(slug: str, conflict: Conflict) -> Refused:
+def _refusal(slug: str, conflict: Conflict) -> Refused | Conflict:
     match conflict:
         case ContentTypeConflict():
             return ContentTypeTaken(slug)
@@ -89,7 +84,7 @@ def _refusal(slug: str, conflict: Conflict) -> Refused:
             return ContentTypeInUse(slug)
         case LimitConflict(bound=bound):
             return PlanLimitReached("content types", bound)
-    raise conflict
+    return conflict
 
 
 def _change(op: str, scope: Scope, type_id: str, **more: object) -> dict[str, object]:

@@ -8,11 +8,7 @@ from typing import TypeVar
 
 from msgspec import UNSET, UnsetType
 
-from write_side.commands import (
-    CreateEntry,
-    DeleteEntry,
-    UpdateEntry,
-)
+from write_side.commands import CreateEntry, DeleteEntry, UpdateEntry
 from write_side.decision import Decision, header
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry, changes, evolve, projected_bytes, translates
@@ -110,7 +106,7 @@ def creation_event(command: CreateEntry, content_type: ContentType) -> EntryCrea
     )
 
 
-def creation_refusal(claims: Sequence[EntryClaim], conflict: Conflict) -> Refused:
+def creation_refusal(claims: Sequence[EntryClaim], conflict: Conflict) -> Refused | Conflict:
     """The refusal for a conflict of a command that creates entries."""
     match conflict:
         case IdConflict(claim=n):
@@ -119,7 +115,7 @@ def creation_refusal(claims: Sequence[EntryClaim], conflict: Conflict) -> Refuse
             return SlugTaken(claims[n].slug)
         case LimitConflict(bound=bound):
             return PlanLimitReached("entries", bound)
-    raise conflict
+    return conflict
 
 
 def claim_of(scope: Scope, created: EntryCreated) -> EntryClaim:
@@ -219,10 +215,10 @@ async def delete_entry(command: DeleteEntry, repository: Repository) -> Decision
     )
 
 
-def _rename_refusal(updated: EntryUpdated, conflict: Conflict) -> Refused:
+def _rename_refusal(updated: EntryUpdated, conflict: Conflict) -> Refused | Conflict:
     if isinstance(conflict, SlugConflict) and isinstance(updated.slug, str):
         return SlugTaken(updated.slug)
-    raise conflict
+    return conflict
 
 
 def _different_stage(

@@ -48,7 +48,9 @@ class _Decisions(Struct):
             self.targets.extend(found)
             self.take(created)
             return
-        entry = _of_type(self.entries.get(row.entry_id), content_type)
+        entry = self.entries.get(row.entry_id)
+        if entry is None or entry.content_type_id != content_type.id:
+            raise UnknownEntry
         check_version(row.expected_version, entry)
         updated, found = checked_update(row, entry, content_type)
         if changes(entry, updated):
@@ -127,12 +129,6 @@ async def _decide(
         size = command_parts(row, decisions.entries.get(row.entry_id or ""))
         await in_thread_if_large(size, decisions.decide, row, content_type)
     return decisions
-
-
-def _of_type(entry: Entry | None, content_type: ContentType) -> Entry:
-    if entry is None or entry.content_type_id != content_type.id:
-        raise UnknownEntry
-    return entry
 
 
 def _record(

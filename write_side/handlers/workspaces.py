@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from write_side.commands import (
     AddEnvironment,
     ChangePlan,
@@ -42,7 +40,6 @@ from write_side.domain.identity import (
 from write_side.domain.refusals import (
     InvalidDefinition,
     KeyTaken,
-    Refused,
     StagingNotInPlan,
     UnknownKey,
     WorkspaceTaken,
@@ -56,7 +53,7 @@ from write_side.domain.workspace import (
 )
 from write_side.repository import Repository
 from write_side.store.append import CONTENT_TYPES, ENTRIES
-from write_side.store.conflicts import Conflict, KeyConflict
+from write_side.store.conflicts import KeyConflict
 from write_side.store.mapper import StreamEvent
 
 _RESERVED = {"import": "imports", "operator": "operators"}
@@ -173,14 +170,10 @@ async def issue_key(command: IssueKey, repository: Repository) -> Decision:
     return Decision(
         events=[StreamEvent(key_stream(issued.key_id), 1, issued)],
         changes={"keys": [claim], "access": True},
-        refusal=partial(_issue_refusal, command.name),
+        refusal=lambda conflict: (
+            KeyTaken(command.name) if isinstance(conflict, KeyConflict) else conflict
+        ),
     )
-
-
-def _issue_refusal(name: str, conflict: Conflict) -> Refused:
-    if isinstance(conflict, KeyConflict):
-        return KeyTaken(name)
-    raise conflict
 
 
 async def permit_key(command: PermitKey, repository: Repository) -> Decision:

@@ -9,7 +9,7 @@ its connections, because no other host leads.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeAlias
 from urllib.parse import parse_qs, urlsplit
 
@@ -33,7 +33,7 @@ _log = structlog.get_logger("write_side.leader_watch")
 
 HostSession: TypeAlias = tuple[str, Session]
 """The URL of a host, and a connection to it."""
-FindLeader: TypeAlias = Callable[[], Awaitable[HostSession]]
+FindLeader: TypeAlias = Callable[[], Coroutine[Any, Any, HostSession]]
 
 
 def wants_leader(url: str) -> bool:
@@ -105,10 +105,7 @@ class LeaderWatch:
             self._ended()
 
     def _begin(self) -> asyncio.Task[HostSession]:
-        async def find() -> HostSession:
-            return await self._find()
-
-        return asyncio.create_task(find(), name="finds the leader")
+        return asyncio.create_task(self._find(), name="finds the leader")
 
     async def _follow(self, leader: str, connection: Session) -> None:
         """Runs until the leader is silent, or nothing uses it."""

@@ -21,13 +21,7 @@ from write_side import tracing
 from write_side.postgres.connection import Connection, is_transient
 from write_side.postgres.faults import FAULTS
 from write_side.store.append import Append, Appended, Outcome, outcomes, parameters
-from write_side.store.conflicts import (
-    REFUSED,
-    Conflict,
-    StaleAppend,
-    StoreUnavailable,
-    conflict,
-)
+from write_side.store.conflicts import REFUSED, StaleAppend, StoreUnavailable, conflict
 
 MAX_COMMANDS = 256
 MAX_BYTES = 4_000_000
@@ -177,7 +171,7 @@ class Appender:
                 continue
             except asyncpg.PostgresError as error:
                 if error.sqlstate == REFUSED:
-                    raise _refusal(error) from None
+                    raise conflict(str(error.args[0]), error.detail or "") from None
                 if not is_transient(error):
                     raise
                 fault: Exception = error
@@ -281,7 +275,3 @@ async def _clear(connection: Connection, batch: uuid.UUID) -> None:
     rest."""
     with suppress(*FAULTS):
         await connection.execute(_CLEAR, batch, timeout=CLEARING)
-
-
-def _refusal(error: asyncpg.PostgresError) -> Conflict:
-    return conflict(str(error.args[0]), getattr(error, "detail", None) or "")
