@@ -21,9 +21,8 @@ from projector.partitions import LivePartitions
 from projector.projection import Inconsistent, RecordedEvent
 from projector.writer import Writer
 from read_side.schema import ShapeMismatch, Workspaces, WorkspacesMismatch
-from write_side.postgres.connection import Connection
+from write_side.postgres.connection import Connection, end_paused, try_lock
 from write_side.postgres.faults import FAULTS
-from write_side.postgres.session_lock import end_paused, try_lock
 from write_side.process_state import ProcessState
 from write_side.waiting import wait_until_set
 

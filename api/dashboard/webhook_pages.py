@@ -12,9 +12,8 @@ from api.dashboard.page_handlers import Form, redirect, show
 from api.dashboard.wizard.wizard_steps import wait_until_readable
 from api.webhooks.message import TEST
 from api.webhooks.operations import ListedWebhook, WebhookOperations
-from write_side.domain.api_key import expiry
 from write_side.domain.refusals import InvalidDefinition, UnknownWebhook
-from write_side.domain.workspace import EDIT
+from write_side.domain.workspace import EDIT, expiry
 from write_side.fair_queue import FairQueue
 from write_side.store.webhook_cursors import DeliveryOutcome
 

@@ -29,8 +29,7 @@ from read_side.refusals import ReadModelUnavailable
 from write_side import tracing
 from write_side.domain.webhook import Webhook
 from write_side.fair_queue import FairQueue
-from write_side.postgres.connection import is_transient
-from write_side.postgres.session_lock import PAUSED
+from write_side.postgres.connection import PAUSED, is_transient
 from write_side.store.conflicts import StoreUnavailable
 from write_side.store.webhook_cursors import Cursors, Move, Outcome
 

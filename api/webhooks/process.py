@@ -33,8 +33,14 @@ from write_side.dispatch import execute
 from write_side.domain.identity import Actor
 from write_side.domain.refusals import Refused
 from write_side.domain.webhook import Webhook
-from write_side.postgres.connection import MIGRATE, Connection, connect, is_transient
-from write_side.postgres.session_lock import end_paused, try_lock
+from write_side.postgres.connection import (
+    MIGRATE,
+    Connection,
+    connect,
+    end_paused,
+    is_transient,
+    try_lock,
+)
 from write_side.process_state import ProcessState
 from write_side.repository import Repository
 from write_side.store.access import token_key

@@ -96,7 +96,7 @@ def issue(
     """Issue a key and print its secret, alone on standard output."""
     from write_side.commands import IssueKey
     from write_side.dispatch import execute
-    from write_side.domain.api_key import expiry_or_duration
+    from write_side.domain.workspace import expiry_or_duration
     from write_side.store.access import mark
 
     secret = new_secret()

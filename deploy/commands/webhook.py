@@ -74,7 +74,7 @@ def deliveries(
     name: str, workspace: str, failed: bool, since: str | None, limit: int, as_json: bool
 ) -> None:
     """List the last deliveries to an endpoint, newest first. The last 200 are kept."""
-    from write_side.domain.api_key import expiry
+    from write_side.domain.workspace import expiry
 
     rows = _run(
         workspace,

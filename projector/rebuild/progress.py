@@ -13,9 +13,8 @@ from msgspec import Struct
 from read_side.engine import Engine, EngineMismatch
 from read_side.schema import ShapeMismatch, Workspaces, WorkspacesMismatch, create
 from write_side.domain.refusals import ExplainedError
-from write_side.postgres.connection import Connection, connect
+from write_side.postgres.connection import Connection, connect, try_lock
 from write_side.postgres.faults import FAULTS
-from write_side.postgres.session_lock import try_lock
 
 LOCK = 0x636C_6F67_0004
 HEARTBEAT = 0.5

@@ -14,7 +14,6 @@ from write_side.commands import (
     RevokeKey,
 )
 from write_side.decision import Decision, header
-from write_side.domain.api_key import check_expiry
 from write_side.domain.definition import check_name, check_not_blank, check_slug
 from write_side.domain.events import (
     EnvironmentAdded,
@@ -47,6 +46,7 @@ from write_side.domain.refusals import (
 from write_side.domain.workspace import (
     Key,
     check_environment_name,
+    check_expiry,
     check_key_environment,
     check_media_url,
     check_permissions,

@@ -13,12 +13,11 @@ from write_side.commands import (
     RenameWorkspace,
     RevokeKey,
 )
-from write_side.domain.api_key import check_expiry, shown_time
 from write_side.domain.events import Plan
 from write_side.domain.identity import PRODUCTION, STAGING, Actor, Scope
 from write_side.domain.refusals import KeyTaken
 from write_side.domain.webhook_address import Network
-from write_side.domain.workspace import Key, new_secret, secret_hash
+from write_side.domain.workspace import Key, check_expiry, new_secret, secret_hash, shown_time
 from write_side.manifest.content_type_diff import diff_content_types
 from write_side.manifest.document import ManifestKey
 from write_side.manifest.loader import Document

@@ -12,13 +12,12 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from write_side.domain.api_key import expiry
 from write_side.domain.change_kinds import KINDS
 from write_side.domain.definition import Field, Stage
 from write_side.domain.events import Plan
 from write_side.domain.identity import ENVIRONMENTS, PRODUCTION
 from write_side.domain.webhook import Webhook
-from write_side.domain.workspace import PERMISSIONS, Key
+from write_side.domain.workspace import PERMISSIONS, Key, expiry
 
 T = TypeVar("T")
 D = TypeVar("D")

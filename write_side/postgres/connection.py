@@ -1,4 +1,5 @@
-"""Connections: their settings, their type, and which of their faults are temporary."""
+"""Connections: their settings, their type, which of their faults are temporary, and session locks,
+of which the active one of several processes holds one."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ import asyncpg
 from write_side.postgres.leader_watch import HostSession, Session, leader_watch, wants_leader
 from write_side.postgres.pooled_connection import PooledConnection
 from write_side.postgres.pooler import PoolerUrl, UnexpectedPooler
+from write_side.postgres.statements import statement
 
 Connection: TypeAlias = (
     "asyncpg.Connection[asyncpg.Record] | asyncpg.pool.PoolConnectionProxy[asyncpg.Record]"
@@ -34,6 +36,9 @@ _WATCH = {"timeout": 5, "server_settings": {"application_name": "contentlog lead
 _PROCESS = "SELECT pg_backend_pid()"
 _REFUSED_AGAIN = 0.25
 """Seconds until a host that has refused is asked again."""
+PAUSED = 5.0
+"""Seconds of silence of the process that holds a lock, after which another one ends its session."""
+_TRY_LOCK = "SELECT pg_try_advisory_lock($1)"
 _LOCK = 0x636C_6F67_0006
 _WAIT = "SELECT pg_advisory_xact_lock($1)"
 _CATALOG_ONLY = "SET LOCAL search_path = pg_catalog, pg_temp"
@@ -198,6 +203,16 @@ async def set_defaults(connection: Connection, more: Mapping[str, str] | None = 
         await connection.execute(_WAIT, _LOCK)
         for name, value in {**SETTINGS, **(more or {})}.items():
             await connection.execute(await connection.fetchval(_DEFAULT, name, value))
+
+
+async def try_lock(connection: Connection, lock: int) -> bool:
+    return bool(await connection.fetchval(_TRY_LOCK, lock))
+
+
+async def end_paused(connection: Connection, lock: int) -> bool:
+    """Ends the session that holds the lock if its process is paused or cut off."""
+    ended = statement("write_side", "end_paused")
+    return bool(await connection.fetch(ended, lock >> 32, lock & 0xFFFFFFFF, PAUSED))
 
 
 def is_transient(error: BaseException) -> bool:

@@ -23,7 +23,7 @@ from api.webhooks.sender import KEPT_BYTES, Sender, open_sender
 from tests.integration.api.certificates import Certificates, made_certificates
 from tests.integration.api.hook_server import HookServer, answer, hook_server
 from write_side.domain.webhook import new_webhook_secret
-from write_side.postgres.session_lock import PAUSED
+from write_side.postgres.connection import PAUSED
 from write_side.store.webhook_cursors import Outcome
 
 LOOPBACK = (ipaddress.ip_network("127.0.0.0/8"),)

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from write_side.domain.api_key import check_expiry, expiry, expiry_or_duration
 from write_side.domain.refusals import InvalidDefinition
+from write_side.domain.workspace import check_expiry, expiry, expiry_or_duration
 
 NOON = datetime(2026, 1, 31, 12, 0, 0, 999999, tzinfo=UTC)
 
