@@ -28,7 +28,7 @@ from deploy.settings import (
     without_password,
 )
 from write_side.domain.identity import is_slug
-from write_side.domain.suggestion import nearest
+from write_side.domain.refusals import nearest
 
 NAME = "<NAME>"
 """Stands for the name of a read model in the documentation."""

@@ -121,8 +121,6 @@ async def _attempt(
         await reserve(decision.projected)
     try:
         appended = await repository.recorder.append(await _append(command, decision, repository))
-    except StaleAppend:
-        raise
     except Conflict as conflict:
         raise decision.refusal(conflict) from None
     if appended.replayed and not isinstance(command, c.ImportCommand):

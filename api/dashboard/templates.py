@@ -20,7 +20,7 @@ from api.http.dashboard_headers import ROOT
 from api.http.static_files import StaticFiles
 from api.rest.wire import timestamp
 from write_side.domain.locales import locale_name
-from write_side.domain.quantities import count
+from write_side.domain.refusals import count
 from write_side.domain.workspace import EDIT, OPERATE, VIEW
 
 _HERE = Path(__file__).parent

@@ -17,7 +17,7 @@ from deploy.failures import Failed
 from deploy.runner import UNATTENDED_TIMEOUT, environment_option, note, run, workspace_option
 from write_side.domain.events import STATUSES
 from write_side.domain.identity import BASE_LANGUAGE
-from write_side.domain.quantities import count
+from write_side.domain.refusals import count
 
 ANY = "any"
 

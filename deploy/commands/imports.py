@@ -17,7 +17,7 @@ from deploy.progress import spinner
 from deploy.runner import note, operator, run, until_visible, utc_minute
 from write_side.domain.events import STATUSES
 from write_side.domain.identity import BASE_LANGUAGE, ENVIRONMENTS, PRODUCTION
-from write_side.domain.quantities import count
+from write_side.domain.refusals import count
 from write_side.imports.request import REPEATS, ImportRequest
 from write_side.imports.table import DELIMITERS, Choice, fingerprint_of
 

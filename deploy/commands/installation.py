@@ -21,7 +21,7 @@ from deploy.failures import explanation
 from deploy.read_models import ReadModel, read_models
 from deploy.runner import json_option, note, read_model_option, run, warn_of_unknown_settings
 from deploy.settings import Settings
-from write_side.domain.quantities import count
+from write_side.domain.refusals import count
 
 if TYPE_CHECKING:
     from read_side.status import ReadModelStatus

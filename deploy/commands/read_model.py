@@ -12,7 +12,7 @@ from deploy.failures import Failed
 from deploy.progress import progress, show_differences, show_result
 from deploy.runner import json_option, read_model_option, run
 from deploy.settings import Settings
-from write_side.domain.quantities import count
+from write_side.domain.refusals import count
 
 if TYPE_CHECKING:
     from projector.rebuild.build import BuildSettings

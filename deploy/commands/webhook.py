@@ -20,7 +20,7 @@ from deploy.runner import (
     workspace_option,
 )
 from deploy.settings import Settings
-from write_side.domain.quantities import count
+from write_side.domain.refusals import count
 
 if TYPE_CHECKING:
     from api.webhooks.operations import ListedWebhook, WebhookOperations

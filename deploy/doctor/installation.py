@@ -20,7 +20,7 @@ from read_side.engine import Engine, EngineRefused, check_engine
 from read_side.pool import Pool
 from read_side.schema import ShapeMismatch, Workspaces, WorkspacesMismatch, check_identity
 from read_side.status import ReadModelStatus
-from write_side.domain.quantities import count
+from write_side.domain.refusals import count
 from write_side.domain.webhook import Name
 from write_side.postgres.connection import Connection, connected
 from write_side.postgres.faults import FAULTS

@@ -23,8 +23,7 @@ from read_side.schema import (
     WorkspacesMismatch,
     described,
 )
-from write_side.domain.quantities import count
-from write_side.domain.refusals import ExplainedError
+from write_side.domain.refusals import ExplainedError, count
 from write_side.postgres.connection import Connection, connected
 from write_side.postgres.faults import FAULTS
 from write_side.verification.claim_check import Difference, claim_differences

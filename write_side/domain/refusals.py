@@ -22,13 +22,19 @@ Refused
 A refusal appends nothing. ``StaleDecision`` is not a refusal: the log moved on while a command was
 being decided, and the command must be decided again.
 
-``ExplainedError`` is the base of the other expected errors, in all packages.
+``ExplainedError`` is the base of the other expected errors, in all packages, and the functions at
+the end word messages in all of them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
 _LONGEST = 200
 """Characters of a slug or an id in a message."""
+_LONGEST_MISTYPED = 100
+"""Characters of a word that is compared with others, which takes quadratic time."""
 
 
 class ExplainedError(Exception):
@@ -215,3 +221,14 @@ def shortened(text: str, longest: int = 100) -> str:
     become lone surrogates, which JSON cannot represent."""
     text = text.encode("utf-8", "replace").decode()
     return text if len(text) <= longest else text[:longest] + "…"
+
+
+def count(n: int, one: str, many: str = "") -> str:
+    """``1 entry``, ``2,000 entries``."""
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known word that is most similar to a mistyped one; None if none is similar."""
+    found = get_close_matches(word, known, n=1) if len(word) <= _LONGEST_MISTYPED else []
+    return found[0] if found else None

@@ -49,13 +49,6 @@ class _EntryHistory(Struct):
     imported: Entry | None = None
     before: Entry | None = None
 
-    def take(self, entry: Entry, event: EntryEvent, first_made: int, last_made: int) -> None:
-        self.entry, self.last = entry, event
-        if entry.version < first_made:
-            self.before = entry
-        if entry.version <= last_made:
-            self.imported = entry
-
 
 async def revert_import(command: RevertImport, repository: Repository) -> Decision:
     """A second revert has no effect and returns what was recorded. Raises UnknownImport."""
@@ -109,7 +102,11 @@ async def _histories(
                 yield history
             history = _EntryHistory(entry, event)
         first, last = done[entry.id]
-        history.take(entry, event, first, last)
+        history.entry, history.last = entry, event
+        if entry.version < first:
+            history.before = entry
+        if entry.version <= last:
+            history.imported = entry
     if history is not None:
         yield history
 

@@ -7,8 +7,7 @@ from contextlib import contextmanager
 
 from msgspec import Struct
 
-from write_side.domain.refusals import ExplainedError, Refused, shortened
-from write_side.domain.suggestion import nearest
+from write_side.domain.refusals import ExplainedError, Refused, nearest, shortened
 
 Path = tuple[str | int, ...]
 """The keys and indexes that lead to a value: ``("keys", 0, "name")``."""

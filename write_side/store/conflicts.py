@@ -1,9 +1,8 @@
 """Why an append failed.
 
-StoreError
-├── Conflict ── StaleAppend, ContentTypeConflict, ContentTypeNotEmpty, KeyConflict, LimitConflict
-│   └── ClaimConflict ── IdConflict, SlugConflict
-└── StoreUnavailable
+Conflict ── StaleAppend, ContentTypeConflict, ContentTypeNotEmpty, KeyConflict, LimitConflict
+└── ClaimConflict ── IdConflict, SlugConflict
+StoreUnavailable
 """
 
 from __future__ import annotations
@@ -11,11 +10,7 @@ from __future__ import annotations
 from write_side.domain.refusals import ExplainedError
 
 
-class StoreError(ExplainedError):
-    """The append returned no position."""
-
-
-class Conflict(StoreError):
+class Conflict(ExplainedError):
     """The append was refused because of a claim or a version and changed nothing."""
 
 
@@ -58,7 +53,7 @@ class LimitConflict(Conflict):
         super().__init__(f"{quota}: {bound}")
 
 
-class StoreUnavailable(StoreError):
+class StoreUnavailable(ExplainedError):
     """PostgreSQL did not respond in time. Only sending the append again, under the same command
     key, shows whether it happened."""
 
@@ -68,8 +63,6 @@ _CONFLICTS: dict[str, type[Conflict]] = {
     "content_type_taken": ContentTypeConflict,
     "content_type_in_use": ContentTypeNotEmpty,
     "key_taken": KeyConflict,
-}
-_CLAIM_CONFLICTS: dict[str, type[ClaimConflict]] = {
     "id_taken": IdConflict,
     "slug_taken": SlugConflict,
 }
@@ -81,6 +74,5 @@ def conflict(outcome: str, detail: str) -> Conflict:
     if outcome == "plan_limit":
         quota, _, bound = detail.partition(":")
         return LimitConflict(quota, int(bound))
-    if outcome in _CLAIM_CONFLICTS:
-        return _CLAIM_CONFLICTS[outcome](int(detail or 1) - 1)
-    return _CONFLICTS[outcome]()
+    kind = _CONFLICTS[outcome]
+    return kind(int(detail or 1) - 1) if issubclass(kind, ClaimConflict) else kind()

@@ -19,7 +19,6 @@ from msgspec import Struct
 from write_side.domain.refusals import ExplainedError
 from write_side.postgres.connection import Connection, catalog_transaction
 
-FIRST_VERSION = 1
 _LOCK = 0x636C_6F67_0001
 _FOLDER = resources.files("write_side.store")
 _CURRENT_ROLE = "SELECT current_user"
@@ -126,7 +125,7 @@ async def check_released(connection: Connection) -> None:
 
 
 def newest_version() -> int:
-    return max((migration.number for migration in migrations()), default=FIRST_VERSION)
+    return migrations()[-1].number
 
 
 async def _install(connection: Connection) -> list[str]:
@@ -180,7 +179,5 @@ def _digest() -> str:
 
 def _files(folder: str) -> list[Traversable]:
     """The SQL files of a folder next to this module, by name."""
-    path = _FOLDER / folder
-    if not path.is_dir():
-        return []
-    return sorted((file for file in path.iterdir() if file.name.endswith(".sql")), key=str)
+    found = (_FOLDER / folder).iterdir()
+    return sorted((file for file in found if file.name.endswith(".sql")), key=str)

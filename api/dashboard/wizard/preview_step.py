@@ -27,7 +27,7 @@ from api.dashboard.wizard.wizard_steps import (
 from write_side.domain.cells import listed
 from write_side.domain.content_type import ContentType
 from write_side.domain.definition import Field
-from write_side.domain.quantities import count
+from write_side.domain.refusals import count
 from write_side.domain.values import is_null, texts_of
 from write_side.imports import uploads
 from write_side.imports.check import check

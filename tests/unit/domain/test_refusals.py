@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from write_side.domain import refusals as r
 
 SPOKEN_FREELY = {r.InvalidEntry, r.InvalidText, r.InvalidDefinition, r.Taken}
@@ -116,3 +118,14 @@ def test_a_long_slug_or_id_is_shown_in_part() -> None:
 
 def test_a_stale_decision_is_not_a_refusal() -> None:
     assert not issubclass(r.StaleDecision, r.Refused)
+
+
+@pytest.mark.parametrize(
+    ("n", "text"), [(0, "0 entries"), (1, "1 entry"), (2, "2 entries"), (2_000, "2,000 entries")]
+)
+def test_the_word_agrees_with_the_number(n: int, text: str) -> None:
+    assert r.count(n, "entry", "entries") == text
+
+
+def test_most_words_only_take_an_s() -> None:
+    assert (r.count(1, "row"), r.count(2, "row")) == ("1 row", "2 rows")
