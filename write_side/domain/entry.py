@@ -145,34 +145,27 @@ ROW_BYTES = 1024
 
 
 def rendered_bytes(entry: Entry) -> int:
-    """The approximate bytes of all translations ready to serve. Each has all of the entry's values,
-    unless it has only a title."""
-    return _rendered_bytes(entry, *_sizes(entry)) if entry.translations else 0
-
-
-def _rendered_bytes(entry: Entry, own: int, translated: int) -> int:
-    merged = sum(bool(translation.fields) for translation in entry.translations.values())
-    return own * merged + translated
+    """The approximate bytes of all translations ready to serve."""
+    return _sizes(entry)[2] if entry.translations else 0
 
 
 def projected_bytes(entry: Entry) -> int:
     """The approximate bytes of rows that the projector writes after a change of the entry: its own
     row with the translations, and a row for each translation, ready to serve or with only its
     texts."""
-    own, translated = _sizes(entry)
-    rendered = _rendered_bytes(entry, own, translated)
+    own, translated, rendered = _sizes(entry)
     rows = translated if rendered > MAX_RENDERED else rendered
     return own + translated + rows + ROW_BYTES * len(entry.translations)
 
 
 def stored_bytes(entry: Entry) -> int:
     """The bytes of the entry's texts and values as JSON, with all translations."""
-    return sum(_sizes(entry))
+    return sum(_sizes(entry)[:2])
 
 
 def check_size(entry: Entry) -> None:
     """Raises InvalidEntry, with the bound."""
-    own, translated = _sizes(entry)
+    own, translated, _ = _sizes(entry)
     if own > MAX_BYTES:
         raise InvalidEntry(
             f"The entry takes {own:,} bytes; the limit is {MAX_BYTES:,}: "
@@ -196,10 +189,14 @@ def check_translated_values(translations: Mapping[str, Translation]) -> None:
         )
 
 
-def _sizes(entry: Entry) -> tuple[int, int]:
-    """The bytes of the entry's own texts and values as JSON, and of those of its translations."""
-    translated = sum(_size(t.title or "", t.fields) for t in entry.translations.values())
-    return len(entry.slug.encode()) + _size(entry.title, entry.fields), translated
+def _sizes(entry: Entry) -> tuple[int, int, int]:
+    """The bytes of the entry's own texts and values as JSON, of those of its translations, and of
+    the translations ready to serve: each has all of the entry's values, unless it has only a
+    title."""
+    own = len(entry.slug.encode()) + _size(entry.title, entry.fields)
+    translations = entry.translations.values()
+    translated = sum(_size(one.title or "", one.fields) for one in translations)
+    return own, translated, translated + own * sum(bool(one.fields) for one in translations)
 
 
 def _size(title: str, fields: Mapping[str, Raw]) -> int:

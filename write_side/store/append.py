@@ -61,11 +61,6 @@ class Append(Struct, frozen=True, kw_only=True):
     is_large: bool = False
 
     @property
-    def size(self) -> int:
-        """Bytes of its events."""
-        return sum(len(event.state) for event in self.events)
-
-    @property
     def coalescable(self) -> bool:
         """Whether it may share a call: if it is refused, little must be undone."""
         return (

@@ -49,7 +49,7 @@ class _Waiting:
         self.context = tracing.context()
         self.sent_in: str | None = None
         self.names = append.names()
-        self.size = append.size
+        self.size = sum(len(event.state) for event in append.events)
         self.future: asyncio.Future[Appended] = asyncio.get_running_loop().create_future()
 
     def answer(self, outcome: Appended | Exception) -> None:
