@@ -34,7 +34,12 @@ OPTIONS: Mapping[str, FieldInfo] = {
     _camel(field.name): field for field in fields(ImportRequest) if field.name not in _FIXED
 }
 """The options of an import, by the names of their parts."""
-CHOICES: Mapping[str, Collection[str]] = {"repeats": REPEATS, "status": STATUSES}
+CHOICES: Mapping[str, Collection[str]] = {
+    "repeats": REPEATS,
+    "status": STATUSES,
+    "encoding": ENCODINGS,
+    "delimiter": DELIMITERS,
+}
 READING = ("sheet", "encoding", "delimiter")
 
 
@@ -52,13 +57,19 @@ def import_options(call: Call, form: FileForm, import_id: str) -> JobOptions:
         known = ", ".join(("contentType", *OPTIONS, "key", "dryRun", *READING, "map[COLUMN]"))
         raise BadRequest(f"Unknown part {unknown[0]!r}; expected one of: file, {known}")
     options: dict[str, Any] = {
-        option.name: _value(name, given[name]) for name, option in OPTIONS.items() if name in given
+        option.name: _boolean(name, given[name]) if option.type is bool else _text(name, given)
+        for name, option in OPTIONS.items()
+        if name in given
     }
     request = ImportRequest(call.scope, content_type, import_id, **options)
     check_locale(request.language, "language")
     return JobOptions(
         request=request,
-        choice=_choice(given),
+        choice=Choice(
+            given.get("sheet"),
+            _text("encoding", given),
+            DELIMITERS.get(_text("delimiter", given) or ""),
+        ),
         maps=maps,
         key=key,
         is_dry_run=_boolean("dryRun", dry_run),
@@ -74,28 +85,14 @@ def _maps(parts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
             yield match[1], target
 
 
-def _value(name: str, text: str) -> object:
-    if OPTIONS[name].type is bool:
-        return _boolean(name, text)
-    return _one_of(name, text, CHOICES[name]) if name in CHOICES else text
-
-
 def _boolean(name: str, text: str) -> bool:
     if text not in _BOOLEANS:
         raise BadRequest(f"{name} takes true or false, not {shortened(text)!r}")
     return _BOOLEANS[text]
 
 
-def _one_of(name: str, text: str, choices: Collection[str]) -> str:
-    if text not in choices:
+def _text(name: str, given: Mapping[str, str]) -> str | None:
+    text, choices = given.get(name), CHOICES.get(name)
+    if text is not None and choices is not None and text not in choices:
         raise BadRequest(f"{name} takes one of {', '.join(choices)}, not {shortened(text)!r}")
     return text
-
-
-def _choice(fields: Mapping[str, str]) -> Choice:
-    encoding, delimiter = fields.get("encoding"), fields.get("delimiter")
-    if encoding is not None:
-        _one_of("encoding", encoding, ENCODINGS)
-    if delimiter is not None:
-        _one_of("delimiter", delimiter, DELIMITERS)
-    return Choice(fields.get("sheet"), encoding, DELIMITERS.get(delimiter or ""))

@@ -58,11 +58,9 @@ _AHEAD, _FAR_AHEAD = 1.5, 3.0
 _SUPERSETS = {
     "euc_jis_2004": "euc-jp",
     "shift_jis_2004": "shift_jis",
-    "cp932": "shift_jis",
-    "cp949": "euc-kr",
     "big5hkscs": "big5",
 }
-"""Names that chardet uses → the corresponding encoding of ENCODINGS."""
+"""Other names that chardet uses → the corresponding encoding of ENCODINGS."""
 _PRIOR = {"cp1252": 1.25, "iso8859-15": 0.5, "mac-roman": 0.5, "cp437": 0.5, "cp850": 0.5}
 """How much more common it is than the others: current programs write the first."""
 _WORD = re.compile(r"[^\W\d_]+")
