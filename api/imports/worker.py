@@ -26,6 +26,7 @@ from write_side.imports.check import check
 from write_side.imports.columns import map_columns
 from write_side.imports.file_reader import read_file
 from write_side.imports.importer import (
+    ImportRun,
     PreviewOutdated,
     RepeatsUndecided,
     RowsRefused,
@@ -199,8 +200,7 @@ class ImportWorker:
             self._charge(request.scope.workspace, -(-size // PROJECTED_BYTES))
             await jobs.advance_job(repository, job.id, self._id, "importing", rows)
 
-        report = await run_import(
-            repository, table, request, options.by, request_id=options.request_id, reserve=decided
-        )
+        run = ImportRun(repository, table, request, options.by, options.request_id, decided)
+        report = await run_import(run)
         assert not isinstance(report, PreviewOutdated), "there is no preview to compare with"
         return JobEnd("imported", result_of_report(report))

@@ -24,6 +24,7 @@ from write_side.imports.table import DELIMITERS, Choice, fingerprint_of
 if TYPE_CHECKING:
     from api.imports.result import ImportResult
     from write_side.domain.definition import Field
+    from write_side.imports.importer import ImportRun
     from write_side.imports.preview import Preview
     from write_side.imports.report import RevertReport, RevertReportEntry
     from write_side.imports.table import Table
@@ -258,7 +259,7 @@ async def _dry_run(
     return result_of_preview(request.import_id, preview), preview
 
 
-async def _run_split(repository: Repository, table: Table, request: ImportRequest) -> ImportResult:
+async def _run_split(whole: ImportRun) -> ImportResult:
     from api.imports.result import result_of_split
     from write_side.domain.entry_changes import actor_name
     from write_side.imports.split import run_split
@@ -266,12 +267,12 @@ async def _run_split(repository: Repository, table: Table, request: ImportReques
     def report_progress(done: int, parts: int) -> None:
         click.echo(f"part {done} of {parts} is imported", err=True)
 
-    by = operator()
-    click.echo(f"import id {request.import_id!r}", err=True)
+    import_id = whole.request.import_id
+    click.echo(f"import id {import_id!r}", err=True)
     try:
-        report = await run_split(repository, table, request, by, report_progress)
+        report = await run_split(whole, report_progress)
     except (asyncio.CancelledError, KeyboardInterrupt):
-        note(f"to continue, run the same command with --import-id {request.import_id}")
+        note(f"to continue, run the same command with --import-id {import_id}")
         raise
     for row in report.changed_since:
         click.echo(
@@ -279,7 +280,7 @@ async def _run_split(repository: Repository, table: Table, request: ImportReques
             "rows were not set",
             err=True,
         )
-    return result_of_split(request.import_id, report, actor_name(by))
+    return result_of_split(import_id, report, actor_name(whole.by))
 
 
 async def _run(
@@ -288,16 +289,18 @@ async def _run(
     """The report, with the preview if the import is refused."""
     from api.imports.result import result_of_preview, result_of_report
     from write_side.imports.importer import (
+        ImportRun,
         PreviewOutdated,
         RepeatsUndecided,
         RowsRefused,
         run_import,
     )
 
+    whole = ImportRun(repository, table, request, operator())
     try:
         if split:
-            return await _run_split(repository, table, request), None
-        report = await run_import(repository, table, request, operator())
+            return await _run_split(whole), None
+        report = await run_import(whole)
     except (RowsRefused, RepeatsUndecided) as refused:
         return result_of_preview(request.import_id, refused.preview), refused.preview
     assert not isinstance(report, PreviewOutdated), "there is no preview to compare with"

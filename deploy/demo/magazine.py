@@ -29,7 +29,7 @@ from write_side.domain.identity import (
 from write_side.domain.workspace import secret_hash
 from write_side.imports.columns import match_headings
 from write_side.imports.csv_reader import csv_table
-from write_side.imports.importer import run_import
+from write_side.imports.importer import ImportRun, run_import
 from write_side.imports.report import revert_import
 from write_side.imports.request import ImportRequest
 from write_side.manifest.diff import diff
@@ -140,7 +140,7 @@ async def _import(name: str, content_type: str, import_id: str, repository: Repo
     fields = (await repository.content_type(SCOPE, content_type)).value_fields
     targets = match_headings(table.headings, fields, {})
     request = ImportRequest(SCOPE, content_type, import_id, targets, update=True)
-    await run_import(repository, table, request, ACTOR)
+    await run_import(ImportRun(repository, table, request, ACTOR))
 
 
 def translations() -> Iterator[EntryTranslation]:

@@ -6,7 +6,7 @@ import asyncpg
 
 from write_side.domain.identity import Actor, Scope
 from write_side.imports.csv_reader import csv_table
-from write_side.imports.importer import run_import
+from write_side.imports.importer import ImportRun, run_import
 from write_side.imports.request import ImportRequest
 from write_side.repository import Repository
 from write_side.store.mapper import EventMapper
@@ -26,9 +26,8 @@ async def send(url: str, import_id: str) -> None:
     table = csv_table(f"Title,Slug\n{import_id},shared\n{rows}".encode(), "x.csv")
     request = ImportRequest(SCOPE, CONTENT_TYPE, import_id, ("Title", "Slug"), update=True)
     async with open_recorder(url, connections=1) as recorder:
-        await run_import(
-            Repository(recorder, EventMapper()), table, request, Actor("operator", "t")
-        )
+        repository = Repository(recorder, EventMapper())
+        await run_import(ImportRun(repository, table, request, Actor("operator", "t")))
 
 
 async def events_of(url: str, import_id: str) -> int:

@@ -43,7 +43,7 @@ from write_side.domain.cells import is_listable
 from write_side.domain.definition import Field, Option
 from write_side.domain.identity import Scope, is_id, new_id
 from write_side.imports.columns import load_proposal
-from write_side.imports.importer import PreviewOutdated, RowsRefused, run_import
+from write_side.imports.importer import ImportRun, PreviewOutdated, RowsRefused, run_import
 from write_side.imports.preview import Counts
 from write_side.imports.report import Report
 from write_side.imports.request import ImportRequest
@@ -277,7 +277,7 @@ class Magazine:
             scope, "posts", new_id(), proposal.targets, language=language, update=update
         )
         try:
-            report = await run_import(self.repository, table, request, ACTOR)
+            report = await run_import(ImportRun(self.repository, table, request, ACTOR))
         except RowsRefused as refused:
             rows = [row for row in refused.preview.rows if row.state == "error"]
             raise AssertionError(rows) from None

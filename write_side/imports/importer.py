@@ -12,6 +12,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import datetime
+from functools import partial
 
 from asyncpg.transaction import Transaction
 from msgspec import Struct
@@ -102,28 +103,31 @@ class PreviewOutdated(Struct, frozen=True):
 
 
 class ImportRun(Struct, frozen=True):
-    """An import of a file, or of a part of it. ``fingerprint``: of the whole file."""
+    """An import of a file. ``reserve``: see ``dispatch.execute``."""
 
     repository: Repository
+    table: Table
     request: ImportRequest
-    file_name: str
-    fingerprint: str
     by: Actor
     request_id: str | None = None
     reserve: Reserve | None = None
 
     async def append(
-        self, commands: Sequence[CreateEntry | UpdateEntry], rows: tuple[PreviewRow, ...]
+        self,
+        commands: Sequence[CreateEntry | UpdateEntry],
+        rows: tuple[PreviewRow, ...],
+        fingerprint: str,
     ) -> CommandResult:
-        """``rows``: those that are recorded."""
+        """``rows``: those that are recorded. ``fingerprint``: of the file, even for a part of
+        it."""
         request, counts = self.request, Preview("", rows).counts
         command = ImportEntries(
-            actor=request.actor(self.file_name),
+            actor=request.actor(self.table.name),
             request_id=self.request_id,
             scope=request.scope,
             content_type_slug=request.content_type_slug,
             import_id=request.import_id,
-            file_name=self.file_name,
+            file_name=self.table.name,
             entries=commands,
             language=request.language,
             by=self.by,
@@ -131,18 +135,15 @@ class ImportRun(Struct, frozen=True):
             unchanged=counts.unchanged,
             skipped=counts.skipped,
             failed=counts.error,
-            fingerprint=self.fingerprint,
+            fingerprint=fingerprint,
         )
         return await execute(command, self.repository, self.reserve)
-
-    async def earlier(self) -> Report | None:
-        return await earlier_report(self.repository, self.request, self.fingerprint)
 
     def report(self, dry_run: DryRun, at: datetime, position: int = 0) -> Report:
         """An import that changes nothing is not recorded and has no position."""
         return Report(
             import_id=self.request.import_id,
-            file_name=self.file_name,
+            file_name=self.table.name,
             content_type=dry_run.content_type,
             language=self.request.language,
             at=at,
@@ -153,15 +154,7 @@ class ImportRun(Struct, frozen=True):
         )
 
 
-async def run_import(
-    repository: Repository,
-    table: Table,
-    request: ImportRequest,
-    by: Actor,
-    expected: Preview | None = None,
-    request_id: str | None = None,
-    reserve: Reserve | None = None,
-) -> Report | PreviewOutdated:
+async def run_import(run: ImportRun, expected: Preview | None = None) -> Report | PreviewOutdated:
     """Imports the rows that are ready, all of them or none.
 
     ``expected``: the preview that the user confirmed; None accepts any. An import that has already
@@ -170,8 +163,8 @@ async def run_import(
     Raises RowsRefused, RepeatsUndecided, ImportIdTaken, FileMismatch, StaleDecision if its entries
     keep changing, and what ``check`` and ``reserve`` raise.
     """
-    fingerprint = await asyncio.to_thread(fingerprint_of, table)
-    run = ImportRun(repository, request, table.name, fingerprint, by, request_id, reserve)
+    repository, request = run.repository, run.request
+    fingerprint = await asyncio.to_thread(fingerprint_of, run.table)
     async with AsyncExitStack() as stack:
         for attempt in range(ATTEMPTS):
             if attempt == ATTEMPTS_WITHOUT_PRIORITY and request.update:
@@ -179,23 +172,24 @@ async def run_import(
                     request.scope, request.content_type_slug
                 )
                 await stack.enter_async_context(priority(repository, content_type.id))
-            done = await _attempt(run, table, expected)
+            done = await _attempt(run, fingerprint, expected)
             if done is not None:
                 return done
     raise StaleDecision(KEEP_CHANGING)
 
 
 async def _attempt(
-    run: ImportRun, table: Table, expected: Preview | None
+    run: ImportRun, fingerprint: str, expected: Preview | None
 ) -> Report | PreviewOutdated | None:
     """None if the log changed between the check and the append."""
-    if earlier := await run.earlier():
-        return earlier
-    dry_run = await check(run.repository, table, run.request)
+    earlier = partial(earlier_report, run.repository, run.request, fingerprint)
+    if report := await earlier():
+        return report
+    dry_run = await check(run.repository, run.table, run.request)
     # The import was sent twice at the same time: the check may have seen what the other one
     # imported.
-    if earlier := await run.earlier():
-        return earlier
+    if report := await earlier():
+        return report
     preview = dry_run.preview
     if expected is not None and preview.digest != expected.digest:
         return PreviewOutdated(preview, differences(expected, preview))
@@ -203,11 +197,11 @@ async def _attempt(
     if not dry_run.commands:
         return run.report(dry_run, await run.repository.recorder.time())
     try:
-        executed = await run.append(dry_run.commands, preview.rows)
+        executed = await run.append(dry_run.commands, preview.rows, fingerprint)
     except OVERTAKEN:
         return None
     if executed.replayed:
-        return await run.earlier()
+        return await earlier()
     return run.report(dry_run, executed.events[0].event.at, executed.position)
 
 

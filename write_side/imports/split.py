@@ -17,7 +17,6 @@ from write_side.commands import CreateEntry, UpdateEntry
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry
 from write_side.domain.events import Status
-from write_side.domain.identity import Actor
 from write_side.domain.refusals import Refused, StaleDecision
 from write_side.domain.values import NULL, is_empty
 from write_side.handlers.imports import check_same_import
@@ -42,7 +41,7 @@ from write_side.imports.split_plan import (
     part_id,
     plan,
 )
-from write_side.imports.table import Table, fingerprint_of
+from write_side.imports.table import fingerprint_of
 from write_side.repository import Repository
 
 
@@ -63,12 +62,7 @@ class SplitReport(Struct, frozen=True):
 
 
 async def run_split(
-    repository: Repository,
-    table: Table,
-    request: ImportRequest,
-    by: Actor,
-    progress: Callable[[int, int], None],
-    part_rows: int = PART_ROWS,
+    whole: ImportRun, progress: Callable[[int, int], None], part_rows: int = PART_ROWS
 ) -> SplitReport:
     """Imports the rows that are ready, part by part. ``progress`` is called with the number of
     parts that are done.
@@ -76,9 +70,8 @@ async def run_split(
     Raises RowsRefused and RepeatsUndecided before anything is imported, ImportStopped,
     StaleDecision if its entries keep changing, and what ``check`` raises.
     """
-    fingerprint = await asyncio.to_thread(fingerprint_of, table)
-    whole = ImportRun(repository, request, table.name, fingerprint, by)
-    split = _SplitRun(whole, table, progress, part_rows)
+    fingerprint = await asyncio.to_thread(fingerprint_of, whole.table)
+    split = _SplitRun(whole, fingerprint, progress, part_rows)
     for _ in range(ATTEMPTS):
         if report := await split.attempt():
             return report
@@ -110,7 +103,7 @@ async def parts_before(
 
 class _SplitRun(Struct):
     whole: ImportRun
-    table: Table
+    fingerprint: str
     progress: Callable[[int, int], None]
     part_rows: int
     has_appended: bool = False
@@ -118,8 +111,8 @@ class _SplitRun(Struct):
     async def attempt(self) -> SplitReport | None:
         """None if the log changed between the check and an append."""
         repository, request = self.whole.repository, self.whole.request
-        recorded = await parts_before(repository, request, self.whole.fingerprint)
-        dry_run = await check(repository, self.table, request, resumes=True)
+        recorded = await parts_before(repository, request, self.fingerprint)
+        dry_run = await check(repository, self.whole.table, request, resumes=True)
         if dry_run.preview.is_undecided(request):
             raise RepeatsUndecided(dry_run.preview)
         if not recorded:
@@ -146,7 +139,7 @@ class _SplitRun(Struct):
         for part in parts:
             if part.commands:
                 own_id = part_id(self.whole.request.import_id, part.number)
-                name = f"{self.table.name} ({part.number} of {len(parts)})"
+                name = f"({part.number} of {len(parts)})"
                 await self._import(own_id, name, part.commands, part.rows)
             self.progress(part.number, len(parts))
         changed: list[PreviewRow] = []
@@ -156,7 +149,7 @@ class _SplitRun(Struct):
                 commands, left = await self._linked(part.links, content_type)
                 changed += left
                 if commands:
-                    name = f"{self.table.name} (references of {part.number} of {len(parts)})"
+                    name = f"(references of {part.number} of {len(parts)})"
                     linked = {command.entry_id for command in commands}
                     rows = [link.row for link in part.links if link.entry_id in linked]
                     await self._import(own_id, name, commands, rows)
@@ -194,14 +187,16 @@ class _SplitRun(Struct):
     async def _import(
         self,
         import_id: str,
-        file_name: str,
+        name: str,
         commands: Sequence[CreateEntry | UpdateEntry],
         rows: Sequence[PreviewRow],
     ) -> None:
+        table = replace(self.whole.table, name=f"{self.whole.table.name} {name}")
         request = replace(self.whole.request, import_id=import_id)
-        actor = request.actor(file_name)
+        part = replace(self.whole, table=table, request=request)
+        actor = request.actor(table.name)
         own = [replace(each, actor=actor) for each in commands]
-        await replace(self.whole, request=request, file_name=file_name).append(own, tuple(rows))
+        await part.append(own, tuple(rows), self.fingerprint)
         self.has_appended = True
 
     async def _report(self, dry_run: DryRun, changed: Sequence[PreviewRow]) -> SplitReport:

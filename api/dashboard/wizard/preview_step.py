@@ -33,7 +33,7 @@ from write_side.imports import uploads
 from write_side.imports.check import check
 from write_side.imports.columns import MappingRefused
 from write_side.imports.escapes import guard
-from write_side.imports.importer import PreviewOutdated, run_import
+from write_side.imports.importer import ImportRun, PreviewOutdated, run_import
 from write_side.imports.preview import (
     SHOWN,
     Counts,
@@ -112,15 +112,15 @@ async def run(request: DashboardRequest, upload: Upload, form: Form) -> web.Stre
         return await _show(request, upload, stored, 422)
     await check_cost(request, upload.table)
     try:
-        done = await run_import(
+        run = ImportRun(
             repository,
             upload.table,
             stored.request,
             request.actor,
-            stored.preview,
             request.request_id,
             request.service.limits.projection(request.known_caller),
         )
+        done = await run_import(run, stored.preview)
     except MappingRefused:
         # The content type's fields have changed; the columns page shows which.
         return _to_columns(request)

@@ -23,7 +23,7 @@ from write_side.domain.definition import Field
 from write_side.domain.identity import Actor
 from write_side.imports import preview
 from write_side.imports.csv_reader import csv_table
-from write_side.imports.importer import run_import
+from write_side.imports.importer import ImportRun, run_import
 from write_side.imports.request import ImportRequest
 
 VIEWS = Field("views", "Views", "number")
@@ -111,7 +111,7 @@ async def test_an_import_with_any_id_is_shown_and_reverted(
     """The command line sets the import's id with `--import-id`."""
     table = csv_table(csv("Title,Views", "Anew,1"), "prices.csv")
     request = ImportRequest(acme.scope, "posts", "prices 2026/11", ("Title", "views"))
-    await run_import(server.repository, table, request, Actor("operator", "ann"))
+    await run_import(ImportRun(server.repository, table, request, Actor("operator", "ann")))
     await server.caught_up()
     listed = (await wizard.browser.get("/dashboard/imports")).text
     [link] = re.findall(r'href="(/dashboard/imports/prices[^"]*)"', listed)

@@ -29,7 +29,7 @@ from write_side.domain.entry import Entry
 from write_side.domain.events import EntryCreated, EntryUpdated, ImportRecorded
 from write_side.domain.identity import Actor, slug_hash
 from write_side.imports.check import DryRun, check
-from write_side.imports.importer import PreviewOutdated, run_import
+from write_side.imports.importer import ImportRun, PreviewOutdated, run_import
 from write_side.imports.preview import differences
 from write_side.imports.report import LONGEST_NOTE, import_report
 from write_side.repository import Repository
@@ -91,7 +91,7 @@ async def test_a_confirmed_preview_is_imported(magazine: Repository) -> None:
     request = await request_for(magazine, table)
     shown = await preview_of(magazine, table)
     await create(magazine, "topics", "Of no concern")
-    report = await run_import(magazine, table, request, OPERATOR, shown)
+    report = await run_import(ImportRun(magazine, table, request, OPERATOR), shown)
     assert not isinstance(report, PreviewOutdated)
     assert (report.counts.new, report.by) == (2, "operator ann")
 
@@ -106,7 +106,7 @@ async def test_changes_since_the_preview_are_reported_and_not_imported(
     sea = (await entries(magazine, "sea", kind="topics"))["sea"]
     await update(magazine, sea, slug="ocean")
     head = await magazine.recorder.head()
-    changed = await run_import(magazine, table, request, OPERATOR, shown)
+    changed = await run_import(ImportRun(magazine, table, request, OPERATOR), shown)
     assert isinstance(changed, PreviewOutdated)
     assert [(each.number, each.before, each.after) for each in changed.differences] == [
         (2, "new", "skipped"),
@@ -117,7 +117,7 @@ async def test_changes_since_the_preview_are_reported_and_not_imported(
     assert await magazine.recorder.head() == head
     await update(magazine, sea, slug="sea")
     agreed = await preview_of(magazine, table)
-    report = await run_import(magazine, table, request, OPERATOR, agreed)
+    report = await run_import(ImportRun(magazine, table, request, OPERATOR), agreed)
     assert not isinstance(report, PreviewOutdated)
     assert (report.counts.new, report.counts.skipped) == (2, 1)
 
@@ -131,7 +131,7 @@ async def test_a_row_whose_slug_another_row_takes_since_the_preview_names_that_r
     await update(magazine, sea, slug="ocean")
     without = await preview_of(magazine, table, ready_only=True, repeats="skip")
     await update(magazine, sea, slug="sea")
-    changed = await run_import(magazine, table, request, OPERATOR, without)
+    changed = await run_import(ImportRun(magazine, table, request, OPERATOR), without)
     assert isinstance(changed, PreviewOutdated)
     assert [(one.number, one.before, one.after, one.why) for one in changed.differences] == [
         (2, "error", "new", "no longer has errors"),
@@ -152,11 +152,11 @@ async def test_an_update_does_not_overwrite_later_changes_by_others(
     await update(magazine, one, fields=raw(cover='"hero"'))
     assert (await preview_of(magazine, table, import_id="i-2", update=True)).digest == shown.digest
     await update(magazine, one, fields=raw(body='"z"'))
-    changed = await run_import(magazine, table, request, OPERATOR, shown)
+    changed = await run_import(ImportRun(magazine, table, request, OPERATOR), shown)
     assert isinstance(changed, PreviewOutdated)
     assert changed.differences[0].why == "the entry, or what the row refers to, has changed"
     await update(magazine, one, slug="moved")
-    changed = await run_import(magazine, table, request, OPERATOR, shown)
+    changed = await run_import(ImportRun(magazine, table, request, OPERATOR), shown)
     assert isinstance(changed, PreviewOutdated)
     assert changed.differences[0].why == "no entry has the slug 'one' any more"
 
@@ -201,11 +201,11 @@ async def test_an_import_sent_twice_at_once_has_one_report(
     async def racing(*args: Any) -> DryRun:
         if races:
             races.pop()
-            await run_import(magazine, table, request, OPERATOR, shown)
+            await run_import(ImportRun(magazine, table, request, OPERATOR), shown)
         return await check(*args)
 
     monkeypatch.setattr("write_side.imports.importer.check", racing)
-    report = await run_import(magazine, table, request, OPERATOR, shown)
+    report = await run_import(ImportRun(magazine, table, request, OPERATOR), shown)
     assert not isinstance(report, PreviewOutdated)
     assert (report.counts.new, report.replayed) == (2, True)
 

@@ -26,7 +26,7 @@ from write_side.domain.events import EntryCreated, EntryUpdated, ImportRecorded
 from write_side.domain.refusals import FileMismatch, ImportIdTaken, UnknownImport
 from write_side.imports import split
 from write_side.imports.check import check
-from write_side.imports.importer import RepeatsUndecided, RowsRefused
+from write_side.imports.importer import ImportRun, RepeatsUndecided, RowsRefused
 from write_side.imports.split import ImportStopped, SplitReport, run_split
 from write_side.imports.split_parts import revert_split
 from write_side.repository import Repository
@@ -54,7 +54,7 @@ async def split_of(
 ) -> SplitReport:
     table = table_of(text)
     request = await request_for(repository, table, import_id, **options)
-    return await run_split(repository, table, request, OPERATOR, progress, part_rows=2)
+    return await run_split(ImportRun(repository, table, request, OPERATOR), progress, part_rows=2)
 
 
 def dying(after: int) -> Callable[[int, int], None]:
