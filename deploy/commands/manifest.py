@@ -54,11 +54,11 @@ async def _apply(
             for step in steps:
                 click.echo(step.planned)
         else:
-            async for done in apply_steps(steps, repository):
-                click.echo(done.step.done)
-                if done.step.result:
-                    click.echo(done.step.result)
-                position = max(position, done.position)
+            async for step, reached in apply_steps(steps, repository):
+                click.echo(step.done)
+                if step.result:
+                    click.echo(step.result)
+                position = max(position, reached)
     for problem in document.source.notes:
         note(problem.text(str(file)))
     if not steps:

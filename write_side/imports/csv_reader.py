@@ -68,7 +68,10 @@ def decoded(document: bytes, encoding: str | None) -> tuple[str, str, EncodingSo
     source: EncodingSource = "chosen"
     if encoding is None:
         encoding, source = _detected(document)
-    text = _decoded(document, encoding)
+    try:
+        text = document.decode(codec_of(encoding))
+    except UnicodeDecodeError as error:
+        raise _undecodable(document, error, encoding) from None
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
         raise FileRefused(_zero_byte(line))
@@ -113,13 +116,6 @@ def _is_damaged(document: bytes) -> bool:
     """Whether it is damaged UTF-8, which would be mojibake in another encoding."""
     replaced = document.decode("utf-8", "replace").count("\ufffd")
     return len(_MULTIBYTE.findall(document)) > replaced
-
-
-def _decoded(document: bytes, encoding: str) -> str:
-    try:
-        return document.decode(codec_of(encoding))
-    except UnicodeDecodeError as error:
-        raise _undecodable(document, error, encoding) from None
 
 
 def _undecodable(document: bytes, error: UnicodeDecodeError, encoding: str) -> FileRefused:

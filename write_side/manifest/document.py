@@ -101,9 +101,7 @@ class ManifestWebhook(_Part, frozen=True):
 
     def definition(self, current: Webhook | None) -> dict[str, Any]:
         """The arguments of the command that brings the endpoint to its desired state."""
-        include_entry = current is not None and current.include_entry
-        if not isinstance(self.include, UnsetType):
-            include_entry = self.include == "entry"
+        included = "entry" if current and current.include_entry else None
         return {
             "name": self.name,
             "url": self.url,
@@ -112,7 +110,7 @@ class ManifestWebhook(_Part, frozen=True):
             ),
             "types": _desired(self.types, current.types if current else (), ()),
             "events": _desired(self.events, current.events if current else (), ()),
-            "include_entry": include_entry,
+            "include_entry": _desired(self.include, included, None) == "entry",
         }
 
 

@@ -35,31 +35,24 @@ class Shape:
             return INVALID
         match kind:
             case inspect.UnionType():
-                return self._optional(value, kind, path)
+                if value is None:
+                    return None
+                (inner,) = (one for one in kind.types if not isinstance(one, inspect.NoneType))
+                return self.valid(value, inner, path)
             case inspect.StructType() if isinstance(value, dict):
                 return self._struct(value, kind, path)
             case inspect.VarTupleType() if isinstance(value, list):
                 return self._list(value, kind, path)
+            case inspect.Metadata(extra_json_schema={"enum": allowed}):
+                return self._one_of(value, allowed, path)
             case inspect.Metadata():
-                return self._described(value, kind, path)
+                return self.valid(value, kind.type, path)
             case inspect.LiteralType():
                 return self._one_of(value, [str(one) for one in kind.values], path)
         if _fits(value, kind):
             return value
         self._refuse_type(value, kind, path)
         return INVALID
-
-    def _optional(self, value: Any, kind: inspect.UnionType, path: Path) -> Any:
-        if value is None:
-            return None
-        (inner,) = (one for one in kind.types if not isinstance(one, inspect.NoneType))
-        return self.valid(value, inner, path)
-
-    def _described(self, value: Any, kind: inspect.Metadata, path: Path) -> Any:
-        schema = kind.extra_json_schema or {}
-        if "enum" in schema:
-            return self._one_of(value, schema["enum"], path)
-        return self.valid(value, kind.type, path)
 
     def _one_of(self, value: Any, allowed: Sequence[str], path: Path) -> Any:
         if value in allowed:

@@ -62,15 +62,11 @@ class Step(Struct, frozen=True):
         return f"{self.subject} would be {self.change}"
 
 
-class AppliedStep(Struct, frozen=True):
-    """``position``: of the last event of the step."""
-
-    step: Step
-    position: int
-
-
-async def apply_steps(steps: Iterable[Step], repository: Repository) -> AsyncIterator[AppliedStep]:
-    """Executes the steps in order. If one is refused, the steps before it remain applied."""
+async def apply_steps(
+    steps: Iterable[Step], repository: Repository
+) -> AsyncIterator[tuple[Step, int]]:
+    """Executes the steps in order, each with the position of its last event. If one is refused, the
+    steps before it remain applied."""
     for step in steps:
         executed = await execute(step.command, repository)
-        yield AppliedStep(step, executed.position)
+        yield step, executed.position

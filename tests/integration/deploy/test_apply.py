@@ -45,8 +45,8 @@ async def apply(repository: Repository, text: str, *, prune: bool = False) -> li
     manifest = read_manifest(text.encode(), "acme.yaml")
     steps = await diff(manifest, repository, OPERATOR, prune=prune)
     done = [one async for one in apply_steps(steps, repository)]
-    assert all(one.position > 0 for one in done)
-    return [one.step.result or one.step.done for one in done]
+    assert all(position > 0 for _, position in done)
+    return [step.result or step.done for step, _ in done]
 
 
 async def test_a_second_run_changes_nothing(repository: Repository) -> None:
