@@ -131,12 +131,7 @@ def _detected_delimiter(text: str, limits: Limits) -> str:
     Only a separator between headings counts: commas in the texts of a single column, or in JSON
     between semicolons, do not split them.
     """
-    best, detected = (0.0, 0), ","
-    for delimiter in DELIMITERS.values():
-        fit = _fit(text, delimiter, limits)
-        if fit > best:
-            best, detected = fit, delimiter
-    return detected
+    return max(DELIMITERS.values(), key=lambda delimiter: _fit(text, delimiter, limits))
 
 
 def _fit(text: str, delimiter: str, limits: Limits) -> tuple[float, int]:

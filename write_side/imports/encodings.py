@@ -111,19 +111,13 @@ def detect(document: bytes) -> Detection:
     by_text: dict[str, list[str]] = {}
     for encoding, text in texts.items():
         by_text.setdefault(text, []).append(encoding)
-    ranked = sorted(
-        (
-            (
-                max(confidences.get(encoding, 0.0) for encoding in encodings) * _weight(text),
-                encodings[0],
-                text,
-            )
-            for text, encodings in by_text.items()
-        ),
-        key=lambda one: -one[0],
-    )
-    likely = tuple((encoding, text.partition("\n")[0]) for _, encoding, text in ranked)
-    is_certain = _is_certain([confidence for confidence, _, _ in ranked], sample)
+    scores = {
+        text: max(confidences.get(encoding, 0.0) for encoding in encodings) * _weight(text)
+        for text, encodings in by_text.items()
+    }
+    ranked = sorted(scores, key=scores.__getitem__, reverse=True)
+    likely = tuple((by_text[text][0], text.partition("\n")[0]) for text in ranked)
+    is_certain = _is_certain([scores[text] for text in ranked], sample)
     return Detection(likely[0][0] if is_certain else None, likely)
 
 

@@ -8,7 +8,7 @@ it is skipped.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from msgspec.structs import replace
 
@@ -50,22 +50,17 @@ def _repeats(rows: Sequence[ParsedRow]) -> dict[int, int]:
     for index, row in enumerate(rows):
         if row.slug:
             by_key.setdefault(row.key, []).append(index)
-    return {
-        index: rows[keeps].number
-        for same in by_key.values()
-        if len(same) > 1
-        for keeps in [next((one for one in same if not rows[one].is_slug_derived), same[0])]
-        for index in _different(rows, same, keeps)
-    }
-
-
-def _different(rows: Sequence[ParsedRow], same: Sequence[int], keeps: int) -> Iterator[int]:
-    """Rows with a derived slug and new content."""
-    seen = {rows[keeps].content}
-    for index in same:
-        if rows[index].is_slug_derived and rows[index].content not in seen:
-            seen.add(rows[index].content)
-            yield index
+    repeats: dict[int, int] = {}
+    for same in by_key.values():
+        if len(same) == 1:
+            continue
+        keeps = rows[min(same, key=lambda index: rows[index].is_slug_derived)]
+        seen = {keeps.content}
+        for index in same:
+            if rows[index].is_slug_derived and rows[index].content not in seen:
+                seen.add(rows[index].content)
+                repeats[index] = keeps.number
+    return repeats
 
 
 async def _used_keys(

@@ -200,6 +200,11 @@ def too_far(number: int, limits: Limits) -> str:
     )
 
 
+def too_long(number: int, column: int, most: int) -> str:
+    place = f"{column_letters(column)}{number}"
+    return f"has more than {most:,} characters in cell {place}: shorten it"
+
+
 def too_wide(limits: Limits) -> str:
     return f"has more than {limits.columns} columns: leave out those that are not imported"
 
@@ -219,10 +224,7 @@ def _checked_bytes(number: int, cells: Sequence[str], limits: Limits, cell_chara
         raise FileRefused(too_wide(limits))
     for column, cell in enumerate(cells):
         if len(cell) > cell_characters:
-            place = f"{column_letters(column)}{number}"
-            raise FileRefused(
-                f"has more than {cell_characters:,} characters in cell {place}: shorten it"
-            )
+            raise FileRefused(too_long(number, column, cell_characters))
     return sum(len(cell) if cell.isascii() else len(cell.encode()) for cell in cells)
 
 

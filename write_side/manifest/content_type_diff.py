@@ -104,12 +104,10 @@ def _removal(desired: DesiredState, scope: Scope, slug: str) -> Step:
 def _revisions(current: ContentType, definition: DefineContentType) -> Iterable[str]:
     if current.name != definition.name:
         yield f"renamed to {definition.name!r}"
-    if current.fields != definition.fields:
-        before = {field.slug: field for field in current.fields}
-        yield from _differences("field", before, {field.slug: field for field in definition.fields})
-    if current.stages != definition.stages:
-        stages = {stage.id: stage for stage in current.stages}
-        yield from _differences("stage", stages, {stage.id: stage for stage in definition.stages})
+    fields = {field.slug: field for field in current.fields}
+    yield from _differences("field", fields, {field.slug: field for field in definition.fields})
+    stages = {stage.id: stage for stage in current.stages}
+    yield from _differences("stage", stages, {stage.id: stage for stage in definition.stages})
 
 
 def _differences(

@@ -22,7 +22,7 @@ from write_side.imports.table import (
     Record,
     Row,
     Table,
-    column_letters,
+    too_long,
 )
 
 LONGEST = 32_767
@@ -143,9 +143,7 @@ class _Joiner:
                     reason = f"is used as it is: its continuation on the sheet {SHEET!r} is ignored"
                     self._warnings.append(CellError(row.number, column, reason))
                 yield cell
-                continue
-            missing = _missing(parts)
-            if missing:
+            elif missing := _missing(parts):
                 self._errors.append(CellError(row.number, column, missing))
                 yield cell
             else:
@@ -156,8 +154,7 @@ class _Joiner:
         self._take(rest)
         most = self._limits.cell_characters
         if len(cell) - len(MARKER) + sum(map(len, rest)) > most:
-            place = f"{column_letters(column)}{number}"
-            raise FileRefused(f"has more than {most:,} characters in cell {place}: shorten it")
+            raise FileRefused(too_long(number, column, most))
         return cell.removesuffix(MARKER) + "".join(rest)
 
     def _take(self, texts: Iterable[str]) -> None:
