@@ -243,17 +243,8 @@ def columns(rows: Iterable[tuple[Any, ...]]) -> list[list[Any]]:
     return [list(column) for column in zip(*rows, strict=True)]
 
 
-TYPE_COLUMNS = (
-    "id",
-    "workspace",
-    "environment",
-    "slug",
-    "name",
-    "fields",
-    "stages",
-    "version",
-    "created_at",
-    "updated_at",
+TYPE_COLUMNS = tuple(
+    name for name in ContentType.__struct_fields__ if name not in ("known", "removed")
 )
 """The columns of ``content_type``, in the order of ``type_rows`` and of ``put_types``."""
 

@@ -13,7 +13,7 @@ from projector.rebuild.progress import Operation
 from projector.rebuild.replay import Replay, ReplayResult
 from projector.rebuild.switch import Candidate
 from projector.rebuild.worker import Job
-from projector.rebuild.worker_pool import WorkerPool
+from projector.rebuild.worker_pool import replay_in_workers
 from projector.rows import BLOCKS, LocaleKey, columns
 from projector.write_transaction import write_transaction
 from projector.writer import Writer
@@ -122,8 +122,7 @@ class Build:
             through=through,
             page_bytes=self._page_bytes,
         )
-        async with WorkerPool(size, job) as pool:
-            return await pool.replay(ranges, self._operation.advance)
+        return await replay_in_workers(size, job, ranges, self._operation.advance)
 
     @property
     def _page_bytes(self) -> int:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import sys
 from asyncio.subprocess import PIPE, Process
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 
 import msgspec
 
@@ -24,39 +25,20 @@ class WorkerDied(ExplainedError):
     """A worker process ended before its work was done."""
 
 
-class WorkerPool:
-    """Worker processes, which are killed when the pool is closed."""
+async def replay_in_workers(
+    size: int, job: Job, ranges: Sequence[StreamRange], read: Callable[[int], None]
+) -> list[ReplayResult]:
+    """Replays all ranges, each in the next free one of some processes; ``read`` gets the numbers of
+    events read.
 
-    def __init__(self, size: int, job: Job) -> None:
-        self._size = size
-        self._job = job
-        self._processes: list[Process] = []
-
-    async def __aenter__(self) -> WorkerPool:
-        try:
-            for _ in range(self._size):
-                self._processes.append(await _start(self._job))
-        except BaseException:
-            await self._end()
-            raise
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self._end()
-
-    async def replay(
-        self, ranges: Sequence[StreamRange], read: Callable[[int], None]
-    ) -> list[ReplayResult]:
-        """Replays all ranges, each in the next free worker; ``read`` gets the numbers of events
-        read.
-
-        Raises Halted, WorkerDied.
-        """
-        waiting = list(reversed(ranges))
-        found: list[ReplayResult] = []
+    Raises Halted, WorkerDied.
+    """
+    waiting = list(reversed(ranges))
+    found: list[ReplayResult] = []
+    async with _workers(size, job) as processes:
         working = [
             asyncio.create_task(_replay_waiting(process, waiting, found, read))
-            for process in self._processes
+            for process in processes
         ]
         try:
             await asyncio.gather(*working)
@@ -64,13 +46,22 @@ class WorkerPool:
             for task in working:
                 task.cancel()
             await asyncio.gather(*working, return_exceptions=True)
-        return found
+    return found
 
-    async def _end(self) -> None:
-        for process in self._processes:
+
+@asynccontextmanager
+async def _workers(size: int, job: Job) -> AsyncIterator[list[Process]]:
+    """Worker processes, which are killed at the end."""
+    processes: list[Process] = []
+    try:
+        for _ in range(size):
+            processes.append(await _start(job))  # noqa: PERF401 - a list would lose them on an error
+        yield processes
+    finally:
+        for process in processes:
             if process.returncode is None:
                 process.kill()
-        for process in self._processes:
+        for process in processes:
             await process.wait()
 
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from read_side.queries.comparison import Condition
 from read_side.queries.lists import Lists, Streams
@@ -81,7 +82,7 @@ class Statements:
     async def walk_back(self, path: str, keys: Range, checks: Checks, size: int) -> list[Candidate]:
         """Candidates from the highest key of the range down."""
         streams = self.lists.streams(path, (keys,))
-        found = await self._candidates("query_walk_back", checks, *_columns(streams), size)
+        found = await self._candidates("query_walk_back", checks, *astuple(streams), size)
         return sorted(found, key=lambda candidate: candidate.key, reverse=True)
 
     async def equal(
@@ -89,7 +90,7 @@ class Statements:
     ) -> list[Candidate]:
         """Candidates with one of the condition's keys, newest first."""
         streams = self.lists.streams(condition.path, condition.ranges)
-        found = await self._candidates("query_equal", checks, *_columns(streams), below, size)
+        found = await self._candidates("query_equal", checks, *astuple(streams), below, size)
         return sorted(found, key=lambda one: -one.position)
 
     async def newest(self, below: int, checks: Checks, size: int) -> list[Candidate]:
@@ -189,7 +190,3 @@ class Statements:
             statement("read_side", name), scope.workspace, scope.environment, *parameters
         )
         return found
-
-
-def _columns(streams: Streams) -> tuple[list[int], list[Any], list[bytes], list[bytes]]:
-    return streams.combinations, streams.lists, streams.lows, streams.highs
