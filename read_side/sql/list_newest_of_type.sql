@@ -1,4 +1,5 @@
 -- $1 workspace, $2 environment, $3 limit, $4 offset, $5 type_slug, $6 locale, $7 inline
+-- As rows/served.sql, but all entries are of one type, which is looked up once.
 WITH page AS (
 \ir pages/newest_of_type.sql
 )
