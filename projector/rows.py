@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import asdict, astuple
 
 from read_side.changes import ChangeRecord
-from read_side.lookups import ImportRun
+from read_side.lookups import ImportRun, MediaFile
 from read_side.notices import FedChange
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry
@@ -100,12 +100,8 @@ class KeyRow(Struct, frozen=True, kw_only=True):
     revoked_at: datetime | None = None
 
 
-class MediaRow(Struct, frozen=True, kw_only=True):
+class MediaRow(MediaFile, frozen=True, kw_only=True):
     workspace: str
-    id: str
-    url: str
-    name: str
-    content_type: str
 
 
 class WebhookRow(Webhook, frozen=True, kw_only=True):
@@ -154,7 +150,7 @@ class Rows(Struct):
     past_versions: list[PastVersion] = []
     changes: list[FedChange] = []
 
-    def history(self) -> Iterator[tuple[str, Sequence[str], Sequence[tuple[Any, ...]]]]:
+    def added_rows(self) -> Iterator[tuple[str, Sequence[str], Sequence[tuple[Any, ...]]]]:
         """The rows of tables that rows are only added to: the table, its columns in the order of
         ``put_past_slugs`` and the like, and the rows."""
         yield "past_slug", PastSlug._fields, self.past_slugs

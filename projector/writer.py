@@ -121,7 +121,7 @@ class Writer:
         copied = await self._put_entries(transaction, before, after, types)
         await put_values(transaction, before, after, types, self._values, copied)
         await self.search.write(transaction, before, after, types)
-        for table, names, rows in after.history():
+        for table, names, rows in after.added_rows():
             if len(rows) < COPY_FROM:
                 await transaction.add(f"put_{table}s", columns(rows))
             else:

@@ -13,7 +13,8 @@ from write_side.postgres.connection import Connection
 from write_side.postgres.statements import statement
 
 _PROJECTORS = """
-SELECT id, role, halted, greatest(0, extract(epoch FROM now() - heartbeat_at))::float8 AS age
+SELECT id, role, greatest(0, extract(epoch FROM now() - heartbeat_at))::float8 AS heartbeat_age,
+       halted
 FROM projector.process WHERE heartbeat_at > now() - interval '10 seconds' ORDER BY id"""
 _WORK = """
 SELECT name, phase, done, total, extract(epoch FROM now() - started_at)::float8 AS seconds
@@ -58,15 +59,12 @@ class ReadModelStatus(Struct, frozen=True):
 
 async def read_status(connection: Connection) -> ReadModelStatus:
     checkpoint = await fetch_checkpoint(connection)
-    projectors = await connection.fetch(_PROJECTORS)
     work = await connection.fetchrow(_WORK)
     return ReadModelStatus(
         position=checkpoint.position,
         epoch=checkpoint.epoch,
         moved_at=checkpoint.moved_at,
-        projectors=[
-            ProjectorStatus(row["id"], row["role"], row["age"], row["halted"]) for row in projectors
-        ],
+        projectors=[ProjectorStatus(**row) for row in await connection.fetch(_PROJECTORS)],
         work=WorkStatus(**work) if work else None,
         workspaces=checkpoint.workspaces,
     )

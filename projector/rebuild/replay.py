@@ -99,7 +99,7 @@ class Replay:
     async def _write_history(self, history: Rows) -> None:
         async with self._model.transaction():
             await hold_checkpoint(self._model, self._epoch)
-            for table, names, rows in history.history():
+            for table, names, rows in history.added_rows():
                 await self._model.copy_records_to_table(table, records=rows, columns=names)
 
     async def _load_slugs(self, page: Iterable[RecordedEvent], known: dict[str, str]) -> None:

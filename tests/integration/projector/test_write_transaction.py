@@ -112,7 +112,7 @@ async def test_a_statement_of_all_is_kept_prepared() -> None:
 
 async def write_media(model: Connection, epoch: int, checkpoint: Checkpoint) -> None:
     async with write_transaction(model) as transaction:
-        await transaction.add("put_media", ["acme", "one", "https://x", "One", "text/plain"])
+        await transaction.add("put_media", ["one", "One", "https://x", "text/plain", "acme"])
         position = checkpoint.position
         notice = Notice(epoch=epoch, after=position, position=position)
         await transaction.move_checkpoint(checkpoint, notice)

@@ -379,7 +379,7 @@ class TestTheRest:
         changed = project(recorded(media(e.MediaAdded, "a"), media(e.MediaChanged, "b")), Rows())
         row = changed.media[("acme", "m")]
         assert row is not None
-        assert astuple(row) == ("acme", "m", "u", "b", "t")
+        assert astuple(row) == ("m", "b", "u", "t", "acme")
         gone = project(recorded(e.MediaRemoved(**event_of(media_id="m"))), Rows())
         assert gone.media == {("acme", "m"): None}
 
