@@ -11,6 +11,7 @@ for each refusal would make the document long.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import deepcopy
 from functools import cache
 from importlib import resources
@@ -29,6 +30,7 @@ from api.openapi.responses import (
     expand_groups,
     header_references,
     json_content,
+    reference,
     refusal_response,
     source,
     status_of_refusals,
@@ -80,25 +82,24 @@ def _completed(written: Operation) -> Operation:
     parameters = list(expand_groups(written["parameters"]))
     responses = {status: _response(response) for status, response in written["responses"].items()}
     if "ifNoneMatch" in parameters:
-        responses["304"] = _reference("responses", "NotModified")
+        responses["304"] = reference("responses", "NotModified")
     for name in expand_groups(written.pop("refusals")):
         refusals = source()["components"]["responses"][name]["refusals"]
-        responses[str(status_of_refusals(refusals))] = _reference("responses", name)
+        responses[str(status_of_refusals(refusals))] = reference("responses", name)
     if body := written.get("requestBody"):
         content = body.get("content") or json_content(**body)
         written["requestBody"] = {"required": True, "content": content}
     return {
         **written,
-        "parameters": [_reference("parameters", name) for name in parameters],
+        "parameters": [reference("parameters", name) for name in parameters],
         "responses": dict(sorted(responses.items())),
     }
 
 
 def _response(written: dict[str, Any]) -> dict[str, Any]:
-    headers = header_references("...always", *written.get("headers", ()))
     return {
         "description": written["description"],
-        "headers": headers | _optional(*written.get("optionalHeaders", ())),
+        "headers": _headers(written, "...always"),
         "content": written.get("content")
         or json_content(written["schema"], example=written["example"]),
     }
@@ -108,42 +109,40 @@ def _shared(written: dict[str, Any]) -> dict[str, Any]:
     """A response that operations refer to, with the headers that not every response has."""
     if "refusals" in written:
         return refusal_response(written["description"], written["refusals"])
-    headers = header_references(*written["headers"])
-    return {
-        **{name: value for name, value in written.items() if name != "optionalHeaders"},
-        "headers": headers | _optional(*written.get("optionalHeaders", ())),
+    return {"description": written["description"], "headers": _headers(written)}
+
+
+def _headers(written: dict[str, Any], *more: str) -> dict[str, Any]:
+    known = source()["components"]["headers"]
+    optional = {
+        name: {**known[name], "required": False} for name in written.get("optionalHeaders", ())
     }
-
-
-def _optional(*names: str) -> dict[str, Any]:
-    """Headers that only some responses have."""
-    headers = source()["components"]["headers"]
-    return {name: {**headers[name], "required": False} for name in names}
-
-
-def _reference(kind: str, name: str) -> dict[str, str]:
-    return {"$ref": f"#/components/{kind}/{name}"}
+    return header_references(*more, *written.get("headers", ())) | optional
 
 
 def schemas() -> dict[str, Any]:
     """The schemas of the bodies, by name."""
     _, found = msgspec.json.schema_components(_BODIES, ref_template="#/components/schemas/{name}")
-    adapted: dict[str, Any] = _adapted(found)
+    adapted: dict[str, Any] = changed(found, _adapted)
     return adapted
 
 
-def _adapted(part: Any) -> Any:
+def _adapted(part: dict[str, Any]) -> dict[str, Any]:
     """Adapted to client generators: a reference has no separate type, an object without declared
     properties is open, and a default of null is omitted."""
+    if "$ref" in part:
+        part.pop("type", None)
+    if part.get("type") == "object" and "properties" not in part:
+        part.setdefault("additionalProperties", True)
+    if part.get("default", ...) is None:
+        del part["default"]
+    return part
+
+
+def changed(part: Any, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Any:
+    """A copy, with every object inside it changed."""
     if isinstance(part, list):
-        return [_adapted(one) for one in part]
+        return [changed(one, change) for one in part]
     if not isinstance(part, dict):
         return part
-    adapted = {name: _adapted(one) for name, one in part.items()}
-    if "$ref" in adapted:
-        adapted.pop("type", None)
-    if adapted.get("type") == "object" and "properties" not in adapted:
-        adapted.setdefault("additionalProperties", True)
-    if adapted.get("default", ...) is None:
-        del adapted["default"]
-    return adapted
+    return change({name: changed(inner, change) for name, inner in part.items()})

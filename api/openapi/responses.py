@@ -170,13 +170,17 @@ def _field_types() -> str:
     return f"What a value is: {kinds}"
 
 
+def reference(kind: str, name: str) -> dict[str, str]:
+    return {"$ref": f"#/components/{kind}/{name}"}
+
+
 def header_references(*headers: str) -> dict[str, Any]:
-    return {name: {"$ref": f"#/components/headers/{name}"} for name in expand_groups(headers)}
+    return {name: reference("headers", name) for name in expand_groups(headers)}
 
 
 def json_content(schema: str, **more: Any) -> dict[str, Any]:
     """A body of one of the document's schemas."""
-    return {"application/json": {"schema": {"$ref": f"#/components/schemas/{schema}"}, **more}}
+    return {"application/json": {"schema": reference("schemas", schema), **more}}
 
 
 def status_of_refusals(names: Iterable[str]) -> int:

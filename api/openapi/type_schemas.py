@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import cache
-from typing import Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from api.openapi.document import document
+from api.openapi.document import changed, document
 from api.openapi.filters import options_schema
 from api.openapi.names import Names, pascal_case
+from api.openapi.responses import reference
 from read_side.content_types import ContentTypeRow
 from write_side.domain.definition import Field, value_fields
 from write_side.domain.json_schemas import Schema, properties
@@ -109,9 +109,8 @@ def described_type(row: ContentTypeRow, name: str, names: Names) -> DescribedTyp
     served = _served_fields(reading, fields)
     sent = replace(reading, closed=True).object(f"New{name}Fields", fields, [])
     generic = generic_schemas()
-    entry = {"$ref": f"{COMPONENTS}{name}"}
-    listed = {"$ref": f"{COMPONENTS}Listed{name}"}
-    of_type = {"$ref": f"{COMPONENTS}{name}Type"}
+    entry, listed = reference("schemas", name), reference("schemas", f"Listed{name}")
+    of_type = reference("schemas", f"{name}Type")
     slug = {"type": "string", "const": row.slug}
     filters = {one.slug: reading.options_filter(one) for one in fields if one.indexed}
     schemas = {
@@ -134,7 +133,7 @@ def described_type(row: ContentTypeRow, name: str, names: Names) -> DescribedTyp
 def included_schema(names: Iterable[str]) -> Schema:
     """The schema of ``includes``, for the types with these names."""
     generic = generic_schemas()["Includes"]
-    entries = [{"$ref": f"{COMPONENTS}Included{name}"} for name in names]
+    entries = [reference("schemas", f"Included{name}") for name in names]
     one = entries[0] if len(entries) == 1 else {"anyOf": entries}
     described = {**generic["properties"]["entries"], "additionalProperties": one}
     return {**generic, "properties": {**generic["properties"], "entries": described}}
@@ -150,7 +149,7 @@ def entry_schema(row: ContentTypeRow) -> Schema:
     served = _served_fields(definitions, list(value_fields(row.fields)))
     return {
         "$schema": DIALECT,
-        **_with(_changed(generic["SingleEntry"], _relocated), name, fields=served),
+        **_with(changed(generic["SingleEntry"], _relocated), name, fields=served),
         "$defs": found,
     }
 
@@ -167,20 +166,16 @@ def _served_fields(definitions: _Definitions, fields: list[Field]) -> Schema:
     return reference
 
 
-def _with(schema: Schema, title: str, **changed: Schema) -> Schema:
+def _with(schema: Schema, title: str, **replaced: Schema) -> Schema:
     """A copy of a generic schema with other properties."""
-    return {
-        **schema,
-        "title": title,
-        "properties": {**schema["properties"], **changed},
-    }
+    return {**schema, "title": title, "properties": {**schema["properties"], **replaced}}
 
 
 @cache
 def generic_schemas() -> dict[str, Schema]:
     """The schemas of the generic document, without patterns of times: generators warn that they
     drop these in favour of the format."""
-    schemas: dict[str, Schema] = _changed(document()["components"]["schemas"], _without_pattern)
+    schemas: dict[str, Schema] = changed(document()["components"]["schemas"], _without_pattern)
     return schemas
 
 
@@ -195,12 +190,3 @@ def _relocated(part: Schema) -> Schema:
     if "$ref" in part:
         return {"$ref": part["$ref"].replace(COMPONENTS, DEFINITIONS)}
     return part
-
-
-def _changed(part: Any, change: Callable[[Schema], Schema]) -> Any:
-    """The schema, with every object inside it changed."""
-    if isinstance(part, list):
-        return [_changed(one, change) for one in part]
-    if not isinstance(part, dict):
-        return part
-    return change({name: _changed(inner, change) for name, inner in part.items()})

@@ -10,8 +10,8 @@ from msgspec import Raw
 from api.openapi.document import document
 from api.openapi.filters import Schema, parameters_of, sort_parameter
 from api.openapi.names import Names
+from api.openapi.responses import json_content, reference
 from api.openapi.type_schemas import (
-    COMPONENTS,
     DATE_RANGE,
     described_type,
     generic_schemas,
@@ -93,9 +93,10 @@ def _paths(
             )
         }
     paths |= {path: methods for path, methods in generic.items() if path not in (_LIST, _ONE)}
-    created = [_reference(f"New{name}") for _, name in types]
+    created = [reference("schemas", f"New{name}") for _, name in types]
     body = created[0] if len(created) == 1 else {"oneOf": created}
-    post = {**generic[_CREATE]["post"], "requestBody": _content(body, required=True)}
+    content = {"application/json": {"schema": body}}
+    post = {**generic[_CREATE]["post"], "requestBody": {"required": True, "content": content}}
     paths[_CREATE] = {**generic[_CREATE], "post": post}
     return paths
 
@@ -108,7 +109,7 @@ def _of_type(
     parameters: Sequence[Schema] = (),
 ) -> Operation:
     replaced = [f"#/components/parameters/{parameter['name']}" for parameter in parameters]
-    success = {**generic["responses"]["200"], **_content(_reference(body))}
+    success = {**generic["responses"]["200"], "content": json_content(body)}
     return {
         **generic,
         "operationId": operation_id,
@@ -119,11 +120,3 @@ def _of_type(
         ],
         "responses": {**generic["responses"], "200": success},
     }
-
-
-def _content(schema: dict[str, Any], **more: Any) -> dict[str, Any]:
-    return {**more, "content": {"application/json": {"schema": schema}}}
-
-
-def _reference(name: str) -> dict[str, str]:
-    return {"$ref": f"{COMPONENTS}{name}"}
