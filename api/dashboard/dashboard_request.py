@@ -12,7 +12,7 @@ from urllib.parse import quote, urlencode
 
 from api.context import Call
 from api.dashboard.security import SESSIONS, check_origin, cookie_token, new_csrf_token
-from api.http.dashboard_headers import ROOT
+from api.http.default_headers import ROOT
 from api.http.large_bodies import WORKSPACE
 from api.rest.request_checks import check_address_limit, check_permission, resolve_environment
 from read_side.pool import Pool

@@ -24,7 +24,7 @@ from api.dashboard.values import (
 )
 from api.dashboard.wizard.wizard_steps import wait_until_readable
 from api.errors import BadRequest
-from api.http.dashboard_headers import IMAGE_SOURCES
+from api.http.default_headers import IMAGE_SOURCES
 from api.rest import parameters
 from api.rest.point_in_time import entry_of_id
 from read_side.content_types import content_type

@@ -17,7 +17,7 @@ from api.dashboard.layout import layout_of
 from api.dashboard.security import check_csrf_token, cookie_token, referring_page
 from api.dashboard.templates import render, until_compiled
 from api.errors import EXPLAINED, BadRequest, Busy, ForgedRequest, headers_of, status_of
-from api.http.dashboard_headers import ROOT
+from api.http.default_headers import ROOT
 from api.http.request_log import log_fault
 from api.rest.request_body import receive_body
 from write_side.domain.refusals import StaleDecision

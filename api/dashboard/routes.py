@@ -29,7 +29,7 @@ from api.dashboard.security import SESSIONS
 from api.dashboard.templates import static_file
 from api.dashboard.wizard import columns_step, preview_step, result_step, upload_step
 from api.dashboard.wizard.wizard_steps import redirect_to, upload_form, upload_page
-from api.http.dashboard_headers import ROOT
+from api.http.default_headers import ROOT
 from api.operations.health import STATUS
 from api.rest.request_checks import check_address_limit
 from write_side.domain.workspace import EDIT, OPERATE, VIEW

@@ -20,7 +20,7 @@ from aiohttp import web
 from api.context import SERVICE
 from api.errors import ForgedRequest
 from api.http.client_address import is_https
-from api.http.dashboard_headers import ROOT
+from api.http.default_headers import ROOT
 from write_side.store.dashboard_sessions import LIFETIME, Sessions
 
 COOKIE = "contentlog_session"

@@ -16,7 +16,7 @@ from aiohttp import web
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from api.dashboard.dashboard_request import DashboardRequest, link
-from api.http.dashboard_headers import ROOT
+from api.http.default_headers import ROOT
 from api.http.static_files import StaticFiles
 from api.rest.wire import timestamp
 from write_side.domain.locales import locale_name

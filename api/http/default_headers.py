@@ -10,27 +10,40 @@ from api.auth.keys import secret_of
 from api.context import LIMIT_STATUS, SERVICE
 from api.http.client_address import is_https
 from api.http.cors import add_cors
-from api.http.dashboard_headers import add_security_headers
 from api.http.request_log import ROUTE, request_id
 from api.rate_limits.bucket import LimitStatus
 
+ROOT = "/dashboard"
+"""The path of the dashboard."""
+# No inline script, style or event handler, and nothing from other hosts except thumbnails, so
+# markup that an entry's text injects into a page has no effect.
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+_SECURITY = {
+    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+IMAGE_SOURCES = web.RequestKey("image_sources", frozenset[str])
+"""The sources of a page's images of the media library; images of other sources are not loaded."""
 AddHeaders = Callable[[web.Request, web.StreamResponse], None]
 # A year. Not for subdomains: they may be other services.
 _STRICT = "max-age=31536000"
 
 
 def add_own(request: web.Request, response: web.StreamResponse) -> None:
-    """The headers that need nothing but the request's id."""
     headers = response.headers
     headers["X-Request-Id"] = request_id(request)
     # Without the versions that aiohttp would name.
     headers["Server"] = "contentlog"
     # A response without its own rule is not cached.
     headers.setdefault("Cache-Control", "no-store")
-
-
-def add_rate_limits(request: web.Request, response: web.StreamResponse) -> None:
-    status, headers = request[LIMIT_STATUS], response.headers
+    status = request[LIMIT_STATUS]
     headers["X-RateLimit-Limit"] = str(status.limit)
     headers["X-RateLimit-Remaining"] = str(status.remaining)
     headers["X-RateLimit-Reset"] = str(status.reset)
@@ -56,6 +69,17 @@ async def _uncounted(request: web.Request) -> LimitStatus:
     return min(service.limits.peek_key(caller), address, key=lambda status: status.remaining)
 
 
+def add_security_headers(request: web.Request, response: web.StreamResponse) -> None:
+    """Those of every response of the dashboard, including errors."""
+    path = request.rel_url.path_safe
+    if path == ROOT or path.startswith(f"{ROOT}/"):
+        response.headers.update(_SECURITY)
+        if sources := request.get(IMAGE_SOURCES):
+            allowed = " ".join(("img-src 'self'", *sorted(sources)))
+            policy = CONTENT_SECURITY_POLICY.replace("img-src 'self'", allowed)
+            response.headers["Content-Security-Policy"] = policy
+
+
 def add_strict_transport(request: web.Request, response: web.StreamResponse) -> None:
     """Browsers that use https keep using it."""
     # Malformed HTTP has not reached the application, which knows the proxies.
@@ -65,7 +89,6 @@ def add_strict_transport(request: web.Request, response: web.StreamResponse) -> 
 
 ADDED: tuple[AddHeaders, ...] = (
     add_own,
-    add_rate_limits,
     add_cors,
     add_security_headers,
     add_strict_transport,
@@ -85,7 +108,7 @@ async def add_default_headers(request: web.Request, response: web.StreamResponse
         try:
             add(request, response)
         except Exception as error:
-            fault = error
+            fault = fault or error
     if fault is not None and _FAILED not in request:
         request[_FAILED] = True
         raise fault

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from api.http.dashboard_headers import CONTENT_SECURITY_POLICY
+from api.http.default_headers import CONTENT_SECURITY_POLICY
 from tests.integration.api.dashboard import Browser, signed_in
 from tests.integration.api.server import Server, serving
 from tests.integration.live_projector import connected

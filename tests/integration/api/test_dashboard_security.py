@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from api.http.dashboard_headers import CONTENT_SECURITY_POLICY
+from api.http.default_headers import CONTENT_SECURITY_POLICY
 from api.rate_limits.bucket import LimitStatus
 from tests.integration.api.dashboard import browser, signed_in
 from tests.integration.api.server import Server

@@ -102,6 +102,18 @@ async def test_a_header_that_cannot_be_added_is_a_500(
                 await injected.check(place, method, path)
 
 
+@pytest.mark.usefixtures("acme")
+async def test_the_first_fault_of_the_headers_is_logged(
+    client: Client, logged: Logged, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = logged("json")
+    assert (await ask(client, "GET", ACROSS)).status == 200
+    before = len(read())
+    monkeypatch.setattr("api.rate_limits.limits.Limits.peek_key", fails)
+    assert (await ask(client, "GET", "/nowhere")).status == 500
+    check_log(read()[before:])
+
+
 async def ask(client: Client, method: str, path: str) -> Answer:
     body = {"json": POST} if method == "POST" else {}
     return await client.ask(method, path, {"X-Request-Id": "mine"}, **body)
