@@ -16,6 +16,7 @@ from prometheus_client import Gauge
 
 from api.auth.keys import Caller
 from api.http.compression import gzipped
+from api.rest.wire import encode
 from read_side.freshness import Freshness
 from read_side.notices import Dependency
 
@@ -182,7 +183,7 @@ class ResponseCache:
         self._remove(key)
         self._cached[key] = response
         self._of_workspace.setdefault(key[0], OrderedDict())[key] = None
-        texts = sum(len(part) for part in key if type(part) is str)
+        texts = len(encode(key))
         self._grow(response, OVERHEAD + size + texts + DEPENDENCY * len(response.dependencies))
 
     async def compressed(self, response: CachedResponse) -> bytes:

@@ -12,10 +12,12 @@ import pytest
 from prometheus_client import REGISTRY
 
 from api.auth.keys import Caller
+from api.rest.list_query import ListQuery
 from api.rest.response_cache import LARGEST, OVERHEAD, CachedResponse, Ready, ResponseCache
 from read_side.freshness import Freshness
 from read_side.high_water_mark import HighWaterMark
 from read_side.notices import Notice
+from read_side.queries.request import Filter
 from read_side.stamp import stamp_of
 from tests.integration.api.server import ACME, Client, Server, serving
 from tests.integration.live_projector import connected, until
@@ -236,11 +238,11 @@ def freshness(tmp_path: Any) -> Freshness:
     return freshness
 
 
-def response(key: tuple[str, ...], size: int) -> CachedResponse:
+def response(key: tuple[object, ...], size: int) -> CachedResponse:
     return CachedResponse(key, b"x" * size, "tag", "token", stamp_of(1, 1), ())
 
 
-def put(cache: ResponseCache, key: tuple[str, ...], size: int) -> CachedResponse:
+def put(cache: ResponseCache, key: tuple[object, ...], size: int) -> CachedResponse:
     made = response(key, size)
     cache.put(made, cache.resets)
     return made
@@ -295,6 +297,15 @@ async def test_compressed_bodies_count_too(freshness: Freshness) -> None:
     freshness.reset()
     assert cache.find(("acme", "a")) is None
     assert await cache.compressed(made) is compressed, "it may be on its way"
+
+
+async def test_the_values_of_filters_count_too(freshness: Freshness) -> None:
+    cache = ResponseCache(freshness, 10**6)
+    sizes = []
+    for length in (10, 1_000):
+        filter_ = Filter("title", "eq", ("x" * length,))
+        sizes.append(put(cache, ("acme", ListQuery(10, 0, filters=(filter_,))), 100).size)
+    assert sizes[1] - sizes[0] == 990
 
 
 async def test_large_bodies_are_not_cached(freshness: Freshness) -> None:
