@@ -1,8 +1,8 @@
 """The OpenAPI document of any workspace.
 
 ``document.json`` is written by hand. It names parameters, headers, refusals and schemas;
-``...name`` stands for one of its groups. The code adds the schemas of its Structs and the responses
-of refusals.
+``...name`` stands for one of its groups, ``{"...": name}`` for one of its examples. The code adds
+the schemas of its Structs and the responses of refusals.
 
 It omits HEAD and preflights, for which generators would create client methods, and pages for
 browsers. The headers that every response has are listed only for successes, because repeating them
@@ -12,7 +12,6 @@ for each refusal would make the document long.
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import deepcopy
 from functools import cache
 from importlib import resources
 from importlib.metadata import version
@@ -63,8 +62,8 @@ _BODIES: tuple[type[Struct], ...] = (
 
 @cache
 def document() -> dict[str, Any]:
-    written = deepcopy(source())
-    del written["groups"]
+    written: dict[str, Any] = changed(source(), _with_example)
+    del written["groups"], written["examples"]
     about = resources.files("api.openapi").joinpath("about.md").read_text("utf-8")
     written["info"] |= {"version": version("contentlog"), "description": about}
     for operations in written["paths"].values():
@@ -76,6 +75,12 @@ def document() -> dict[str, Any]:
     for name, response in components["responses"].items():
         components["responses"][name] = _shared(response)
     return written
+
+
+def _with_example(part: dict[str, Any]) -> dict[str, Any]:
+    """The example that the part stands for, or else the part."""
+    examples: dict[str, dict[str, Any]] = source()["examples"]
+    return examples[part["..."]] if "..." in part else part
 
 
 def _completed(written: Operation) -> Operation:
