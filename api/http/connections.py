@@ -58,24 +58,14 @@ _log = structlog.get_logger("api.connections")
 
 
 class Connection(web.RequestHandler):
-    """``patience``: seconds for the head of a request, and for reading a response; 0: no limit."""
-
-    def __init__(
-        self,
-        server: web.Server,
-        application: web.Application,
-        patience: float,
-        others: OpenConnections,
-        **options: Any,
-    ) -> None:
-        self._application = application
-        self._patience = patience
-        self._others = others
+    def __init__(self, server: Server, **options: Any) -> None:
+        self._application = server.application
+        self._patience = server.patience
+        self._others = server.open_connections
         self._body: StreamReader | None = None
         self._busy = self._stopping = False
         self._finished: asyncio.Future[None] | None = None
-        self._silent_since: float | None = None  # opened, and nothing received yet
-        self._head_since: float | None = None
+        self._awaited_since: float | None = None  # the rest of a head, or the first byte
         self._head_size = 0  # bytes that may belong to an unfinished head
         self._late: asyncio.TimerHandle | None = None
         self._stuck: asyncio.TimerHandle | None = None
@@ -85,7 +75,7 @@ class Connection(web.RequestHandler):
 
     def begin(self, body: StreamReader) -> None:
         """The head of a request was read."""
-        self._busy, self._body, self._head_since, self._head_size = True, body, None, 0
+        self._busy, self._body, self._awaited_since, self._head_size = True, body, None, 0
         self._others.busy(self)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -93,23 +83,22 @@ class Connection(web.RequestHandler):
         peer = transport.get_extra_info("peername")
         self._others.opened(self, client(peer[0] if peer else None, (), ()))
         if self._patience:
-            self._silent_since = asyncio.get_running_loop().time()
+            self._awaited_since = asyncio.get_running_loop().time()
             self._late = _later(self._patience, self._check_head)
 
     def data_received(self, data: bytes) -> None:
-        self._silent_since = None
         idle = not self._busy and (self._body is None or self._body.is_eof())
         super().data_received(data)
         if not idle:
             return
+        if self._patience and not self._head_size:
+            self._awaited_since = asyncio.get_running_loop().time()
+            if self._late is None:
+                self._late = _later(self._patience, self._check_head)
         self._head_size += len(data)
         if self._head_size > MAX_TARGET + MAX_HEADERS:
             # If the head is complete, its request begins before.
             asyncio.get_running_loop().call_soon(self._check_head_size)
-        if self._patience and self._head_since is None:
-            self._head_since = asyncio.get_running_loop().time()
-            if self._late is None:
-                self._late = _later(self._patience, self._check_head)
 
     def close(self) -> None:
         """Stops after the request in progress."""
@@ -187,14 +176,6 @@ class Connection(web.RequestHandler):
             await response_sent(request)
             self._end()
 
-    def log_access(
-        self,
-        request: web.BaseRequest,
-        response: web.StreamResponse,
-        time: float | None,  # noqa: ARG002 - it includes the client's time to read
-    ) -> None:
-        log_request(request, response)
-
     def log_exception(self, *args: Any, **options: Any) -> None:
         """Errors between requests; a damaged body was answered by its handler."""
         if not isinstance(options.get("exc_info"), web.RequestPayloadError):
@@ -208,12 +189,14 @@ class Connection(web.RequestHandler):
             address = self._application[SERVICE].limits.peek_address(request)
             request[LIMIT_STATUS] = address
             await self._application.on_response_prepare.send(request, response)
-        return await super().finish_response(request, response, start_time)
+        finished = await super().finish_response(request, response, start_time)
+        log_request(request, finished[0])
+        return finished
 
     def _has_request(self) -> bool:
         """Whether a request is being answered, or its head has arrived and it is handled in the
         next turn of the loop."""
-        return self._busy or self._head_since is not None
+        return self._busy or self._head_size > 0
 
     def _end(self) -> None:
         self._busy, self.on_lost = False, None
@@ -225,10 +208,9 @@ class Connection(web.RequestHandler):
         """Closes a connection that sends nothing, or whose request's head takes longer than
         ``patience``. One timer serves many requests."""
         self._late = None
-        since = self._silent_since if self._head_since is None else self._head_since
-        if since is None:
+        if self._awaited_since is None:
             return
-        left = since + self._patience - asyncio.get_running_loop().time()
+        left = self._awaited_since + self._patience - asyncio.get_running_loop().time()
         if left > 0:
             self._late = _later(left, self._check_head)
         else:
@@ -251,7 +233,8 @@ class Connection(web.RequestHandler):
 
 
 class Server(web.Server):
-    """Creates the connections of an application. ``served`` is aiohttp's own server for it."""
+    """Creates the connections of an application. ``served`` is aiohttp's own server for it.
+    ``patience``: seconds for the head of a request, and for reading a response; 0: no limit."""
 
     def __init__(
         self,
@@ -261,16 +244,16 @@ class Server(web.Server):
         connections: int,
         **options: Any,
     ) -> None:
-        self._application = application
+        self.application = application
+        self.patience = patience
+        self.open_connections = OpenConnections(connections)
         self._served = served
-        self._patience = patience
         self._options = options
         self._repeated = application.get(REPEATED_READS)
-        self._open = OpenConnections(connections)
         super().__init__(self.answer, request_factory=self.begin_request)  # type: ignore[arg-type]
 
     def __call__(self) -> web.RequestHandler:
-        return Connection(self, self._application, self._patience, self._open, **self._options)
+        return Connection(self, **self._options)
 
     def begin_request(
         self,

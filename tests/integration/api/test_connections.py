@@ -384,8 +384,12 @@ class TestBodies:
         refused(await client.post(b"title=T&contentTypeSlug=posts"), 400, "valid JSON")
 
 
+@pytest.mark.parametrize("client_timeout", [30.0, 0.0])
 async def test_a_request_that_arrives_as_its_connection_closes_is_answered(
-    server: Server, monkeypatch: pytest.MonkeyPatch
+    client_timeout: float,
+    database_url: str,
+    repository: Repository,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The handler starts one event loop iteration after the request head is received."""
     made: list[Connection] = []
@@ -396,7 +400,10 @@ async def test_a_request_that_arrives_as_its_connection_closes_is_answered(
         opened(self, transport)
 
     monkeypatch.setattr(Connection, "connection_made", connection_made)
-    async with connected(server) as streams:
+    async with (
+        serving(database_url, repository, client_timeout=client_timeout) as server,
+        connected(server) as streams,
+    ):
         await answered(streams, b"GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n")
         made[0].data_received(b"GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n")
         made[0].close()
