@@ -9,8 +9,8 @@ from write_side.postgres.pooler import PoolerUrl
 
 
 class DatabaseUrls(Struct, frozen=True):
-    """``event_store_pool_url`` and ``read_model_pool_url``: the databases through a pooler, for
-    what needs no session; None if there is none."""
+    """``event_store_pool_url`` and ``read_model_pool_url``: the databases through a pooler, None if
+    there is none. ``pooled_…``: for what needs no session."""
 
     event_store_url: str
     read_model_url: str
@@ -19,12 +19,10 @@ class DatabaseUrls(Struct, frozen=True):
 
     @property
     def pooled_event_store(self) -> str:
-        """For what needs no session."""
         return self.event_store_pool_url or self.event_store_url
 
     @property
     def pooled_read_model(self) -> str:
-        """For what needs no session."""
         return self.read_model_pool_url or self.read_model_url
 
 

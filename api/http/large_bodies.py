@@ -96,10 +96,8 @@ class LargeBodies:
         """Counts the body until it is sent. Raises Busy or NoTemporarySpace, unless it must be sent
         because it reports a write."""
         workspace = request.get(WORKSPACE)
-        if workspace is None:
-            # A public page: all responses share the same bytes.
-            return BytesIOPayload(io.BytesIO(body), content_type=content_type)
-        if self.hold(request, workspace, len(body)):
+        # All responses with a public page share the same bytes.
+        if workspace is None or self.hold(request, workspace, len(body)):
             return BytesIOPayload(io.BytesIO(body), content_type=content_type)
         try:
             file = await self.file(request, workspace, len(body))

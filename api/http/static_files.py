@@ -13,8 +13,6 @@ from api.context import SERVICE, Call
 from api.rest.request_checks import check_address_limit
 
 Handler = Callable[[web.Request], Awaitable[web.Response]]
-
-
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 
@@ -41,7 +39,7 @@ class StaticFiles:
                 "frame-ancestors 'none'",
             )
         )
-        self.read = cache(self._bytes_of)
+        self.read = cache(lambda name: self._folder.joinpath(name).read_bytes())
 
     async def page(self, _request: web.Request) -> web.Response:
         response = self._response("index.html", "text/html")
@@ -60,9 +58,6 @@ class StaticFiles:
         response.headers["X-Content-Type-Options"] = "nosniff"
         response.headers["Cache-Control"] = "public, max-age=3600"
         return response
-
-    def _bytes_of(self, name: str) -> bytes:
-        return self._folder.joinpath(name).read_bytes()
 
 
 def limited_by_address(handler: Handler) -> Handler:

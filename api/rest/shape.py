@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Struct
 
 from api.errors import BadRequest
 from api.rest import wire
@@ -21,13 +21,13 @@ from write_side.domain.definition import value_fields
 from write_side.domain.field_types import FIELD_TYPES
 from write_side.domain.identity import Scope, is_slug
 from write_side.domain.refusals import shortened
+from write_side.domain.rendering import stored_values
 
 MAX_NAMES = 50
 MAX_LISTED = 30
 ALWAYS = "id"
 FIELDS = "fields"
 _PREFIX = f"{FIELDS}."
-_VALUES = msgspec.json.Decoder(dict[str, Raw])
 _LEADING = [name for name, spec in FIELD_TYPES.items() if spec.refers_to]
 _SELECTABLE = [name for name, spec in FIELD_TYPES.items() if spec.holds_values]
 
@@ -61,7 +61,7 @@ class Shape(Struct, frozen=True, gc=False):
             if encoded in self.members:
                 shown[encoded] = value
             elif encoded == FIELDS and self.selected:
-                values = _VALUES.decode(value)
+                values = stored_values(value)
                 shown[encoded] = {slug: values[slug] for slug in values if slug in self.selected}
         return shown
 
