@@ -12,6 +12,7 @@ from api.changes.bodies import ChangeView, Current
 from api.context import Call
 from api.errors import BadRequest, Gone, NotVisibleYet
 from api.rest import parameters
+from api.rest.request_checks import wait_until_visible
 from api.rest.tokens import ChangePosition
 from read_side import changes
 from read_side.changes import (
@@ -100,19 +101,10 @@ async def _start(call: Call, request: ChangesRequest) -> tuple[int, ChangePositi
     if after is None:
         is_resumed = call.request.headers.get(RESUME)
         raise BadRequest(UNKNOWN_EVENT_ID if is_resumed else UNKNOWN_AFTER)
-    await _wait(call, after.position)
+    if after.position > service.checkpoint.position:
+        # A position beyond the log: it was restored to an earlier point.
+        await wait_until_visible(service, after.position, Gone())
     return after.position, after
-
-
-async def _wait(call: Call, position: int) -> None:
-    """Raises Gone for a position beyond the log, which was restored to an earlier point."""
-    service = call.service
-    if position <= service.checkpoint.position:
-        return
-    if position > await service.repository.recorder.head():
-        raise Gone
-    if not await service.checkpoint.wait(position, service.settings.read_your_writes):
-        raise NotVisibleYet
 
 
 def _oldest_kept(call: Call) -> datetime | None:

@@ -11,8 +11,9 @@ from collections.abc import Awaitable, Callable
 from aiohttp import web
 
 from api.auth.keys import secret_of
-from api.context import LIMIT_STATUS, SERVICE, Call
+from api.context import LIMIT_STATUS, SERVICE, Call, Service
 from api.errors import (
+    ApiError,
     BadRequest,
     Forbidden,
     NotVisibleYet,
@@ -120,10 +121,14 @@ async def wait_for_position(call: Call) -> None:
     if position is None:
         raise BadRequest(UNKNOWN_POSITION)
     call.position = position
-    if position <= service.checkpoint.position:
-        return
+    if position > service.checkpoint.position:
+        await wait_until_visible(service, position, BadRequest(BEYOND_THE_LOG))
+
+
+async def wait_until_visible(service: Service, position: int, beyond: ApiError) -> None:
+    """Raises ``beyond`` for a position beyond the log, and NotVisibleYet."""
     if position > await service.repository.recorder.head():
-        raise BadRequest(BEYOND_THE_LOG)
+        raise beyond
     if not await service.checkpoint.wait(position, service.settings.read_your_writes):
         raise NotVisibleYet
 
