@@ -23,12 +23,12 @@ from write_side.domain.content_type import ContentType as FoldedType
 from write_side.domain.content_type import ContentTypeDefinition
 from write_side.domain.entry import Entry
 from write_side.domain.identity import BASE_LANGUAGE
+from write_side.domain.values import NULL, is_null, texts_of
 from write_side.entry_history import HistoryRequest
 from write_side.waiting import in_slices
 
 _STAGE = msgspec.json.Decoder(definition.Stage)
 _VALUES = msgspec.json.Decoder(dict[str, Raw])
-_IDS = msgspec.json.Decoder(list[str] | str | None)
 
 
 @strawberry.type(
@@ -111,8 +111,9 @@ class ContentEntry:
     async def references(self, info: Info, field: str) -> strawberry.Streamable[ContentEntry]:
         context = info.context
         await context.readable()
-        _check_reference((await self._type(context)).fields, field)
-        ids = charged_list(info, _ids(_VALUES.decode(self.raw_fields).get(field, Raw(b"null"))))
+        reference = _reference_field((await self._type(context)).fields, field)
+        value = _VALUES.decode(self.raw_fields).get(field, NULL)
+        ids = charged_list(info, [] if is_null(value) else texts_of(reference, value))
         if self.at is not None:
             keys = [(one, self.locale, self.at) for one in ids]
             past = await context.past_entries.load_many(keys)
@@ -186,21 +187,15 @@ def entry_of_past(past: PastEntry, locale: str, at: datetime) -> ContentEntry:
     return entry
 
 
-def _check_reference(fields: Sequence[definition.Field], slug: str) -> None:
-    known = [field.slug for field in fields if field.spec.refers_to == "entry"]
+def _reference_field(fields: Sequence[definition.Field], slug: str) -> definition.Field:
+    known = {field.slug: field for field in fields if field.spec.refers_to == "entry"}
     if slug not in known:
         raise BadRequest(
             f"'{slug[:100]}' is not a reference field of this content type; "
             f"it has {', '.join(known) or 'none'}"
         )
-
-
-def _ids(value: Raw) -> list[str]:
-    ids = _IDS.decode(value)
-    if ids is None:
-        return []
-    return [ids] if isinstance(ids, str) else ids
+    return known[slug]
 
 
 def _json_or_none(value: Raw) -> JSON | None:
-    return None if bytes(value) == b"null" else JSON(value)
+    return None if is_null(value) else JSON(value)
