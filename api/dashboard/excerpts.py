@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import msgspec
 from msgspec import Raw, Struct
 
+from api.dashboard.table_pages import number
 from read_side.refusals import EntryNotFound
 from write_side.domain.definition import Field, value_fields
 from write_side.domain.values import EMPTY, NULL, json_of, text_of, texts_of
@@ -86,14 +87,14 @@ class Truncator:
 
     def _elements(self, field: Field, value: Raw, path: str, start: int) -> Excerpt:
         items, inner, elements = _ITEMS.decode(value), list(value_fields(field.fields)), []
-        for number, item in enumerate(items[start : start + ITEMS], start):
+        for index, item in enumerate(items[start : start + ITEMS], start):
             if self._values <= 0:
                 break
             # An element stored under an older version of the type may have any fields.
             given = _ELEMENT.decode(item)
             elements.append(
                 [
-                    self.excerpt(one, given.get(one.slug, NULL), f"{path}.{number}.{one.slug}")
+                    self.excerpt(one, given.get(one.slug, NULL), f"{path}.{index}.{one.slug}")
                     for one in inner
                 ]
             )
@@ -111,10 +112,9 @@ def value_at(fields: Iterable[Field], values: Mapping[str, Raw], path: str) -> t
     value = values.get(slug, NULL)
     if not rest:
         return field, value
-    number, _, inner = rest.partition(".")
-    if not field.spec.is_nested or not (number.isascii() and number.isdigit() and len(number) < 9):
+    text, _, inner = rest.partition(".")
+    index = number(text)
+    items = _ITEMS.decode(value) if field.spec.is_nested and bytes(value) not in EMPTY else []
+    if index is None or index >= len(items):
         raise EntryNotFound
-    items = [] if bytes(value) in EMPTY else _ITEMS.decode(value)
-    if int(number) >= len(items):
-        raise EntryNotFound
-    return value_at(field.fields, _ELEMENT.decode(items[int(number)]), inner)
+    return value_at(field.fields, _ELEMENT.decode(items[index]), inner)
