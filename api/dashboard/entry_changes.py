@@ -131,22 +131,16 @@ def _references(
                 yield from ((field, one.before), (field, one.after))
 
 
-class _DifferenceReader:
+class _DifferenceReader(Struct):
     """Fields and stages that were removed are shown by slug or id. ``names``: of referenced entries
     and media, by id. ``language``: of the entry."""
 
-    def __init__(
-        self,
-        fields: Mapping[str, Field],
-        stages: Mapping[str, str],
-        names: Mapping[str, str],
-        language: str,
-    ) -> None:
-        self._fields = fields
-        self._stages = stages
-        self._names = names
-        self._language = language
-        self._left = MAX_COMPARED_IN_ALL
+    fields: Mapping[str, Field]
+    stages: Mapping[str, str]
+    names: Mapping[str, str]
+    language: str
+    left: int = MAX_COMPARED_IN_ALL
+    """Characters that may still be compared."""
 
     async def read(self, changes: Iterable[FieldChange]) -> list[FieldDifference]:
         return [await self._difference(change) for change in changes]
@@ -154,20 +148,20 @@ class _DifferenceReader:
     async def _difference(self, change: FieldChange) -> FieldDifference:
         path, locale = _path_and_locale(change)
         slug = path.removeprefix("fields.")
-        field = None if path in _NAMES else self._fields.get(slug)
+        field = None if path in _NAMES else self.fields.get(slug)
         name = _NAMES.get(path, field.name if field else slug)
         is_prose = path == "title" or (field is not None and field.spec.translatable)
-        language = (locale or self._language) if is_prose else ""
+        language = (locale or self.language) if is_prose else ""
         if _is_text(change):
             compared = await self._compared(name, locale, language, change)
             if compared is not None:
                 return compared
         before, after = _text(change.before), _text(change.after)
         if path == "stage":
-            before, after = (one and self._stages.get(one, one) for one in (before, after))
+            before, after = (one and self.stages.get(one, one) for one in (before, after))
         if field is not None and field.spec.refers_to and not _is_long(change):
-            before = shortened(with_names(change.before, self._names), MAX_LENGTH) or before
-            after = shortened(with_names(change.after, self._names), MAX_LENGTH) or after
+            before = shortened(with_names(change.before, self.names), MAX_LENGTH) or before
+            after = shortened(with_names(change.after, self.names), MAX_LENGTH) or after
         return FieldDifference(name, locale, language, before, after)
 
     async def _compared(
@@ -176,9 +170,9 @@ class _DifferenceReader:
         """None if the texts are short or too many."""
         given = [msgspec.json.decode(one, type=str) for one in (change.before, change.after)]
         size = sum(min(len(text), MAX_COMPARED) for text in given)
-        if max(map(len, given)) < MIN_COMPARED or size > self._left:
+        if max(map(len, given)) < MIN_COMPARED or size > self.left:
             return None
-        self._left -= size
+        self.left -= size
         # Up to 20 ms each; between them other requests are served.
         before = await _in_turn(_without_markup, given[0][:MAX_COMPARED])
         after = await _in_turn(_without_markup, given[1][:MAX_COMPARED])

@@ -37,20 +37,19 @@ class DeliverablePage(Struct, frozen=True):
     position: int
 
 
-class FeedChanges:
+class FeedChanges(Struct, frozen=True):
     """The changes of the read model, which has a change exactly when it can be read."""
 
-    def __init__(self, read_model: Pool, tokens: ChangeTokens) -> None:
-        self._read_model = read_model
-        self._tokens = tokens
+    read_model: Pool
+    tokens: ChangeTokens
 
     async def page(self, endpoint: Webhook, after: int, limit: int) -> DeliverablePage:
         """The next changes that the endpoint selects, about ``limit``. Raises
         ReadModelUnavailable."""
-        found = await self._select(endpoint, after, limit)
+        kinds = tuple(kind for kind in KINDS if kind in endpoint.events) or KINDS
+        found = await self._select(endpoint, kinds, after, limit)
         locale = BASE_LANGUAGE if endpoint.include_entry else None
-        selection = ChangeSelection(None, _kinds(endpoint))
-        view = ChangeView(self._tokens, endpoint.scope, selection, locale)
+        view = ChangeView(self.tokens, endpoint.scope, ChangeSelection(None, kinds), locale)
         records: Sequence[ChangeRecord] = found.changes
         current: Current = {}
         if locale is not None:
@@ -64,12 +63,13 @@ class FeedChanges:
         ]
         return DeliverablePage(changes, changes[-1].position if changes else found.through)
 
-    async def _select(self, endpoint: Webhook, after: int, limit: int) -> ChangePage:
+    async def _select(
+        self, endpoint: Webhook, kinds: tuple[Kind, ...], after: int, limit: int
+    ) -> ChangePage:
         """Merges a page for each content type of the endpoint: each has an index."""
-        kinds = _kinds(endpoint)
         pages = [
             await changes_after(
-                self._read_model, endpoint.scope, ChangeSelection(slug, kinds), after, limit
+                self.read_model, endpoint.scope, ChangeSelection(slug, kinds), after, limit
             )
             for slug in endpoint.types or (None,)
         ]
@@ -87,7 +87,7 @@ class FeedChanges:
         ids = list({record.entry_id for record in records if record.entry_id})
         try:
             rows = await entries_by_id(
-                self._read_model, endpoint.scope, ids=ids, locale=locale, before=before_reading
+                self.read_model, endpoint.scope, ids=ids, locale=locale, before=before_reading
             )
         except _TooLarge:
             return await self._with_current(endpoint, locale, records[:1])
@@ -112,7 +112,3 @@ def merged(pages: Sequence[ChangePage]) -> ChangePage:
         through,
         all(page.is_last for page in pages) and known == through,
     )
-
-
-def _kinds(endpoint: Webhook) -> tuple[Kind, ...]:
-    return tuple(kind for kind in KINDS if kind in endpoint.events) or KINDS
