@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from datetime import datetime
+from typing import Any
 
 import strawberry
+from msgspec import Struct
 
 from api.errors import BadRequest
 from api.graphql.content_entry import ContentEntry, entry_of_past, entry_of_row
@@ -143,17 +145,8 @@ class Query:
             "status": status.value if status else None,
             "language": searchable(language) if language else None,
         }
-        if as_of:
-            return await _past_page(context, scope, params, filters, text_locale, as_of)
-        ids, pagination = await _page(context, scope, params, filters, text_locale)
-        rows = await context.entries.load_many([(one, text_locale) for one in ids])
-        return ContentEntryPage(
-            # An entry may have changed between the two statements.
-            entries=[
-                entry_of_row(row, text_locale) for row in rows if row and _matches(row, **filters)
-            ],
-            pagination=pagination,
-        )
+        entries = _EntryList(context, scope, params, filters, text_locale)
+        return await (entries.past_page(as_of) if as_of else entries.page())
 
     @typed_field(
         "The content types of the environment, by slug.",
@@ -184,73 +177,73 @@ class Query:
         return await info.context.media.load(searchable(id))
 
 
-async def _page(
-    context: GraphQLContext,
-    scope: Scope,
-    params: ListQuery,
-    filters: dict[str, str | None],
-    locale: str,
-) -> tuple[list[str], Pagination]:
-    """The ids of the entries. Raises TypeNotFound, InvalidQuery, IncompleteIndex, BadRequest."""
-    pool, cursors = context.service.read_model, context.service.cursors
-    if params.is_plain:
-        page = await paging.list_ids(
-            pool,
-            scope,
-            paging.Filters(filters["type_slug"], filters["status"], filters["language"]),
+class _EntryList(Struct, frozen=True):
+    """A list, as it is or as it was. ``filters``: None for any value. ``locale``: of the texts."""
+
+    context: GraphQLContext
+    scope: Scope
+    params: ListQuery
+    filters: dict[str, str | None]
+    locale: str
+
+    async def page(self) -> ContentEntryPage:
+        ids, pagination = await self._ids()
+        rows = await self.context.entries.load_many([(one, self.locale) for one in ids])
+        # An entry may have changed between the two statements.
+        unchanged = [row for row in rows if row and _matches(row, **self.filters)]
+        entries = [entry_of_row(row, self.locale) for row in unchanged]
+        return ContentEntryPage(entries=entries, pagination=pagination)
+
+    async def _ids(self) -> tuple[list[str], Pagination]:
+        """Raises TypeNotFound, InvalidQuery, IncompleteIndex, BadRequest."""
+        pool, params, filters = self.context.service.read_model, self.params, self.filters
+        if params.is_plain:
+            page = await paging.list_ids(
+                pool,
+                self.scope,
+                paging.Filters(filters["type_slug"], filters["status"], filters["language"]),
+                limit=params.limit,
+                offset=params.offset,
+            )
+            return page.rows, Pagination(limit=params.limit, offset=params.offset, total=page.total)
+        of_any_type = filters["type_slug"] is None
+        query = self._query(locale=self.locale, custom=not of_any_type)
+        found, ids = await list_ids_found(pool, self.scope, query)
+        if params.counted and found.total is None:
+            raise BadRequest(
+                "The filters or the search match too many entries to count: leave pagination.total "
+                "out, or narrow them"
+            )
+        return ids, self._pagination(query, found)
+
+    async def past_page(self, at: datetime) -> ContentEntryPage:
+        """The page as of a time. Raises what ``list_at`` raises."""
+        service, budget = self.context.service, self.context.budget
+        query = self._query(custom=False, as_of=at)
+        past = await list_at(service, self.scope, query, budget, locale=self.locale)
+        if self.params.counted and past.total is None:
+            raise BadRequest(
+                "The list has too many entries to count as of this time: leave pagination.total "
+                "out, or select fewer entries by type, status or language"
+            )
+        return ContentEntryPage(
+            entries=[entry_of_past(one, self.locale, at) for one in past.entries],
+            pagination=self._pagination(query, past),
+        )
+
+    def _query(self, **of: Any) -> EntryQuery:
+        query, cursors = self.params.entry_query(**self.filters, **of), self.context.service.cursors
+        return cursors.page_query(self.scope, self.locale, query, self.params.cursor)
+
+    def _pagination(self, query: EntryQuery, page: FoundPage | PastList) -> Pagination:
+        cursors, params = self.context.service.cursors, self.params
+        following = None if params.cursor is None else page.next
+        return Pagination(
             limit=params.limit,
             offset=params.offset,
+            total=page.total or 0,
+            next=cursors.token(self.scope, self.locale, query, following),
         )
-        return page.rows, Pagination(limit=params.limit, offset=params.offset, total=page.total)
-    of_any_type = filters["type_slug"] is None
-    query = params.entry_query(**filters, locale=locale, custom=not of_any_type)
-    query = cursors.page_query(scope, locale, query, params.cursor)
-    found, ids = await list_ids_found(pool, scope, query)
-    if params.counted and found.total is None:
-        raise BadRequest(
-            "The filters or the search match too many entries to count: leave pagination.total "
-            "out, or narrow them"
-        )
-    return ids, _pagination(context, params, query, locale, found)
-
-
-async def _past_page(
-    context: GraphQLContext,
-    scope: Scope,
-    params: ListQuery,
-    filters: dict[str, str | None],
-    locale: str,
-    at: datetime,
-) -> ContentEntryPage:
-    """The page as of a time. Raises what ``list_at`` raises."""
-    query = params.entry_query(**filters, custom=False, as_of=at)
-    query = context.service.cursors.page_query(scope, locale, query, params.cursor)
-    past = await list_at(context.service, scope, query, context.budget, locale=locale)
-    if params.counted and past.total is None:
-        raise BadRequest(
-            "The list has too many entries to count as of this time: leave pagination.total out, "
-            "or select fewer entries by type, status or language"
-        )
-    return ContentEntryPage(
-        entries=[entry_of_past(one, locale, at) for one in past.entries],
-        pagination=_pagination(context, params, query, locale, past),
-    )
-
-
-def _pagination(
-    context: GraphQLContext,
-    params: ListQuery,
-    query: EntryQuery,
-    locale: str,
-    page: FoundPage | PastList,
-) -> Pagination:
-    following = None if params.cursor is None else page.next
-    return Pagination(
-        limit=params.limit,
-        offset=params.offset,
-        total=page.total or 0,
-        next=context.service.cursors.token(context.call.scope, locale, query, following),
-    )
 
 
 def _matches(row: EntryRow, **filters: str | None) -> bool:
