@@ -15,11 +15,9 @@ from graphql import (
     FieldNode,
     FragmentDefinitionNode,
     FragmentSpreadNode,
-    InlineFragmentNode,
     IntValueNode,
     NullValueNode,
     OperationDefinitionNode,
-    SelectionNode,
     SelectionSetNode,
     ValueNode,
     VariableNode,
@@ -92,15 +90,12 @@ class CostEstimate:
             self._known[key] = sum(self._of_selection(node, page) for node in selected.selections)
         return self._known[key]
 
-    def _of_selection(self, node: SelectionNode, page: int) -> int:
-        match node:
-            case FieldNode():
-                return self._of_field(node, page)
-            case InlineFragmentNode():
-                return self._of_selections(node.selection_set, page)
-            case FragmentSpreadNode():
-                return self._of_selections(self._fragments[node.name.value].selection_set, page)
-        return 0
+    def _of_selection(self, node: Any, page: int) -> int:
+        if isinstance(node, FieldNode):
+            return self._of_field(node, page)
+        if isinstance(node, FragmentSpreadNode):
+            node = self._fragments[node.name.value]
+        return self._of_selections(node.selection_set, page)
 
     def _of_field(self, node: FieldNode, page: int) -> int:
         name = node.name.value
