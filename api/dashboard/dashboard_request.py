@@ -54,6 +54,11 @@ class DashboardRequest(Call):
         environment = "" if self.environment == PRODUCTION else self.environment
         return link(*path, **{"environment": environment, **query})
 
+    async def wait_until_readable(self, position: int) -> None:
+        """Waits briefly for the read model; a slightly stale page does no harm."""
+        if position:
+            await self.service.checkpoint.wait(position, self.service.settings.read_your_writes)
+
 
 def link(*path: str, **query: str | int) -> str:
     """``link("entries", "abc", page=2)`` is ``/dashboard/entries/abc?page=2``. Empty query

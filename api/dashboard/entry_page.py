@@ -22,7 +22,6 @@ from api.dashboard.values import (
     display_value,
     reference_targets,
 )
-from api.dashboard.wizard.wizard_steps import wait_until_readable
 from api.errors import BadRequest
 from api.http.default_headers import IMAGE_SOURCES
 from api.rest import parameters
@@ -217,7 +216,7 @@ async def restore_version(request: DashboardRequest, form: Form) -> web.StreamRe
         request.repository,
         request.service.limits.projection(request.known_caller),
     )
-    await wait_until_readable(request, done.position)
+    await request.wait_until_readable(done.position)
     return redirect(f"{request.link('entries', entry_id)}#history")
 
 

@@ -9,7 +9,6 @@ from aiohttp import web
 
 from api.dashboard.dashboard_request import DashboardRequest
 from api.dashboard.page_handlers import Form, redirect, show
-from api.dashboard.wizard.wizard_steps import wait_until_readable
 from api.webhooks.message import TEST
 from api.webhooks.operations import ListedWebhook, WebhookOperations
 from write_side.domain.refusals import InvalidDefinition, UnknownWebhook
@@ -103,7 +102,7 @@ async def return_to_webhook(request: DashboardRequest) -> web.StreamResponse:
 async def switch_on(request: DashboardRequest, _form: Form) -> web.StreamResponse:
     webhook = await _webhook(request)
     position = await _operations(request).enable(webhook.name, request.actor, request.request_id)
-    await wait_until_readable(request, position)
+    await request.wait_until_readable(position)
     return _to(request, webhook)
 
 

@@ -13,13 +13,8 @@ from msgspec import Struct
 from api.dashboard.dashboard_request import DashboardRequest
 from api.dashboard.page_handlers import Form, html, redirect
 from api.dashboard.templates import render
-from api.dashboard.wizard import form_choices
-from api.dashboard.wizard.form_choices import SelectOptions
-from api.dashboard.wizard.wizard_steps import (
-    check_cost,
-    file_problem,
-    show_step,
-)
+from api.dashboard.wizard import wizard_steps
+from api.dashboard.wizard.wizard_steps import SelectOptions, check_cost, file_problem, show_step
 from write_side.domain.content_type import ContentType
 from write_side.domain.definition import Field
 from write_side.domain.events import STATUSES
@@ -90,7 +85,7 @@ async def show_columns(request: DashboardRequest, upload: Upload) -> web.StreamR
 
 
 async def map_columns(request: DashboardRequest, upload: Upload, form: Form) -> web.StreamResponse:
-    repeats, key = form_choices.repeats_choice(form, len(upload.table.headings))
+    repeats, key = wizard_steps.repeats_choice(form, len(upload.table.headings))
     chosen = ImportRequest(
         scope=request.scope,
         content_type_slug=form.get("type", ""),
@@ -128,7 +123,7 @@ async def map_columns(request: DashboardRequest, upload: Upload, form: Form) -> 
 async def read_again(request: DashboardRequest, upload: Upload, form: Form) -> web.StreamResponse:
     """With another content type, language, sheet, encoding or delimiter."""
     type_slug, language = form.get("type", ""), form.get("language", "") or BASE_LANGUAGE
-    choice = form_choices.reading_choice(form)
+    choice = wizard_steps.reading_choice(form)
     try:
         if choice != upload.choice:
             await check_cost(request)
@@ -210,9 +205,9 @@ async def _show(
         table=upload.table,
         chosen=chosen,
         save=mapping.save,
-        choices=await form_choices.form_choices(request),
-        key_columns=form_choices.key_columns(upload.table.headings),
-        repeats=form_choices.REPEATS,
+        choices=await wizard_steps.form_choices(request),
+        key_columns=wizard_steps.key_columns(upload.table.headings),
+        repeats=wizard_steps.REPEATS,
         statuses=[(one, one.capitalize()) for one in STATUSES],
         non_ascii=[one_line(cell) for cell in non_ascii_cells(upload.table)],
         delimiter=next((name for name, text in DELIMITERS.items() if text == delimiter), ""),

@@ -16,13 +16,14 @@ from api.dashboard.dashboard_request import DashboardRequest
 from api.dashboard.page_handlers import Form, redirect
 from api.dashboard.table_pages import Paging, page_number, tabs, valid_choice
 from api.dashboard.values import reference_names
-from api.dashboard.wizard.form_choices import REPEATS, key_columns, repeats_choice
 from api.dashboard.wizard.preview_rows import LineReader
 from api.dashboard.wizard.wizard_steps import (
+    REPEATS,
     check_cost,
+    key_columns,
+    repeats_choice,
     result_link,
     show_step,
-    wait_until_readable,
 )
 from write_side.domain.cells import listed
 from write_side.domain.content_type import ContentType
@@ -133,7 +134,7 @@ async def run(request: DashboardRequest, upload: Upload, form: Form) -> web.Stre
     # The import is in the log. An upload that remains is deleted after a day.
     with contextlib.suppress(StoreUnavailable):
         await uploads.drop_upload(repository, scope, upload.id)
-    await wait_until_readable(request, done.position)
+    await request.wait_until_readable(done.position)
     return redirect(result_link(request))
 
 

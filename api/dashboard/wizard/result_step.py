@@ -92,7 +92,7 @@ async def revert(request: DashboardRequest, _form: Form) -> web.StreamResponse:
         request.request_id,
         request.service.limits.projection(request.known_caller),
     )
-    await wizard_steps.wait_until_readable(request, reverted.position)
+    await request.wait_until_readable(reverted.position)
     return redirect(result_link(request))
 
 

@@ -9,10 +9,11 @@ from aiohttp import web
 from api.dashboard.dashboard_request import DashboardRequest
 from api.dashboard.page_handlers import CSRF, CSRF_HEADER, redirect
 from api.dashboard.security import check_csrf_token
-from api.dashboard.wizard.form_choices import form_choices, reading_choice
 from api.dashboard.wizard.wizard_steps import (
     check_cost,
     file_problem,
+    form_choices,
+    reading_choice,
     show_step,
 )
 from api.errors import FileTooLarge

@@ -1,26 +1,50 @@
-"""Shared by the wizard's steps: the upload they work on, and links."""
+"""Shared by the wizard's steps: the upload they work on, links, and the choices in their forms."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from functools import partial
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import cache, partial
+from typing import Any, get_args
 
 from aiohttp import web
+from msgspec import Struct
 
 from api.dashboard.dashboard_request import DashboardRequest
 from api.dashboard.page_handlers import Form, Handler, action, page, redirect, show
+from api.dashboard.templates import language_options
 from api.http.file_turns import WORKING
 from api.rate_limits.limits import import_cost
+from read_side.content_types import content_types
+from read_side.lookups import languages
+from write_side.domain.identity import BASE_LANGUAGE
+from write_side.domain.locales import supported_locales
 from write_side.domain.refusals import UnknownImport, UnknownUpload
 from write_side.domain.workspace import EDIT
 from write_side.handlers.reverts import recorded_import
+from write_side.imports.encodings import ENCODINGS
+from write_side.imports.preview import one_line
 from write_side.imports.report import Report, import_report
-from write_side.imports.table import FileRefused, Table, TooManyRows
+from write_side.imports.request import Repeats
+from write_side.imports.table import (
+    DELIMITERS,
+    Choice,
+    FileRefused,
+    Table,
+    TooManyRows,
+    column_letters,
+)
 from write_side.imports.uploads import Upload, find_upload
 
 STEPS = ("Upload", "Columns", "Preview", "Result")
+SelectOptions = Sequence[tuple[str, str]]
+_DETECT = ("", "Detect automatically")
+REPEATS = (
+    ("", "Choose…"),
+    ("skip", "Skip the later rows"),
+    ("update", "Later rows update the entry of the first"),
+    ("suffix", "Give later rows a slug with a suffix: -2, -3"),
+)
 
 UploadPage = Callable[[DashboardRequest, Upload], Awaitable[web.StreamResponse]]
 UploadForm = Callable[[DashboardRequest, Upload, Form], Awaitable[web.StreamResponse]]
@@ -93,13 +117,6 @@ async def is_imported(request: DashboardRequest) -> bool:
     return True
 
 
-async def wait_until_readable(request: DashboardRequest, position: int) -> None:
-    """Waits briefly for the read model; a slightly stale page does no harm."""
-    if position:
-        service = request.service
-        await service.checkpoint.wait(position, service.settings.read_your_writes)
-
-
 async def _on_upload(
     handler: Callable[..., Awaitable[web.StreamResponse]], request: DashboardRequest, *form: Form
 ) -> web.StreamResponse:
@@ -113,3 +130,57 @@ async def _on_upload(
             if not await is_imported(request):
                 raise
     return redirect(result_link(request))
+
+
+class FormChoices(Struct, frozen=True):
+    """SelectOptions of selects: pairs of value and text."""
+
+    types: SelectOptions
+    used_languages: SelectOptions
+    other_languages: SelectOptions
+    encodings: SelectOptions
+    delimiters: SelectOptions
+
+
+async def form_choices(request: DashboardRequest) -> FormChoices:
+    types = await content_types(*request.read_model)
+    used = dict.fromkeys([BASE_LANGUAGE, *await languages(*request.read_model)])
+    return FormChoices(
+        types=[(one.slug, one.name) for one in types],
+        used_languages=language_options(used),
+        other_languages=[pair for pair in _all_languages() if pair[0] not in used],
+        encodings=[_DETECT, *ENCODINGS.items()],
+        delimiters=[_DETECT, *((name, name.capitalize()) for name in DELIMITERS)],
+    )
+
+
+def reading_choice(form: Mapping[str, str]) -> Choice:
+    """How to read the file; unknown values mean detection."""
+    encoding = form.get("encoding", "")
+    return Choice(
+        sheet=form.get("sheet", "").strip() or None,
+        encoding=encoding if encoding in ENCODINGS else None,
+        delimiter=DELIMITERS.get(form.get("delimiter", "")),
+    )
+
+
+def repeats_choice(form: Mapping[str, str], columns: int) -> tuple[Repeats | None, int | None]:
+    """What to do with rows that repeat a slug, and the column that slugs are derived from. Unknown
+    values count as not chosen."""
+    repeats, key = form.get("repeats"), form.get("key", "")
+    return (
+        next((one for one in get_args(Repeats) if one == repeats), None),
+        int(key) if key in map(str, range(columns)) else None,
+    )
+
+
+def key_columns(headings: Sequence[str]) -> SelectOptions:
+    """The columns that slugs can be derived from."""
+    named = [one_line(heading) or "no heading" for heading in headings]
+    columns = [(str(n), f"Column {column_letters(n)}, {name}") for n, name in enumerate(named)]
+    return [("", "Title"), *columns]
+
+
+@cache
+def _all_languages() -> SelectOptions:
+    return language_options(supported_locales())
