@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable
+from typing import ParamSpec, TypeVar
 
 from aiohttp import web
 
@@ -44,6 +45,9 @@ RETRY = 0.2
 MOST_WAITING = 1_000
 """Changes that may wait in memory. If there are more, they are read from the database; a client
 that does not read is disconnected, and resumes."""
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 def wants_stream(request: web.Request) -> bool:
@@ -144,7 +148,7 @@ class ChangeStream:
     async def _send_pages(self, page: ChangePage) -> None:
         """This page and those after it."""
         while True:
-            found, current = await self._with_current(page)
+            found, current = await self._retried(with_current, self._call, self._view, page.changes)
             await self._send_changes(list(self._view.changes(found, self._previous, current)))
             if page.is_last and len(found) == len(page.changes):
                 self._position = page.through
@@ -152,40 +156,31 @@ class ChangeStream:
             page = await self._page(found[-1].position)
 
     async def _page(self, after: int) -> ChangePage:
-        """Tries again while the database is away."""
         view, read_model = self._view, self._call.service.read_model
-        while True:
-            try:
-                page = await changes_after(read_model, view.scope, view.selection, after, MOST)
-            except ReadModelUnavailable:
-                await self._pause(RETRY)
-                continue
-            if page.through < after:
-                # A crash of PostgreSQL has set it back: the same changes will come again.
-                await self._pause(RETRY)
-                continue
-            if self._previous != view.previous(page):
-                raise _Ended  # the log was restored to an earlier point
-            return page
-
-    async def _with_current(self, page: ChangePage) -> tuple[Sequence[ChangeRecord], Current]:
-        while True:
-            try:
-                return await with_current(self._call, self._view, page.changes)
-            except (ReadModelUnavailable, Overloaded):
-                await self._pause(RETRY)
+        where = (view.scope, view.selection, after, MOST)
+        while (page := await self._retried(changes_after, read_model, *where)).through < after:
+            # A crash of PostgreSQL has set it back: the same changes will come again.
+            await self._pause(RETRY)
+        if self._previous != view.previous(page):
+            raise _Ended  # the log was restored to an earlier point
+        return page
 
     async def _join(self) -> None:
         """From now on, the tail delivers what is after the position."""
         tail, view = self._call.service.streams.tail, self._view
-        while True:
-            try:
-                joined = await tail.join(view.scope, view.selection, self)
-                break
-            except ReadModelUnavailable:
-                await self._pause(RETRY)
+        joined = await self._retried(tail.join, view.scope, view.selection, self)
         while self._position < joined:
             await self._send_pages(await self._page(self._position))
+
+    async def _retried(
+        self, read: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Tries again while the database is away."""
+        while True:
+            try:
+                return await read(*args, **kwargs)
+            except (ReadModelUnavailable, Overloaded):
+                await self._pause(RETRY)
 
     # To the client
 
