@@ -177,12 +177,9 @@ class _DifferenceReader(Struct):
         before = await _in_turn(_without_markup, given[0][:MAX_COMPARED])
         after = await _in_turn(_without_markup, given[1][:MAX_COMPARED])
         spans = excerpt(await _in_turn(word_diff, before, after))
-        note = ""
-        if before == after:
-            is_beyond = given[0][:MAX_COMPARED] == given[1][:MAX_COMPARED]
-            note = "Only the markup changed"
-            if is_beyond:
-                note = f"Changed after the first {MAX_COMPARED:,} characters"
+        note = "Only the markup changed" if before == after else ""
+        if given[0][:MAX_COMPARED] == given[1][:MAX_COMPARED]:
+            note = f"Changed after the first {MAX_COMPARED:,} characters"
         return FieldDifference(name, locale, language, before, after, spans, note)
 
 
@@ -213,10 +210,8 @@ def _text(value: Raw) -> str | None:
     raw = bytes(value)
     if raw in (b"null", b'""'):
         return None
-    if len(raw) > MAX_DECODED:
+    if len(raw) > MAX_DECODED or not raw.startswith(b'"'):
         return shortened(readable(raw[:MAX_DECODED].decode(errors="ignore")), MAX_LENGTH)
-    if not raw.startswith(b'"'):
-        return shortened(readable(raw.decode()), MAX_LENGTH)
     return shortened(_without_markup(msgspec.json.decode(raw, type=str)), MAX_LENGTH)
 
 
