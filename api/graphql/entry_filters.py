@@ -36,7 +36,8 @@ def parsed_filters(filters: Raw) -> Iterator[Filter]:
             filter_ = Filter(field, operator, ())
             values = _values(filter_, operand)
             texts = tuple(_text(filter_, each) for each in values)
-            yield Filter(field, operator, texts, tuple(map(_kind, values)))
+            kinds = tuple(_KINDS.get(bytes(each)[:1], "number") for each in values)
+            yield Filter(field, operator, texts, kinds)
 
 
 def _object(value: Raw) -> dict[str, Raw]:
@@ -69,11 +70,6 @@ def _text(filter_: Filter, value: Raw) -> str:
                 f"not {shortened(_shown(value))}"
             )
     return _shown(value)
-
-
-def _kind(value: Raw) -> str:
-    """The kind of a string, a number or a boolean."""
-    return _KINDS.get(bytes(value)[:1], "number")
 
 
 def _shown(value: Raw) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, NewType
 
-import msgspec
 import strawberry
 from graphql.language import (
     BooleanValueNode,
@@ -25,6 +24,7 @@ from strawberry.types.scalar import ScalarDefinition
 from api.errors import BadRequest
 from api.rest import parameters
 from api.rest.wire import timestamp
+from write_side.domain.values import NULL, json_of
 
 JSON = NewType("JSON", Raw)
 """The JSON text that was sent, with its numbers and the order of its keys."""
@@ -32,22 +32,22 @@ JSON = NewType("JSON", Raw)
 
 def _json_of(value: Any) -> Raw:
     """A variable, which ``request.py`` leaves as text, or a default."""
-    return value if isinstance(value, Raw) else Raw(msgspec.json.encode(value))
+    return value if isinstance(value, Raw) else json_of(value)
 
 
 def _json_of_literal(node: ValueNode, variables: Mapping[str, Any] | None = None) -> Raw:
     """A literal of the document, whose numbers are written as in JSON."""
     match node:
         case NullValueNode():
-            return Raw(b"null")
+            return NULL
         case IntValueNode() | FloatValueNode():
             return Raw(node.value.encode())
         case StringValueNode() | BooleanValueNode():
-            return Raw(msgspec.json.encode(node.value))
+            return json_of(node.value)
         case ListValueNode():
-            return _encoded([_json_of_literal(value, variables) for value in node.values])
+            return json_of([_json_of_literal(value, variables) for value in node.values])
         case ObjectValueNode():
-            return _encoded(
+            return json_of(
                 {
                     field.name.value: _json_of_literal(field.value, variables)
                     for field in node.fields
@@ -62,10 +62,6 @@ def _json_of_literal(node: ValueNode, variables: Mapping[str, Any] | None = None
 def _is_absent(node: ValueNode, variables: Mapping[str, Any] | None) -> bool:
     """A variable without a value: its field is left out."""
     return isinstance(node, VariableNode) and node.name.value not in (variables or {})
-
-
-def _encoded(value: list[Raw] | dict[str, Raw]) -> Raw:
-    return Raw(msgspec.json.encode(value))
 
 
 def _moment(value: Any) -> datetime:
