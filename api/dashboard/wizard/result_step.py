@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import msgspec
 from aiohttp import web
 
 from api.dashboard.dashboard_request import DashboardRequest
@@ -11,6 +10,7 @@ from api.dashboard.table_pages import ROWS, Paging, page_number, tabs, valid_cho
 from api.dashboard.wizard import wizard_steps
 from api.dashboard.wizard.wizard_steps import requested_report, result_link
 from api.imports.result import result_of_report, without_positions
+from api.rest.wire import encode
 from read_side.lookups import import_runs
 from write_side.domain.workspace import EDIT, OPERATE
 from write_side.imports.report import Report, revert_import
@@ -24,7 +24,6 @@ OUTCOMES = (
     ("skipped", "Skipped"),
     ("error", "Left out"),
 )
-_JSON = msgspec.json.Encoder()
 
 
 async def show_imports(request: DashboardRequest) -> web.StreamResponse:
@@ -70,7 +69,7 @@ async def result_as_json(request: DashboardRequest) -> web.StreamResponse:
     result = result_of_report(await requested_report(request))
     if not request.may(OPERATE):
         result = without_positions(result)
-    return web.Response(body=_JSON.encode(result), content_type="application/json", charset="utf-8")
+    return web.Response(body=encode(result), content_type="application/json", charset="utf-8")
 
 
 async def confirm_revert(request: DashboardRequest) -> web.StreamResponse:

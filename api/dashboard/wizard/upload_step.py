@@ -29,23 +29,21 @@ MAX_FIELDS = 10
 _NO_FILE = "Choose a file"
 
 
-class UploadForm(FileForm):
-    """``problem``: why the file cannot be used; ``status``: of the response in that case."""
-
-    problem: str = ""
-    status: int = 422
-
-
 async def show_upload(request: DashboardRequest) -> web.StreamResponse:
-    return await _show(request, UploadForm(dict(request.query)), 200)
+    return await _show(request, FileForm(dict(request.query)))
 
 
 async def receive_upload(request: DashboardRequest) -> web.StreamResponse:
     await check_cost(request)
-    form = await read_file_form(request)
-    form.problem = form.problem or await _problem(request, form)
-    if form.problem:
-        return await _show(request, form, form.status)
+    reader, problem, status = _CheckedReader(request), "", 422
+    try:
+        await reader.read()
+    except FileTooLarge as refused:
+        problem, status = f"{refused}. Split the file", 413
+    form = reader.form
+    problem = (problem or await _problem(request, form)) if form.name else _NO_FILE
+    if problem:
+        return await _show(request, form, problem, status)
     try:
         async with request.request.app[STORING].turn(request.scope.workspace):
             upload = await keep_upload(
@@ -57,13 +55,12 @@ async def receive_upload(request: DashboardRequest) -> web.StreamResponse:
                 charge=partial(request.service.limits.charge_seconds, request.known_caller),
             )
     except FileRefused as refused:
-        form.problem = file_problem(refused)
-        return await _show(request, form, 422)
+        return await _show(request, form, file_problem(refused), 422)
     chosen = {"type": form.text("type"), "language": _language(form)}
     return redirect(request.link("imports", upload.id, "columns", **chosen))
 
 
-async def _problem(request: DashboardRequest, form: UploadForm) -> str:
+async def _problem(request: DashboardRequest, form: FileForm) -> str:
     """The error in the fields other than the file."""
     try:
         check_locale(_language(form), "language")
@@ -74,11 +71,14 @@ async def _problem(request: DashboardRequest, form: UploadForm) -> str:
     return ""
 
 
-def _language(form: UploadForm) -> str:
+def _language(form: FileForm) -> str:
     return form.text("language") or BASE_LANGUAGE
 
 
-async def _show(request: DashboardRequest, form: UploadForm, status: int) -> web.StreamResponse:
+async def _show(
+    request: DashboardRequest, form: FileForm, problem: str = "", status: int = 200
+) -> web.StreamResponse:
+    """``problem``: why the file cannot be used."""
     chosen = {"type": form.text("type"), "language": form.text("language")}
     return await show_step(
         request,
@@ -86,6 +86,7 @@ async def _show(request: DashboardRequest, form: UploadForm, status: int) -> web
         request.link("imports", "new", **chosen),
         status,
         form=form,
+        problem=problem,
         language=_language(form),
         choices=await form_choices(request),
         max_rows=LIMITS.rows,
@@ -93,26 +94,9 @@ async def _show(request: DashboardRequest, form: UploadForm, status: int) -> web
     )
 
 
-async def read_file_form(request: DashboardRequest) -> UploadForm:
-    """Without a token in the header, the first part must be a valid token; otherwise nothing after
-    it is read.
-
-    Raises BadRequest, ForgedRequest, SlowClient.
-    """
-    reader = _CheckedReader(request)
-    problem, status = "", 422
-    try:
-        await reader.read()
-    except FileTooLarge as refused:
-        problem, status = f"{refused}. Split the file", 413
-    form = reader.form
-    if not form.name:
-        problem = _NO_FILE
-    return UploadForm(form.fields, form.name, form.file, problem=problem, status=status)
-
-
 class _CheckedReader(FormReader):
-    """Checks the CSRF token before it reads anything else."""
+    """Without a token in the header, the first part must be a valid token; otherwise nothing after
+    it is read."""
 
     def __init__(self, request: DashboardRequest) -> None:
         super().__init__(request, MAX_FIELDS)
