@@ -11,7 +11,6 @@ import io
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
 
 from api.rest.wire import timestamp
-from read_side.content_types import ContentTypeRow
 from read_side.export import Export, ExportRow, TargetRow
 from write_side.domain.cells import Digits, Names, cell_of, is_listable
 from write_side.domain.definition import Field, value_fields
@@ -23,13 +22,8 @@ from write_side.imports.escapes import guard
 Cells = list[str]
 
 
-def fields_of(content_type: ContentTypeRow) -> tuple[Field, ...]:
-    """Fields that have a column; sections have no values."""
-    return tuple(value_fields(content_type.fields))
-
-
 def headings(export: Export) -> list[str]:
-    names = [field.name for field in fields_of(export.content_type)]
+    names = [field.name for field in value_fields(export.content_type.fields)]
     return [*EXPORTED, *names, *([LANGUAGE] if _has_languages(export) else [])]
 
 
@@ -39,7 +33,7 @@ def _has_languages(export: Export) -> bool:
 
 async def pages(export: Export) -> AsyncIterator[list[Cells]]:
     """The rows of each page of the read side in turn; cells are rendered in a thread."""
-    fields = fields_of(export.content_type)
+    fields = tuple(value_fields(export.content_type.fields))
     references = _references(fields)
     async for page in export.pages():
         ids = await asyncio.to_thread(_ids, references, page)
@@ -128,9 +122,7 @@ async def csv_chunks(export: Export) -> AsyncGenerator[bytes, None]:
 
 def encoded(rows: Iterable[Sequence[str]]) -> bytes:
     text = io.StringIO(newline="")
-    csv.writer(text).writerows(map(_guarded, rows))
+    csv.writer(text).writerows(
+        [cell if type(cell) is Digits else guard(cell) for cell in row] for row in rows
+    )
     return text.getvalue().encode()
-
-
-def _guarded(row: Iterable[str]) -> list[str]:
-    return [cell if type(cell) is Digits else guard(cell) for cell in row]

@@ -39,8 +39,7 @@ def message_of(change_id: str, change_type: str, at: datetime, data: bytes) -> M
 
 def sample_message() -> Message:
     """A message that announces no change, to try out an endpoint."""
-    now = datetime.now(UTC)
-    return Message(f"test_{new_id()}", TEST, encode(_Body(TEST, timestamp(now), Raw(b"{}"))))
+    return message_of(f"test_{new_id()}", TEST, datetime.now(UTC), b"{}")
 
 
 def headers(message: Message, secrets: Sequence[str]) -> Mapping[str, str]:
