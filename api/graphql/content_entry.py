@@ -70,8 +70,7 @@ class Change:
 )
 class ContentEntry:
     id: strawberry.ID
-    raw_title: strawberry.Private[str]
-    raw_slug: strawberry.Private[str]
+    row: strawberry.Private[EntryRow]
     status: EntryStatus
     stage: definition.Stage | None = strawberry.field(graphql_type=Stage | None)
     language: str
@@ -79,9 +78,7 @@ class ContentEntry:
     published_at: datetime | None
     created_at: datetime
     updated_at: datetime
-    raw_fields: strawberry.Private[Raw]
     version: int
-    type_id: strawberry.Private[str]
     known_type: strawberry.Private[ContentTypeDefinition | None] = None
     """The type of an entry from the log; it must not be looked up."""
     at: strawberry.Private[datetime | None] = None
@@ -90,15 +87,15 @@ class ContentEntry:
     # A title or slug may be nearly as large as the whole entry.
     @strawberry.field
     def title(self, info: Info) -> str:
-        return charged(info, self.raw_title)
+        return charged(info, self.row.title)
 
     @strawberry.field
     def slug(self, info: Info) -> str:
-        return charged(info, self.raw_slug)
+        return charged(info, self.row.slug)
 
     @strawberry.field
     def fields(self, info: Info) -> JSON:
-        return charged(info, JSON(self.raw_fields))
+        return charged(info, JSON(self.row.fields))
 
     @typed_field(graphql_type=ContentType)
     async def content_type(self, info: Info) -> ContentTypeDefinition:
@@ -112,14 +109,13 @@ class ContentEntry:
         context = info.context
         await context.readable()
         reference = _reference_field((await self._type(context)).fields, field)
-        value = _VALUES.decode(self.raw_fields).get(field, NULL)
+        value = _VALUES.decode(self.row.fields).get(field, NULL)
         ids = charged_list(info, [] if is_null(value) else texts_of(reference, value))
         if self.at is not None:
-            keys = [(one, self.locale, self.at) for one in ids]
-            past = await context.past_entries.load_many(keys)
-            found = (entry_of_past(one, self.locale, self.at) for one in past if one is not None)
-            return in_slices(found)
-        rows = await context.entries.load_many([(one, self.locale) for one in ids])
+            keys = [(entry_id, self.locale, self.at) for entry_id in ids]
+            past = filter(None, await context.past_entries.load_many(keys))
+            return in_slices(entry_of_past(entry, self.locale, self.at) for entry in past)
+        rows = await context.entries.load_many([(entry_id, self.locale) for entry_id in ids])
         return in_slices(entry_of_row(row, self.locale) for row in rows if row is not None)
 
     @typed_field(
@@ -141,10 +137,12 @@ class ContentEntry:
         return in_slices(await info.context.changes.load(request))
 
     async def _type(self, context: GraphQLContext) -> ContentTypeDefinition:
-        found = self.known_type or await context.types.load(self.type_id)
-        if found is None:  # the type was deleted after the entry was read, and the entry with it
+        assert self.row.type_id is not None
+        content_type = self.known_type or await context.types.load(self.row.type_id)
+        if content_type is None:
+            # It was deleted after the entry was read, and the entry with it.
             raise TypeNotFound
-        return found
+        return content_type
 
 
 def entry_of_row(
@@ -156,12 +154,10 @@ def entry_of_row(
     """``version`` and ``content_type`` are given for an entry from the log, whose row has no
     version."""
     number = row.version if version is None else version
-    assert row.type_id is not None
     assert number is not None
     return ContentEntry(
         id=strawberry.ID(row.id),
-        raw_title=row.title,
-        raw_slug=row.slug,
+        row=row,
         status=EntryStatus(row.status),
         stage=None if row.stage is None else _STAGE.decode(row.stage),
         language=row.language,
@@ -169,9 +165,7 @@ def entry_of_row(
         published_at=row.published_at,
         created_at=row.created_at,
         updated_at=row.updated_at,
-        raw_fields=row.fields,
         version=number,
-        type_id=row.type_id,
         known_type=content_type,
     )
 

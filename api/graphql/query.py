@@ -79,10 +79,10 @@ class Query:
             past = await context.past.load(PastSlugKey(**named, locale=text_locale, at=as_of))
             return None if past is None else entry_of_past(past, text_locale, as_of)
         try:
-            found = await id_of_slug(context.service.read_model, scope, **named)
+            entry_id = await id_of_slug(context.service.read_model, scope, **named)
         except EntryNotFound:
             return None
-        row = await context.entries.load((found, text_locale))
+        row = await context.entries.load((entry_id, text_locale))
         # The slug may have changed between the two statements.
         if row is None or not _matches(row, **named):
             return None
@@ -188,7 +188,7 @@ class _EntryList(Struct, frozen=True):
 
     async def page(self) -> ContentEntryPage:
         ids, pagination = await self._ids()
-        rows = await self.context.entries.load_many([(one, self.locale) for one in ids])
+        rows = await self.context.entries.load_many([(entry_id, self.locale) for entry_id in ids])
         # An entry may have changed between the two statements.
         unchanged = [row for row in rows if row and _matches(row, **self.filters)]
         entries = [entry_of_row(row, self.locale) for row in unchanged]
@@ -227,7 +227,7 @@ class _EntryList(Struct, frozen=True):
                 "out, or select fewer entries by type, status or language"
             )
         return ContentEntryPage(
-            entries=[entry_of_past(one, self.locale, at) for one in past.entries],
+            entries=[entry_of_past(entry, self.locale, at) for entry in past.entries],
             pagination=self._pagination(query, past),
         )
 
