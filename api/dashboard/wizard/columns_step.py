@@ -246,18 +246,19 @@ async def _column_views(
 
 def _errors(targets: Sequence[str], offered: Sequence[ColumnTarget]) -> list[str]:
     """The error of each column's target, or ""."""
-    known = {NOTHING, *(one.target for one in offered)}
+    known = {one.target for one in offered}
     columns: dict[str, list[int]] = {}
     for index, target in enumerate(targets):
         columns.setdefault(target, []).append(index)
 
     def error(index: int, target: str) -> str:
+        if target == NOTHING:
+            return ""
         if target not in known:
             return f"Field '{one_line(target)}' does not exist"
-        others = [one for one in columns[target] if one != index]
-        if target == NOTHING or not others:
-            return ""
-        return f"Also chosen for column {column_letters(others[0])}: choose one of the two"
+        # A file has hundreds of columns.
+        others = [column_letters(other) for other in columns[target][:2] if other != index]
+        return f"Also chosen for column {others[0]}: choose one of the two" if others else ""
 
     return [error(index, target) for index, target in enumerate(targets)]
 
