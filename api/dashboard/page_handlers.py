@@ -29,7 +29,6 @@ Action = Callable[[DashboardRequest, Form], Awaitable[web.StreamResponse]]
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 CSRF = "csrf"
-CSRF_HEADER = "X-CSRF-Token"
 REFRESH_HEADER = "X-Refresh"
 MAX_FIELDS = 5_000
 MAX_FORM = 128 * 1024
@@ -70,19 +69,6 @@ def action(permission: str, handler: Action) -> Handler:
         form = await read_form(request)
         check_csrf_token(request.session, form.get(CSRF, ""))
         return await handler(request, form)
-
-    return page(permission, handle)
-
-
-def stream(permission: str, handler: Page) -> Handler:
-    """A form that the handler reads as a stream. The token is in X-CSRF-Token; without this header,
-    the handler must check the form's first part (``check_csrf_token``)."""
-
-    async def handle(request: DashboardRequest) -> web.StreamResponse:
-        token = request.request.headers.get(CSRF_HEADER)
-        if token is not None:
-            check_csrf_token(request.session, token)
-        return await handler(request)
 
     return page(permission, handle)
 

@@ -23,7 +23,6 @@ from api.dashboard.page_handlers import (
     public,
     redirect,
     show,
-    stream,
 )
 from api.dashboard.security import SESSIONS
 from api.dashboard.templates import static_file
@@ -84,7 +83,7 @@ def _import_routes() -> list[web.RouteDef]:
     return [
         web.get(f"{ROOT}/imports", page(VIEW, result_step.show_imports)),
         web.get(f"{ROOT}/imports/new", page(EDIT, upload_step.show_upload)),
-        web.post(f"{ROOT}/imports", stream(EDIT, upload_step.receive_upload)),
+        web.post(f"{ROOT}/imports", page(EDIT, upload_step.receive_upload)),
         web.get(f"{_IMPORT}/columns", upload_page(columns_step.show_columns)),
         web.post(f"{_IMPORT}/columns", upload_form(columns_step.map_columns)),
         web.post(f"{_IMPORT}/reading", upload_form(columns_step.read_again)),

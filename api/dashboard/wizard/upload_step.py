@@ -7,7 +7,7 @@ from functools import partial
 from aiohttp import web
 
 from api.dashboard.dashboard_request import DashboardRequest
-from api.dashboard.page_handlers import CSRF, CSRF_HEADER, redirect
+from api.dashboard.page_handlers import CSRF, redirect
 from api.dashboard.security import check_csrf_token
 from api.dashboard.wizard.wizard_steps import (
     check_cost,
@@ -25,6 +25,7 @@ from write_side.domain.refusals import InvalidEntry
 from write_side.imports.table import LIMITS, FileRefused
 from write_side.imports.uploads import keep_upload
 
+CSRF_HEADER = "X-CSRF-Token"
 MAX_FIELDS = 10
 _NO_FILE = "Choose a file"
 
@@ -34,8 +35,9 @@ async def show_upload(request: DashboardRequest) -> web.StreamResponse:
 
 
 async def receive_upload(request: DashboardRequest) -> web.StreamResponse:
-    await check_cost(request)
+    """Reads the form as a stream, and checks its CSRF token itself."""
     reader, problem, status = _CheckedReader(request), "", 422
+    await check_cost(request)
     try:
         await reader.read()
     except FileTooLarge as refused:
@@ -96,12 +98,15 @@ async def _show(
 
 class _CheckedReader(FormReader):
     """Without a token in the header, the first part must be a valid token; otherwise nothing after
-    it is read."""
+    it is read. Raises ForgedRequest."""
 
     def __init__(self, request: DashboardRequest) -> None:
         super().__init__(request, MAX_FIELDS)
         self._session = request.session
-        self._is_checked = CSRF_HEADER in request.request.headers
+        token = request.request.headers.get(CSRF_HEADER)
+        self._is_checked = token is not None
+        if token is not None:
+            check_csrf_token(request.session, token)
 
     def check_part(self, name: str) -> None:
         if not self._is_checked and name != CSRF:
