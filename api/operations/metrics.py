@@ -21,7 +21,7 @@ from api.context import SERVICE, Call, Service
 from api.http.request_counts import COUNTS
 from api.operations.health import STATUS, ServiceStatus
 from api.rest.request_checks import check_operator
-from api.webhooks.status import EndpointState, WebhooksStatus, read_webhooks_status
+from api.webhooks.operations import EndpointState, WebhooksStatus, read_webhooks_status
 from read_side.replicas import Outcome, ReplicaStatus
 from read_side.status import WorkStatus
 from write_side.store.webhook_cursors import Cursors

@@ -1,9 +1,11 @@
-"""Operations on an endpoint for the command line and the dashboard: show, test, replay, enable."""
+"""Operations on an endpoint for the command line and the dashboard: show, test, replay, enable; and
+the state of all endpoints for `/metrics` and `contentlog doctor`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import Literal
 
 from msgspec import Struct
 
@@ -12,6 +14,7 @@ from api.webhooks.message import sample_message
 from api.webhooks.sender import open_sender
 from read_side.changes import position_before
 from read_side.pool import Pool
+from read_side.webhooks import webhooks, webhooks_waiting
 from write_side.commands import RotateWebhookSecret, SwitchWebhookOn
 from write_side.dispatch import execute
 from write_side.domain.identity import Actor, Scope
@@ -28,7 +31,10 @@ from write_side.store.webhook_cursors import (
     Delivery,
     DeliveryOutcome,
     Outcome,
+    Totals,
 )
+
+EndpointState = Literal["on", "failing", "off"]
 
 
 class ListedWebhook(Struct, frozen=True, rename="camel"):
@@ -49,10 +55,31 @@ class ListedWebhook(Struct, frozen=True, rename="camel"):
     last_error: str | None
 
     @property
-    def state(self) -> str:
-        if self.off is not None:
-            return "off"
-        return "failing" if self.failing_since else "on"
+    def state(self) -> EndpointState:
+        return _state(self.off, self.failing_since is not None)
+
+
+class EndpointStatus(Struct, frozen=True):
+    """``waiting``: the seconds since the oldest change that is to be delivered; 0 without one."""
+
+    endpoint: Webhook
+    is_failing: bool
+    waiting: float
+
+    @property
+    def state(self) -> EndpointState:
+        return _state(self.endpoint.off, self.is_failing)
+
+
+class WebhooksStatus(Struct, frozen=True):
+    totals: Totals
+    endpoints: list[EndpointStatus]
+
+
+def _state(off: str | None, is_failing: bool) -> EndpointState:
+    if off is not None:
+        return "off"
+    return "failing" if is_failing else "on"
 
 
 class Replay(Struct, frozen=True):
@@ -74,11 +101,11 @@ class WebhookOperations:
     async def list(self) -> Sequence[ListedWebhook]:
         """Sorted by name."""
         await self._repository.workspace(self._workspace)
-        webhooks = (await self._repository.webhooks(self._workspace)).by_name
-        cursors = await self._cursors.find((self._workspace, name) for name in webhooks)
+        by_name = (await self._repository.webhooks(self._workspace)).by_name
+        cursors = await self._cursors.find((self._workspace, name) for name in by_name)
         return [
-            await self._listed(webhooks[name], cursors.get((self._workspace, name)))
-            for name in sorted(webhooks)
+            await self._listed(by_name[name], cursors.get((self._workspace, name)))
+            for name in sorted(by_name)
         ]
 
     async def one(self, name: str) -> ListedWebhook:
@@ -193,3 +220,29 @@ class WebhookOperations:
             failing_since=cursor.failing_since if cursor else None,
             last_error=failed[0].error if failed else None,
         )
+
+
+async def read_webhooks_status(cursors: Cursors, read_model: Pool) -> WebhooksStatus:
+    """Raises what the databases raise."""
+    totals, endpoints = await cursors.totals(), await webhooks(read_model)
+    found = await cursors.find(one.key for one in endpoints)
+    # The cursor of an endpoint that was removed is not that of a new one with its name.
+    own = {
+        one.key: found[one.key]
+        for one in endpoints
+        if one.key in found and found[one.key].created == one.created
+    }
+    waiting = await webhooks_waiting(
+        read_model, {name: cursor.position for name, cursor in own.items()}
+    )
+    return WebhooksStatus(
+        totals,
+        [
+            EndpointStatus(
+                one,
+                one.key in own and own[one.key].failing_since is not None,
+                waiting.get(one.key, 0.0),
+            )
+            for one in endpoints
+        ],
+    )

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from api.webhooks.status import EndpointStatus, WebhooksStatus, read_webhooks_status
+from api.webhooks.operations import EndpointStatus, WebhooksStatus, read_webhooks_status
 from deploy.doctor.findings import Finding, ok, problem, warning
 from deploy.environment import unknown_names
 from deploy.read_models import ReadModel

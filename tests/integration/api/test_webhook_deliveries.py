@@ -14,8 +14,8 @@ from standardwebhooks.webhooks import WebhookVerificationError
 
 from api.webhooks import endpoint_task, process
 from api.webhooks.deliverable_changes import PAGE, DeliverablePage, FeedChanges
+from api.webhooks.operations import read_webhooks_status
 from api.webhooks.sender import open_sender
-from api.webhooks.status import read_webhooks_status
 from read_side.pool import Pool
 from read_side.webhooks import WebhooksMark, webhooks_mark
 from tests.integration.api.certificates import made_certificates

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from api.webhooks.status import EndpointStatus, WebhooksStatus
+from api.webhooks.operations import EndpointStatus, WebhooksStatus
 from deploy.doctor.findings import Finding
 from deploy.doctor.installation import check_webhooks
 from write_side.domain.webhook import Webhook
