@@ -82,24 +82,20 @@ async def show_value(request: DashboardRequest) -> web.StreamResponse:
     field, value = value_at(details.definition, details.fields, path)
     shown = Truncator().excerpt(field, value, path, first)
     step = ITEMS if field.multiple or field.spec.is_nested else CHARACTERS
+    display = display_value(shown, await _targets(request, [shown], locale))
+    display.cut = None  # no link to this page
     return await show(
         request,
         "value.html",
         details=details,
         shown=shown,
-        display=_whole(display_value(shown, await _targets(request, [shown], locale))),
+        display=display,
         address=_value_address(request, details, locale),
         before=max(first - step, 0),
         locale=locale,
         language=details.field_language(path.partition(".")[0], locale),
         as_of=request.query.get("asOf", ""),
     )
-
-
-def _whole(value: DisplayValue) -> DisplayValue:
-    """Without a link to the current page."""
-    value.cut = None
-    return value
 
 
 def _value_address(request: DashboardRequest, details: EntryDetails, locale: str) -> str:
