@@ -192,7 +192,7 @@ class ChangeStream:
                 continue
             arrivals, selected = self._waiting.popleft()
             self._number -= len(selected)
-            selected = [one for one in selected if one.position > self._position]
+            selected = [change for change in selected if change.position > self._position]
             if not selected:
                 continue
             current = await self._current_of(arrivals)
@@ -200,7 +200,7 @@ class ChangeStream:
                 await self._send_pages(await self._page(self._position))
                 continue
             await self._write(
-                b"".join(self._shared_event(arrivals, one, current) for one in selected)
+                b"".join(self._shared_event(arrivals, change, current) for change in selected)
             )
             self._position = selected[-1].position
 
@@ -234,7 +234,7 @@ class ChangeStream:
 
     async def _send_changes(self, shown: list[Change]) -> None:
         if shown:
-            await self._write(b"".join(_event(one.id, one.type, one) for one in shown))
+            await self._write(b"".join(_event(change.id, change.type, change) for change in shown))
             self._previous = shown[-1].id
 
     async def _send_caught_up(self) -> None:

@@ -38,7 +38,7 @@ async def show_activity(request: DashboardRequest) -> web.StreamResponse:
         rows=shown,
         actions=ACTIONS,
         titles=await titles(*request.read_model, ids, ""),
-        types={one.slug: one.name for one in types},
+        types={row.slug: row.name for row in types},
         is_first=before == END,
         older=tokens.token(request.scope, shown[-1]) if len(rows) > ROWS else "",
     )

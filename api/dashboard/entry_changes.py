@@ -158,7 +158,7 @@ class _DifferenceReader(Struct):
                 return compared
         before, after = _text(change.before), _text(change.after)
         if path == "stage":
-            before, after = (one and self.stages.get(one, one) for one in (before, after))
+            before, after = (stage and self.stages.get(stage, stage) for stage in (before, after))
         if field is not None and field.spec.refers_to and not _is_long(change):
             before = shortened(with_names(change.before, self.names), MAX_LENGTH) or before
             after = shortened(with_names(change.after, self.names), MAX_LENGTH) or after
@@ -168,7 +168,7 @@ class _DifferenceReader(Struct):
         self, name: str, locale: str, language: str, change: FieldChange
     ) -> FieldDifference | None:
         """None if the texts are short or too many."""
-        given = [msgspec.json.decode(one, type=str) for one in (change.before, change.after)]
+        given = [msgspec.json.decode(text, type=str) for text in (change.before, change.after)]
         size = sum(min(len(text), MAX_COMPARED) for text in given)
         if max(map(len, given)) < MIN_COMPARED or size > self.left:
             return None
@@ -202,7 +202,7 @@ def _path_and_locale(change: FieldChange) -> tuple[str, str]:
 def _is_text(change: FieldChange) -> bool:
     """Whether there is a text before and after."""
     ends = (bytes(change.before), bytes(change.after))
-    return all(one.startswith(b'"') and one != b'""' for one in ends)
+    return all(end.startswith(b'"') and end != b'""' for end in ends)
 
 
 def _text(value: Raw) -> str | None:

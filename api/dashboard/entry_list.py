@@ -59,14 +59,14 @@ class FilterForm(Struct, frozen=True):
 
     @property
     def type_options(self) -> list[tuple[str, str]]:
-        return [(one.slug, one.name) for one in self.types]
+        return [(row.slug, row.name) for row in self.types]
 
 
 async def show_entries(request: DashboardRequest) -> web.StreamResponse:
     form = await _filter_form(request)
     page = page_number(request.query.get("page", ""))
     found, is_complete = await _page(request, form.filters, page)
-    types = {one.id: one for one in form.types}
+    types = {row.id: row for row in form.types}
     return await show(
         request,
         "entries.html",
@@ -110,7 +110,7 @@ async def _page(
 
 def _columns(form: FilterForm, rows: Sequence[EntrySummary]) -> list[str]:
     """The columns of the table that are not empty on this page."""
-    stages = {one.id: one.stages for one in form.types}
+    stages = {row.id: row.stages for row in form.types}
     empty = {
         "Type": form.type is not None,
         "Stage": not any(stage_of(stages.get(row.type_id, ()), row) for row in rows),
@@ -142,7 +142,7 @@ async def _filter_form(request: DashboardRequest) -> FilterForm:
     types = await content_types(*request.read_model)
     language, language_options = _code(query, "language", await languages(*request.read_model))
     locale, locale_options = _code(query, "locale", await locales(*request.read_model))
-    of_type = next((one for one in types if one.slug == query.get("type")), None)
+    of_type = next((row for row in types if row.slug == query.get("type")), None)
     if query.get("type") and of_type is None:
         raise TypeNotFound
     filters = Filters(

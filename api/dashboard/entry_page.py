@@ -167,7 +167,7 @@ async def _lines(request: DashboardRequest, details: EntryDetails, locale: str) 
         if field.spec.holds_values
     ]
     targets = await _targets(request, shown, locale)
-    values = {one.path: display_value(one, targets) for one in shown}
+    values = {excerpt.path: display_value(excerpt, targets) for excerpt in shown}
     return [
         FieldLine(field, values.get(field.slug), details.field_language(field.slug, locale))
         for field in details.definition
@@ -177,12 +177,12 @@ async def _lines(request: DashboardRequest, details: EntryDetails, locale: str) 
 async def _targets(
     request: DashboardRequest, excerpts: Sequence[Excerpt], locale: str
 ) -> ReferenceTargets:
-    entries = {target for one in excerpts for target in one.targets("entry")}
-    media = {target for one in excerpts for target in one.targets("media")}
+    entries = {target for excerpt in excerpts for target in excerpt.targets("entry")}
+    media = {target for excerpt in excerpts for target in excerpt.targets("media")}
     found = await reference_targets(request, entries, media, locale)
     if request.service.settings.thumbnails:
         sources = {file.image_source for file in found.media.values()}
-        request.request[IMAGE_SOURCES] = frozenset(one for one in sources if one)
+        request.request[IMAGE_SOURCES] = frozenset(source for source in sources if source)
     return found
 
 

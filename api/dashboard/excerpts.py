@@ -55,8 +55,8 @@ class Excerpt(Struct):
         if self.field.spec.refers_to == kind and not self.is_empty:
             yield from texts_of(self.field, self.value)
         for element in self.elements:
-            for one in element:
-                yield from one.targets(kind)
+            for part in element:
+                yield from part.targets(kind)
 
 
 class Truncator:
@@ -94,8 +94,8 @@ class Truncator:
             given = _ELEMENT.decode(item)
             elements.append(
                 [
-                    self.excerpt(one, given.get(one.slug, NULL), f"{path}.{index}.{one.slug}")
-                    for one in inner
+                    self.excerpt(part, given.get(part.slug, NULL), f"{path}.{index}.{part.slug}")
+                    for part in inner
                 ]
             )
             self._values -= 1

@@ -72,16 +72,16 @@ async def reference_names(
             ids[field.spec.refers_to].update(_ids(value))
     targets = await reference_targets(request, ids["entry"], ids["media"], locale)
     return {
-        **{one: f"deleted entry {one}" for one in ids["entry"]},
-        **{one: f"deleted file {one}" for one in ids["media"]},
-        **{one.id: one.name for one in targets.media.values()},
-        **{one.id: one.title for one in targets.entries.values()},
+        **{entry_id: f"deleted entry {entry_id}" for entry_id in ids["entry"]},
+        **{media_id: f"deleted file {media_id}" for media_id in ids["media"]},
+        **{file.id: file.name for file in targets.media.values()},
+        **{entry.id: entry.title for entry in targets.entries.values()},
     }
 
 
 def with_names(value: Raw, names: Mapping[str, str]) -> str:
     """The names of all references in a value; ids if unknown, "" if there are none."""
-    return ", ".join(names.get(one, one) for one in _ids(value))
+    return ", ".join(names.get(target, target) for target in _ids(value))
 
 
 def _ids(value: Raw) -> list[str]:
@@ -116,13 +116,13 @@ def _display_value(excerpt: Excerpt, targets: ReferenceTargets) -> DisplayValue:
             return DisplayValue(display, parts=[_text(ends["from"]), _text(ends["to"])])
         case "choice":
             labels = {option.value: option.label for option in field.options}
-            chosen = [labels.get(one, one) for one in texts_of(field, value)]
+            chosen = [labels.get(text, text) for text in texts_of(field, value)]
             return DisplayValue(display, parts=list(map(_text, chosen)))
         case "entries":
-            entries = [(one, targets.entries.get(one)) for one in excerpt.targets("entry")]
+            entries = [(target, targets.entries.get(target)) for target in excerpt.targets("entry")]
             return DisplayValue(display, entries=entries)
         case "media":
-            media = [(one, targets.media.get(one)) for one in excerpt.targets("media")]
+            media = [(target, targets.media.get(target)) for target in excerpt.targets("media")]
             return DisplayValue(display, media=media)
         case "code":
             return _code(excerpt)

@@ -55,7 +55,7 @@ async def _show(
     outcome: DeliveryOutcome = next((value for value, _ in OUTCOMES if value == status), "")
     since = _time(request.query.get("since", ""))
     deliveries = await _operations(request).deliveries(webhook.name, outcome=outcome, since=since)
-    tests = (one for one in deliveries if one.type == TEST)
+    tests = (delivery for delivery in deliveries if delivery.type == TEST)
     return await show(
         request,
         "webhook.html",

@@ -106,7 +106,7 @@ class CostEstimate:
             page = OBJECT + self._of_selections(node.selection_set, limit)
             if self._argument(node, "asOf") is not None:
                 page += AS_OF + FOLDED * limit
-            return page + QUERY * any(self._argument(node, one) is not None for one in _QUERY)
+            return page + QUERY * any(self._argument(node, name) is not None for name in _QUERY)
         surcharge = _SURCHARGES.get(name, 0)
         if self._argument(node, "asOf") is not None:
             surcharge += AS_OF

@@ -142,7 +142,7 @@ def _check_selections(document: DocumentNode) -> None:
         }
     )
     sizes = [(definition, expansion.size(selections)) for definition, selections in contents]
-    size = sum(size for one, size in sizes if isinstance(one, OperationDefinitionNode))
+    size = sum(size for node, size in sizes if isinstance(node, OperationDefinitionNode))
     # Fragments are validated by themselves too, even if no operation spreads them.
     if size > SELECTIONS or sum(size for _, size in sizes) > 2 * SELECTIONS:
         raise BadRequest(
@@ -158,7 +158,7 @@ def _depth(node: Any, fragments: Fragments) -> int:
     if isinstance(node, FieldNode) and node.name.value.startswith("__"):
         return 1
     below = node.selection_set.selections if node.selection_set else ()
-    levels = (_depth(one, fragments) for one in below)
+    levels = (_depth(inner, fragments) for inner in below)
     return isinstance(node, FieldNode) + max(levels, default=0)
 
 

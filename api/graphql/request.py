@@ -135,7 +135,7 @@ def _literal_variables(document: DocumentNode) -> Iterator[str]:
         for key in node.keys:
             child = getattr(node, key, None)
             children = child if isinstance(child, tuple | list) else (child,)
-            waiting.extend((one, inside) for one in children if isinstance(one, Node))
+            waiting.extend((child, inside) for child in children if isinstance(child, Node))
 
 
 def _objects(sent: Raw | None) -> dict[str, Raw]:

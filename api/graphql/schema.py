@@ -112,7 +112,7 @@ class Preparation(SchemaExtension):
                 f"Unknown operation '{shortened(name)}': name one of the document's operations in "
                 "operationName"
             )
-        number = sum(isinstance(one, OperationDefinitionNode) for one in document.definitions)
+        number = sum(isinstance(node, OperationDefinitionNode) for node in document.definitions)
         if not number:
             raise BadRequest("The document has no operation: add a query or a mutation")
         raise BadRequest(f"The document has {number} operations: name one of them in operationName")

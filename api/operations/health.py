@@ -47,7 +47,7 @@ class ServiceStatus(Struct, frozen=True):
     def halted(self) -> str | None:
         """The reason why a projector has halted, or None."""
         projectors = self.model.projectors if self.model else ()
-        return next((one.halted for one in projectors if one.halted), None)
+        return next((projector.halted for projector in projectors if projector.halted), None)
 
     @property
     def state(self) -> ReadModelState:

@@ -99,7 +99,7 @@ def service_figures(status: ServiceStatus, read_model: str) -> Iterator[Metric]:
             yield GaugeMetricFamily(f"contentlog_{name}", meaning, value)
     if status.model:
         # Zero if there is none, because a missing series would raise no alert.
-        roles = Counter(one.role for one in status.model.projectors)
+        roles = Counter(projector.role for projector in status.model.projectors)
         meaning = "Projectors with a heartbeat in the last ten seconds"
         yield _by("role", "projectors", meaning, {one: roles[one] for one in ("active", "standby")})
         yield from _work(status.model.work)
@@ -149,9 +149,9 @@ def count_replica_read(outcome: Outcome) -> None:
 
 def replica_figures(replicas: Sequence[ReplicaStatus]) -> Iterator[Metric]:
     if replicas:
-        up = {one.name: one.lag is not None for one in replicas}
+        up = {replica.name: replica.lag is not None for replica in replicas}
         yield _by("replica", "replica_up", "1 if the read replica is in use", up)
-        lag = {one.name: one.lag for one in replicas if one.lag is not None}
+        lag = {replica.name: replica.lag for replica in replicas if replica.lag is not None}
         meaning = "Events of the read model that the replica has not applied"
         yield _by("replica", "replica_lag_events", meaning, lag)
 
@@ -183,8 +183,8 @@ def webhook_figures(status: WebhooksStatus | None) -> Iterator[Metric]:
     yield GaugeMetricFamily(
         "contentlog_webhook_waiting_seconds",
         "Age of the oldest change that is to be delivered to an endpoint that is on",
-        max((one.waiting for one in endpoints), default=0.0),
+        max((endpoint.waiting for endpoint in endpoints), default=0.0),
     )
-    states = Counter(one.state for one in endpoints)
+    states = Counter(endpoint.state for endpoint in endpoints)
     by_state = {state: states[state] for state in get_args(EndpointState)}
     yield _by("state", "webhooks", "Endpoints of webhooks by state", by_state)

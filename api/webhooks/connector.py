@@ -52,7 +52,7 @@ class Resolver(AbstractResolver):
         addresses = await asyncio.get_running_loop().run_in_executor(
             self._threads, _lookup, host, port, family
         )
-        kept = [one for one in addresses if not is_refused(one["host"], self._allowed)]
+        kept = [address for address in addresses if not is_refused(address["host"], self._allowed)]
         if not kept:
             raise AddressRefused(host, addresses[0]["host"])
         return kept

@@ -108,7 +108,7 @@ def merged(pages: Sequence[ChangePage]) -> ChangePage:
     return ChangePage(
         sorted((one for one in changes if one.position <= known), key=lambda one: one.position),
         pages[0].anchor,
-        max(previous, key=lambda one: one.position, default=None),
+        max(previous, key=lambda change: change.position, default=None),
         through,
         all(page.is_last for page in pages) and known == through,
     )

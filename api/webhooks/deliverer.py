@@ -51,9 +51,9 @@ class Deliverer:
 
     def _on_change(self, changed: Arrived | None) -> None:
         """Wakes the tasks of the environments that have changed; None: of all."""
-        for one, _ in self._tasks.values():
-            if changed is None or one.endpoint.scope in changed:
-                one.wake()
+        for task, _ in self._tasks.values():
+            if changed is None or task.endpoint.scope in changed:
+                task.wake()
         self._changed.set()
 
     async def step(self) -> None:
@@ -70,9 +70,9 @@ class Deliverer:
         workspace, _, name = notification[-1].partition("/")
         found = self._tasks.get((workspace, name))
         if found is not None:
-            one, running = found
+            task, running = found
             running.cancel()
-            self._start(one.endpoint)
+            self._start(task.endpoint)
 
     def _start(self, endpoint: Webhook) -> None:
         fresh = EndpointTask(endpoint, self._shared)
@@ -83,9 +83,10 @@ class Deliverer:
         mark = await webhooks_mark(self._read_model)
         if mark == self._mark:
             return
-        wanted = {one.key: one for one in await webhooks(self._read_model) if one.off is None}
+        endpoints = await webhooks(self._read_model)
+        wanted = {endpoint.key: endpoint for endpoint in endpoints if endpoint.off is None}
         for key in [
-            key for key, (one, _) in self._tasks.items() if wanted.get(key) != one.endpoint
+            key for key, (task, _) in self._tasks.items() if wanted.get(key) != task.endpoint
         ]:
             _, running = self._tasks.pop(key)
             # An endpoint must not have two tasks at once.

@@ -225,12 +225,12 @@ class WebhookOperations:
 async def read_webhooks_status(cursors: Cursors, read_model: Pool) -> WebhooksStatus:
     """Raises what the databases raise."""
     totals, endpoints = await cursors.totals(), await webhooks(read_model)
-    found = await cursors.find(one.key for one in endpoints)
+    found = await cursors.find(endpoint.key for endpoint in endpoints)
     # The cursor of an endpoint that was removed is not that of a new one with its name.
     own = {
-        one.key: found[one.key]
-        for one in endpoints
-        if one.key in found and found[one.key].created == one.created
+        endpoint.key: found[endpoint.key]
+        for endpoint in endpoints
+        if endpoint.key in found and found[endpoint.key].created == endpoint.created
     }
     waiting = await webhooks_waiting(
         read_model, {name: cursor.position for name, cursor in own.items()}
@@ -239,10 +239,10 @@ async def read_webhooks_status(cursors: Cursors, read_model: Pool) -> WebhooksSt
         totals,
         [
             EndpointStatus(
-                one,
-                one.key in own and own[one.key].failing_since is not None,
-                waiting.get(one.key, 0.0),
+                endpoint,
+                endpoint.key in own and own[endpoint.key].failing_since is not None,
+                waiting.get(endpoint.key, 0.0),
             )
-            for one in endpoints
+            for endpoint in endpoints
         ],
     )

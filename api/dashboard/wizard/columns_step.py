@@ -208,7 +208,7 @@ async def _show(
         choices=await wizard_steps.form_choices(request),
         key_columns=wizard_steps.key_columns(upload.table.headings),
         repeats=wizard_steps.REPEATS,
-        statuses=[(one, one.capitalize()) for one in STATUSES],
+        statuses=[(status, status.capitalize()) for status in STATUSES],
         non_ascii=[one_line(cell) for cell in non_ascii_cells(upload.table)],
         delimiter=next((name for name, text in DELIMITERS.items() if text == delimiter), ""),
         sample_rows=_sample_rows(upload),
@@ -246,7 +246,7 @@ async def _column_views(
 
 def _errors(targets: Sequence[str], offered: Sequence[ColumnTarget]) -> list[str]:
     """The error of each column's target, or ""."""
-    known = {one.target for one in offered}
+    known = {target.target for target in offered}
     columns: dict[str, list[int]] = {}
     for index, target in enumerate(targets):
         columns.setdefault(target, []).append(index)
@@ -268,7 +268,7 @@ def _target_groups(
 ) -> list[tuple[str, SelectOptions]]:
     """Options of each column's select, by group."""
     kinds = {field.slug: field.spec.label_of(field) for field in content_type.value_fields}
-    options = [(one.target, _option(one, kinds.get(one.target, ""))) for one in offered]
+    options = [(target.target, _option(target, kinds.get(target.target, ""))) for target in offered]
     return [
         ("Of every entry", [one for one in options if one[0] in ATTRIBUTES]),
         (f"Fields of {content_type.name}", [one for one in options if one[0] not in ATTRIBUTES]),

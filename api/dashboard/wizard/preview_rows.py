@@ -47,8 +47,8 @@ class Line(Struct, frozen=True):
     @property
     def problems(self) -> list[str]:
         """The problems with their columns, which may be scrolled out of sight."""
-        problems = [one for one in self.cells if one.kind == "problem"]
-        return [f"{one.name}: {reason}" for one in problems for reason in one.reasons]
+        problems = [cell for cell in self.cells if cell.kind == "problem"]
+        return [f"{cell.name}: {reason}" for cell in problems for reason in cell.reasons]
 
 
 class LineReader:

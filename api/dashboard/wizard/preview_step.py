@@ -305,7 +305,7 @@ def _other_problems(problems: Sequence[Problem]) -> str:
     """``2 other errors in 3 rows, 1 other warning in 1,200 rows``"""
     parts = []
     for severity in ("error", "warning"):
-        others = [one.rows for one in problems if one.severity == severity]
+        others = [problem.rows for problem in problems if problem.severity == severity]
         if others:
             rows = count(len(set().union(*others)), "row")
             parts.append(f"{count(len(others), f'other {severity}')} in {rows}")

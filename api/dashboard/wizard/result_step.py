@@ -58,7 +58,7 @@ async def show_result(request: DashboardRequest) -> web.StreamResponse:
         outcome=outcome,
         paging=paging,
         rows=paging.of(rows),
-        deleted={one.entry_id for one in report.reverted.deleted} if report.reverted else (),
+        deleted={entry.entry_id for entry in report.reverted.deleted} if report.reverted else (),
         revert_counts=_revert_counts(report),
         may_edit=request.may(EDIT),
     )

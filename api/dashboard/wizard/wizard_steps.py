@@ -146,7 +146,7 @@ async def form_choices(request: DashboardRequest) -> FormChoices:
     types = await content_types(*request.read_model)
     used = dict.fromkeys([BASE_LANGUAGE, *await languages(*request.read_model)])
     return FormChoices(
-        types=[(one.slug, one.name) for one in types],
+        types=[(row.slug, row.name) for row in types],
         used_languages=language_options(used),
         other_languages=[pair for pair in _all_languages() if pair[0] not in used],
         encodings=[_DETECT, *ENCODINGS.items()],
@@ -169,7 +169,7 @@ def repeats_choice(form: Mapping[str, str], columns: int) -> tuple[Repeats | Non
     values count as not chosen."""
     repeats, key = form.get("repeats"), form.get("key", "")
     return (
-        next((one for one in get_args(Repeats) if one == repeats), None),
+        next((choice for choice in get_args(Repeats) if choice == repeats), None),
         int(key) if key in map(str, range(columns)) else None,
     )
 
