@@ -14,6 +14,7 @@ from contextlib import (
     contextmanager,
     suppress,
 )
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
@@ -102,9 +103,12 @@ async def _check(databases: Databases) -> None:
 
 @contextmanager
 def _located(settings: Settings, *, create: bool) -> Iterator[Databases]:
-    model = selected(settings)
+    model, pool = selected(settings), settings.event_store_pool_url
+    databases = partial(
+        Databases, event_store_pool_url=PoolerUrl(pool) if pool else None, model=model
+    )
     if settings.event_store_url and model.url:
-        yield _databases(settings, settings.event_store_url, model.url, settings.owner_url, model)
+        yield databases(settings.event_store_url, model.url, settings.owner_url)
         return
     from deploy.embedded.place import check_exists
     from deploy.embedded.server import use
@@ -118,20 +122,8 @@ def _located(settings: Settings, *, create: bool) -> Iterator[Databases]:
         embedded = stack.enter_context(use(Path(settings.data)))
         # Called before the server is stopped; if interrupted, stopping would leave it running.
         stack.callback(_set_handlers, dict.fromkeys(STOPPING, signal.SIG_IGN))
-        yield _databases(
-            settings,
-            settings.event_store_url or embedded,
-            model.url or embedded,
-            settings.owner_url if settings.event_store_url else owner_url(embedded),
-            model,
-        )
-
-
-def _databases(
-    settings: Settings, store: str, url: str, owner: str | None, model: ReadModel
-) -> Databases:
-    pool = settings.event_store_pool_url
-    return Databases(store, url, owner, PoolerUrl(pool) if pool else None, model)
+        owner = settings.owner_url if settings.event_store_url else owner_url(embedded)
+        yield databases(settings.event_store_url or embedded, model.url or embedded, owner)
 
 
 def _set_handlers(handlers: Mapping[signal.Signals, Any]) -> None:

@@ -67,7 +67,7 @@ def load_settings(environment: Mapping[str, str]) -> Settings:
     try:
         settings = msgspec.convert(given, Settings, strict=False)
     except msgspec.ValidationError as error:
-        raise _refusal(str(error), given, describe(Settings())) from None
+        raise _refusal(str(error), given, _described(Settings, None)) from None
     for name in ("trusted_proxies", "webhook_networks"):
         try:
             networks(getattr(settings, name))
@@ -104,7 +104,7 @@ def _named_models(environment: Mapping[str, str]) -> Iterator[tuple[str, NamedRe
         except msgspec.ValidationError as error:
             values = {prefix + kind: value for kind, value in settings.items()}
             text = str(error).replace("$.", f"$.{prefix}")
-            raise _refusal(text, values, list(_described_model(name, None))) from None
+            raise _refusal(text, values, _described(NamedReadModel, None, prefix)) from None
         wrong = next((slug for slug in model.slugs or () if not is_slug(slug)), None)
         if wrong is not None:
             raise SettingsError(f"{prefix}WORKSPACES takes {SLUGS}, not {wrong!r}")
@@ -167,33 +167,11 @@ def _check_databases(settings: Settings) -> None:
 def describe(settings: Settings) -> list[Setting]:
     """All settings, in the order of the documentation. Without a named read model, its settings
     have a placeholder as name."""
-    hints = get_type_hints(Settings, include_extras=True)
     named: Mapping[str, NamedReadModel | None] = settings.named_models or {NAME: None}
-    return [
-        *(
-            _described(field, hints[field.name], getattr(settings, field.name))
-            for field in msgspec.structs.fields(Settings)
-            if field.name != "named_models"
-        ),
-        *(one for name, model in named.items() for one in _described_model(name.upper(), model)),
-    ]
-
-
-def _described_model(name: str, model: NamedReadModel | None) -> Iterator[Setting]:
-    hints = get_type_hints(NamedReadModel, include_extras=True)
-    for field in msgspec.structs.fields(NamedReadModel):
-        value = None if model is None else getattr(model, field.name)
-        one = _described(field, hints[field.name], value)
-        yield replace(one, name=_prefix(name) + one.name)
-
-
-def table() -> list[str]:
-    """The lines of the table in deploy/docs/operations.md."""
-    rows = [
-        f"| `{one.name}` | {one.default} | {one.meaning}. Takes {one.takes}. |"
-        for one in describe(Settings())
-    ]
-    return ["| Setting | Default | Meaning |", "|---|---|---|", *rows]
+    described = list(_described(Settings, settings))
+    for name, model in named.items():
+        described += _described(NamedReadModel, model, _prefix(name.upper()))
+    return described
 
 
 def unknown_names(environment: Mapping[str, str]) -> dict[str, str]:
@@ -219,7 +197,7 @@ def _unknown(name: str, known: Iterable[str]) -> str:
     return f"'{PREFIX}{name}' is set, but there is no such setting{hint}"
 
 
-def _refusal(error: str, given: Mapping[str, str], settings: list[Setting]) -> SettingsError:
+def _refusal(error: str, given: Mapping[str, str], settings: Iterable[Setting]) -> SettingsError:
     found = re.search(rf"\$\.({PREFIX}\w+)", error)
     assert found is not None, error
     takes = {setting.name: setting.takes for setting in settings}[found[1]]
@@ -231,22 +209,25 @@ def _refusal(error: str, given: Mapping[str, str], settings: list[Setting]) -> S
     return SettingsError(f"{found[1]} takes {takes}{hint}")
 
 
-def _described(field: Any, hint: Any, value: object) -> Setting:
-    about = _metadata(hint)
-    extra = {
-        key: text
-        for meta in about
-        if isinstance(meta, Meta)
-        for key, text in (meta.extra or {}).items()
-    }
-    default = extra.get("default") or str(field.default)
-    return Setting(
-        name=field.encode_name,
-        takes=extra["takes"],
-        default=default,
-        meaning=next(text for text in about if isinstance(text, str)),
-        value=default if value in (None, "") else without_password(str(value)),
-    )
+def _described(kind: type[Struct], settings: Struct | None, prefix: str = "") -> Iterator[Setting]:
+    """``prefix``: of the variables, if the names of the fields lack it."""
+    hints = get_type_hints(kind, include_extras=True)
+    for field in msgspec.structs.fields(kind):
+        if field.name == "named_models":
+            continue
+        about = _metadata(hints[field.name])
+        extra: dict[str, str] = {}
+        for meta in about:
+            extra |= (meta.extra or {}) if isinstance(meta, Meta) else {}
+        default = extra.get("default") or str(field.default)
+        value = getattr(settings, field.name, None)
+        yield Setting(
+            name=prefix + field.encode_name,
+            takes=extra["takes"],
+            default=default,
+            meaning=next(text for text in about if isinstance(text, str)),
+            value=default if value in (None, "") else without_password(str(value)),
+        )
 
 
 def _metadata(hint: Any) -> list[object]:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from contextvars import Token
 from importlib.metadata import version
 from types import TracebackType
-from typing import TypeAlias
 
 from opentelemetry import context as contexts
 from opentelemetry import trace
@@ -32,7 +31,6 @@ _KINDS: dict[Kind, SpanKind] = {
 }
 _W3C = TraceContextTextMapPropagator()
 _HEADER = "traceparent"
-Tracer: TypeAlias = trace.Tracer
 
 
 def provider(exporter: str, ratio: float, process: str) -> TracerProvider:
@@ -106,8 +104,7 @@ class OpenTelemetry:
         return _of(self._tracer.start_span(name, Context(), _KINDS[kind], attributes, links))
 
     def current(self) -> Span:
-        span = trace.get_current_span()
-        return _Span(span) if span.is_recording() else NO_SPAN
+        return _of(trace.get_current_span())
 
 
 def _of(span: trace.Span) -> Span:

@@ -1,5 +1,5 @@
-"""The progress and the result of long work: bars on a terminal, lines elsewhere, JSON lines with
---json."""
+"""The progress of long work, and the results of commands: bars on a terminal, lines elsewhere, JSON
+lines with --json."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 import msgspec
@@ -18,13 +18,11 @@ if TYPE_CHECKING:
     from projector.rebuild.progress import Progress, Report
     from write_side.verification.claim_check import Difference
 
+T = TypeVar("T")
+
 INTERVAL = 1.0  # seconds between two lines of a phase
 SHOWN = 100
 """Differences of a table that are printed; JSON has all of them."""
-
-
-def on_terminal() -> bool:
-    return sys.stdout.isatty()
 
 
 def spinner(text: str) -> AbstractContextManager[object]:
@@ -39,7 +37,7 @@ def spinner(text: str) -> AbstractContextManager[object]:
 @contextmanager
 def progress(*, as_json: bool) -> Iterator[Report]:
     """A function to call with the progress while the work lasts."""
-    if as_json or not on_terminal():
+    if as_json or not sys.stdout.isatty():
         yield _lines(_json_line if as_json else _line)
         return
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
@@ -70,6 +68,15 @@ def show_result(text: str | None, *, as_json: bool, **result: Any) -> None:
         click.echo(msgspec.json.encode(result))
     elif text:
         click.echo(text)
+
+
+def show_rows(rows: Sequence[T], line: Callable[[T], str], *, as_json: bool) -> None:
+    """A line for each row, or all of them as JSON."""
+    if as_json:
+        click.echo(msgspec.json.encode(rows))
+        return
+    for row in rows:
+        click.echo(line(row))
 
 
 def show_differences(found: Sequence[Difference], *, as_json: bool) -> None:

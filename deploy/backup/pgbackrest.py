@@ -83,9 +83,7 @@ class _Backup(Struct):
     error: bool | None = None
 
 
-class _Version(Struct, rename="kebab"):
-    id: int
-    repo_key: int
+class _Version(_Key, rename="kebab"):
     version: str
 
 

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from deploy.backup.cluster import BackupError, Cluster, programs_of
 from deploy.backup.pgbackrest import Backup, Stanza
+from deploy.embedded.postmaster import NOT_DURABLE
 from projector.rebuild.build import BuildSettings
 from projector.rebuild.operations import VerificationResult, verify
 from projector.rebuild.progress import Report
@@ -33,9 +34,7 @@ SETTINGS = {
     "logging_collector": "off",
     "ssl": "off",
     # The folder is removed at the end.
-    "fsync": "off",
-    "full_page_writes": "off",
-    "synchronous_commit": "off",
+    **NOT_DURABLE,
     "max_wal_size": "1GB",
     "timezone": "UTC",
     "lc_messages": "C",

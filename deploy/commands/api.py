@@ -104,17 +104,13 @@ def _run_workers(settings: Settings, traces: TraceSettings | None, databases: Da
 
         # Before any module with metrics is imported.
         values.ValueClass = values.MultiProcessValue(lambda: number)  # type: ignore[no-untyped-call]
-        _import_shared()
+        # The garbage collector of a worker would write to all that the workers share, and new
+        # objects to the pages of collected ones.
+        gc.disable()
+        import_module("api.server")
+        gc.freeze()
+        gc.enable()
         asyncio.run(supervise(workers, ended=ended))
-
-
-def _import_shared() -> None:
-    """Imports what the workers share. The garbage collector of a worker would write to all of it,
-    and new objects to the pages of collected ones."""
-    gc.disable()
-    import_module("api.server")
-    gc.freeze()
-    gc.enable()
 
 
 def _serve(settings: Settings, traces: TraceSettings | None, databases: Databases) -> None:

@@ -192,7 +192,7 @@ def _refusal(request: ImportRequest, preview: Preview | None) -> str:
         return ""
     if preview.is_refused(request):
         others = ", and no other row is ready" if request.ready_only else ""
-        return f"{_rows(preview.counts.error)} errors{others}"
+        return f"{count(preview.counts.error, 'row has', 'rows have')} errors{others}"
     if preview.is_undecided(request):
         return (
             f"{repeats_text(preview.repeated)}: choose with --repeats skip, update or suffix, or "
@@ -206,9 +206,7 @@ def _print(result: ImportResult, refusal: str, *, dry_run: bool, as_json: bool) 
     if as_json:
         click.echo(msgspec.json.encode(result))
     else:
-        for line in _detected_encoding(result):
-            click.echo(line)
-        for line in _problems(result, "error"):
+        for line in (*_detected_encoding(result), *_problems(result, "error")):
             click.echo(line)
         # The standard output of an import is its result.
         for line in () if result.replayed else _problems(result, "warning"):
@@ -220,10 +218,6 @@ def _print(result: ImportResult, refusal: str, *, dry_run: bool, as_json: bool) 
         raise Failed(f"{nothing}: {refusal}")
     if not as_json:
         click.echo(_outcome(result, dry_run=dry_run))
-
-
-def _rows(number: int) -> str:
-    return count(number, "row has", "rows have")
 
 
 async def _read(file: Path, choice: Choice, *, split: bool) -> Table:

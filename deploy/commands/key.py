@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import date, datetime
 
 import click
-import msgspec
 from msgspec import Struct
 
 from deploy.databases import Databases, open_repository
+from deploy.progress import show_rows
 from deploy.runner import json_option, operator, run, until_visible, utc_minute, workspace_option
 from deploy.settings import Settings
 from write_side.domain.identity import ENVIRONMENTS
@@ -158,10 +158,6 @@ def list_keys(workspace: str, as_json: bool) -> None:
             days = await access.last_uses(fetch, [key.id for key in keys])
             now = (await access.mark(fetch)).now
         rows = [_listed(key, days.get(key.id), now) for key in keys]
-        if as_json:
-            click.echo(msgspec.json.encode(rows))
-            return
-        for row in rows:
-            click.echo(row.line())
+        show_rows(rows, ListedKey.line, as_json=as_json)
 
     run(work, create=False)

@@ -11,6 +11,7 @@ import msgspec
 
 from deploy.databases import Databases, open_read_model, open_repository
 from deploy.failures import Failed
+from deploy.progress import show_result, show_rows
 from deploy.runner import (
     WholeNumber,
     json_option,
@@ -52,7 +53,7 @@ def webhook_command() -> None:
 def list_webhooks(workspace: str, as_json: bool) -> None:
     """List the endpoints, with the state of each."""
     rows = _run(workspace, lambda operations, *_: operations.list())
-    _print(rows, as_json, _webhook_line)
+    show_rows(rows, _webhook_line, as_json=as_json)
 
 
 @webhook_command.command(
@@ -85,7 +86,7 @@ def deliveries(
             limit=limit,
         ),
     )
-    _print(rows, as_json, _delivery_line)
+    show_rows(rows, _delivery_line, as_json=as_json)
 
 
 @webhook_command.command(epilog="\b\nExample:\n  contentlog webhook test search --workspace acme")
@@ -129,11 +130,9 @@ def replay(name: str, workspace: str, after: str, as_json: bool) -> None:
             return await operations.replay(name, after, read_model)
 
     replayed = _run(workspace, work)
-    if as_json:
-        click.echo(msgspec.json.encode({"after": replayed.at}))
-    else:
-        off = "is switched off; once it is enabled, it " if replayed.is_off else ""
-        click.echo(f"webhook {name!r} {off}continues {_after(replayed.at)}")
+    off = "is switched off; once it is enabled, it " if replayed.is_off else ""
+    text = f"webhook {name!r} {off}continues {_after(replayed.at)}"
+    show_result(text, as_json=as_json, after=replayed.at)
 
 
 @webhook_command.command(epilog="\b\nExample:\n  contentlog webhook enable search --workspace acme")
@@ -151,11 +150,9 @@ def enable(name: str, workspace: str, as_json: bool) -> None:
         return bool(position), after
 
     switched, after = _run(workspace, work)
-    if as_json:
-        click.echo(msgspec.json.encode({"switchedOn": switched, "after": after}))
-        return
     state = "switched on" if switched else "on already"
-    click.echo(f"webhook {name!r} is {state}; it continues {_after(after)}")
+    text = f"webhook {name!r} is {state}; it continues {_after(after)}"
+    show_result(text, as_json=as_json, switchedOn=switched, after=after)
 
 
 @webhook_command.command(epilog="\b\nExample:\n  contentlog webhook rotate search --workspace acme")
@@ -172,11 +169,9 @@ def rotate(name: str, workspace: str, at_once: bool, as_json: bool) -> None:
     secret = _run(
         workspace, lambda operations, *_: operations.rotate(name, operator(), at_once=at_once)
     )
-    if as_json:
-        click.echo(msgspec.json.encode({"secret": secret}))
-        return
-    click.echo(f"new secret of webhook {name!r}; it is shown only once:", err=True)
-    click.echo(secret)
+    if not as_json:
+        click.echo(f"new secret of webhook {name!r}; it is shown only once:", err=True)
+    show_result(secret, as_json=as_json, secret=secret)
 
 
 def _run(workspace: str, work: Work[T]) -> T:
@@ -187,14 +182,6 @@ def _run(workspace: str, work: Work[T]) -> T:
             return await work(WebhookOperations(repository, workspace), databases, settings)
 
     return run(with_operations, create=False)
-
-
-def _print(rows: Any, as_json: bool, line: Callable[[Any], str]) -> None:
-    if as_json:
-        click.echo(msgspec.json.encode(rows))
-        return
-    for row in rows:
-        click.echo(line(row))
 
 
 def _webhook_line(row: ListedWebhook) -> str:
