@@ -99,7 +99,8 @@ def main() -> None:
     _block_stops(signal.SIG_BLOCK)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with contextlib.suppress(AttributeError):
-        signal.signal(signal.SIGHUP, _as_sigterm)
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup ignores it
+            signal.signal(signal.SIGHUP, _as_sigterm)
     try:
         cli(prog_name="contentlog")
     finally:

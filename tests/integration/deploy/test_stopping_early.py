@@ -64,3 +64,19 @@ finally:
         [sys.executable, "-c", command], capture_output=True, text=True, timeout=PATIENCE
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_hangup_that_nohup_ignores_stays_ignored() -> None:
+    command = """
+import signal, sys
+from deploy.cli import main
+
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+sys.argv = ["contentlog", "--version"]
+try:
+    main()
+finally:
+    print(signal.getsignal(signal.SIGHUP) is signal.SIG_IGN)
+"""
+    done = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "True"
