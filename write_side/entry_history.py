@@ -1,8 +1,8 @@
 """The history of entries, and entries and content types at a past time, as folds of the log.
 
-Each function raises StoreUnavailable and what its budget raises. A page of events takes up to
-16 MB, so those that wait for a turn for long reads may raise Overloaded; the caller of
-``entries_at``, ``entries_after``, ``content_types_at`` and ``media_at`` holds one.
+All functions raise StoreUnavailable and what their budget raises. Because a page of events takes up
+to 16 MB, they wait for a turn for long reads, and may raise Overloaded; ``entries_at``,
+``entries_after``, ``content_types_at`` and ``media_at`` do not: their caller holds a turn.
 """
 
 from __future__ import annotations
