@@ -34,21 +34,17 @@ HEAD_BYTES = 4096
 _EXPORT = "open it in a spreadsheet program and save it as .xlsx or CSV UTF-8"
 _SIGNATURES = {
     f"is an old Excel file, .xls, or has a password: {_EXPORT}": (
-        b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",
+        rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
     ),
-    "is a PDF document: import the table that it was made from": (b"%PDF",),
-    "is a text document, .rtf: copy its table into a spreadsheet": (b"{\\rtf",),
-    "is an image: import a table": (b"\x89PNG", b"\xff\xd8\xff", b"GIF8"),
-    "is an image or a sound: import a table": (b"RIFF",),
-    "is compressed: decompress it and import the file inside": (
-        b"\x1f\x8b",
-        b"7z\xbc\xaf",
-        b"Rar!",
-    ),
-    "is a database: export its table as CSV": (b"SQLite format 3\0",),
-    "is a Parquet file: export its table as CSV": (b"PAR1",),
+    "is a PDF document: import the table that it was made from": rb"%PDF",
+    "is a text document, .rtf: copy its table into a spreadsheet": rb"\{\\rtf",
+    "is an image: import a table": rb"\x89PNG|\xff\xd8\xff|GIF8[79]a",
+    "is an image or a sound: import a table": rb"RIFF.{4}(WEBP|WAVE|AVI )",
+    "is compressed: decompress it and import the file inside": rb"\x1f\x8b|7z\xbc\xaf|Rar!\x1a\x07",
+    "is a database: export its table as CSV": rb"SQLite format 3\0",
+    "is a Parquet file: export its table as CSV": rb"PAR1\x15",
 }
-"""Why a file cannot be imported, and its first bytes."""
+"""Why a file cannot be imported → its first bytes. A heading may begin with the letters alone."""
 _ZIP = (b"PK\3\4", b"PK\5\6", b"PK\7\x08")
 """The first bytes of a ZIP archive: an ordinary one, an empty one and one of several volumes."""
 _HTML = re.compile(
@@ -145,8 +141,8 @@ def file_type(head: bytes, name: str) -> FileType:
     """The type according to its first bytes, which must match its name. Raises FileRefused with
     what follows the file's name."""
     extension = name.rpartition(".")[2].lower() if "." in name else ""
-    for reason, signatures in _SIGNATURES.items():
-        if head.startswith(signatures):
+    for reason, signature in _SIGNATURES.items():
+        if re.match(signature, head, re.DOTALL):
             raise FileRefused(reason)
     if _HTML.match(head):
         raise FileRefused(f"is a web page or XML: {_EXPORT}")

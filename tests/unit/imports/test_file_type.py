@@ -34,6 +34,11 @@ def refusal(document: bytes, name: str) -> str:
         (b"%PDF-1.7\n", "a.csv", "is a PDF document"),
         (b"\x89PNG\r\n\x1a\n", "a.xlsx", "is an image"),
         (b"\x1f\x8b\x08", "a.csv", "is compressed"),
+        (b"Rar!\x1a\x07\x01\x00", "a.csv", "is compressed"),
+        (b"GIF89a\x01\x00", "a.csv", "is an image: import a table"),
+        (b"RIFF\x0a\x10\x00\x00WEBPVP8 ", "a.csv", "is an image or a sound"),
+        (b"SQLite format 3\x00", "a.csv", "is a database"),
+        (b"PAR1\x15\x04\x15", "a.csv", "is a Parquet file"),
         (b"<html><table><tr><td>Title", "a.xls", "is a web page"),
         (b"\xef\xbb\xbf\r\n<!DOCTYPE html>", "a.csv", "is a web page or XML"),
         (b'<?xml version="1.0"?><?mso-application progid="Excel.Sheet"?>', "a.xlsx", "or XML"),
@@ -48,10 +53,12 @@ def test_other_file_types_are_refused_with_what_to_do(
     assert message in refusal(document, name)
 
 
-def test_a_csv_file_may_begin_with_the_letters_of_a_zip_archive() -> None:
-    answer = answer_to(Task("a.csv", NO_CHOICE, LIMITS), io.BytesIO(b"PK,Title\n1,a\n"))
+@pytest.mark.parametrize("heading", ["PK", "PAR1", "RIFF", "GIF8", "Rar!"])
+def test_a_csv_file_may_begin_with_the_letters_of_another_type(heading: str) -> None:
+    document = io.BytesIO(f"{heading},Title\n1,a\n".encode())
+    answer = answer_to(Task("a.csv", NO_CHOICE, LIMITS), document)
     assert answer.table is not None
-    assert answer.table.table.headings == ("PK", "Title")
+    assert answer.table.table.headings == (heading, "Title")
 
 
 def typed(content_type: str) -> dict[str, str | None]:
