@@ -31,16 +31,14 @@ from write_side.imports.importer import (
 )
 from write_side.imports.preview import Preview, PreviewRow
 from write_side.imports.request import ImportRequest
-from write_side.imports.split_parts import Recorded, recorded_parts
-from write_side.imports.split_plan import (
+from write_side.imports.split_parts import (
     MOST_PARTS,
-    PART_ROWS,
-    Link,
-    Part,
+    Recorded,
     links_id,
     part_id,
-    plan,
+    recorded_parts,
 )
+from write_side.imports.split_plan import PART_ROWS, Link, Part, plan
 from write_side.imports.table import fingerprint_of
 from write_side.repository import Repository
 

@@ -5,20 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from write_side.domain.events import ImportRecorded
-from write_side.domain.identity import Actor, Scope, import_stream
+from write_side.domain.identity import Actor, Scope, derived_id, import_stream
 from write_side.domain.refusals import UnknownImport
 from write_side.imports.report import RevertReport, RevertReportEntry, revert_import
-from write_side.imports.split_plan import import_ids
+from write_side.imports.table import LIMITS, SPLIT_LIMITS
 from write_side.repository import Repository
 from write_side.store.append import Appended
 
+MOST_PARTS = SPLIT_LIMITS.rows // LIMITS.rows
 Recorded = dict[str, tuple[ImportRecorded, Appended]]
 """By import id: the record of a part, and the place of its events in the log."""
 
 
+def part_id(import_id: str, number: int) -> str:
+    """The import id of a part; parts count from 1."""
+    return derived_id(import_id, "part", str(number))
+
+
+def links_id(import_id: str, number: int) -> str:
+    """The import id of the step that sets the references of a part's rows to later parts."""
+    return derived_id(import_id, "references", str(number))
+
+
 async def recorded_parts(repository: Repository, import_id: str) -> Recorded:
     """The recorded parts of a split import, the last one first."""
-    ids = list(import_ids(import_id))
+    numbers = range(MOST_PARTS, 0, -1)
+    ids = [id_of(import_id, number) for id_of in (links_id, part_id) for number in numbers]
     there = await repository.recorder.select_streams(map(import_stream, ids))
     found = {
         each: await repository.find_import(each) for each in ids if import_stream(each) in there

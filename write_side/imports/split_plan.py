@@ -10,32 +10,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator
-from itertools import chain
 
 from msgspec import UNSET, Raw, Struct, UnsetType, field
 from msgspec.structs import replace
 
 from write_side.commands import CreateEntry, UpdateEntry
 from write_side.domain.events import Status
-from write_side.domain.identity import derived_id
 from write_side.domain.values import targets
 from write_side.imports.check import DryRun
 from write_side.imports.preview import PreviewRow
-from write_side.imports.table import LIMITS, SPLIT_LIMITS
+from write_side.imports.table import LIMITS
 
 PART_ROWS = LIMITS.rows
-MOST_PARTS = SPLIT_LIMITS.rows // PART_ROWS
 Row = tuple[PreviewRow, CreateEntry | UpdateEntry | None]
-
-
-def part_id(import_id: str, number: int) -> str:
-    """The import id of a part; parts count from 1."""
-    return derived_id(import_id, "part", str(number))
-
-
-def links_id(import_id: str, number: int) -> str:
-    """The import id of the step that sets the references of a part's rows to later parts."""
-    return derived_id(import_id, "references", str(number))
 
 
 class Link(Struct):
@@ -159,12 +146,3 @@ class _Planner:
     def _needs(self, link: Link) -> bool:
         """Whether the entry cannot be published without the values that are set later."""
         return any(self._fields[slug].required for slug in link.fields)
-
-
-def import_ids(import_id: str) -> Iterator[str]:
-    """The ids of all imports that a split import may consist of, the last one first."""
-    numbers = range(MOST_PARTS, 0, -1)
-    return chain(
-        (links_id(import_id, number) for number in numbers),
-        (part_id(import_id, number) for number in numbers),
-    )
