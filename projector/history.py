@@ -48,22 +48,22 @@ def _past_slug(before: EntryState, after: EntryState, position: int) -> PastSlug
 def _past_version(before: EntryState, after: EntryState) -> PastVersion:
     entry, until = before.entry, after.entry.updated_at
     return PastVersion(
-        workspace=entry.workspace,
-        environment=entry.environment,
-        content_type_id=entry.content_type_id,
-        status=entry.status,
-        language=entry.language,
-        position=before.position,
-        until=until,
-        updated_at=entry.updated_at,
-        lifetime=class_of(entry.updated_at, until),
-        id=entry.id,
-        version=entry.version,
-        stage_id=entry.stage_id,
-        created_at=entry.created_at,
-        published_at=entry.published_at,
-        title=_comparable(entry.title),
-        slug=_comparable(entry.slug),
+        entry.workspace,
+        entry.environment,
+        entry.content_type_id,
+        entry.status,
+        entry.language,
+        before.position,
+        until,
+        entry.updated_at,
+        class_of(entry.updated_at, until),
+        entry.id,
+        entry.version,
+        entry.stage_id,
+        entry.created_at,
+        entry.published_at,
+        _comparable(entry.title),
+        _comparable(entry.slug),
     )
 
 
