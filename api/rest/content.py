@@ -15,7 +15,7 @@ from api.errors import BadRequest
 from api.http.loop_turns import DECODE_JSON
 from api.rest import parameters, point_in_time, wire
 from api.rest.cached_response import json_response
-from api.rest.entries_response import EntrySource, entries_response, past_response
+from api.rest.entries_response import EntryReader, entries_response, past_response
 from api.rest.idempotency import HEADER, command_key, digest
 from api.rest.ignored_members import ignored_header, ignored_names
 from api.rest.list_query import list_query
@@ -31,7 +31,7 @@ from read_side.paging import Page
 from read_side.pool import Pool
 from read_side.refusals import EntryNotFound
 from write_side.commands import CreateEntry
-from write_side.dispatch import CommandResult, execute
+from write_side.dispatch import execute
 from write_side.domain.text import minified
 from write_side.handlers.entries import command_parts
 from write_side.waiting import in_thread_if_large
@@ -111,7 +111,9 @@ async def single_entry(call: Call) -> web.Response:
         _check_readable(call, row)
         return Page([row], 1, stamp=row.stamp)
 
-    source = EntrySource(
+    reader = EntryReader(
+        call,
+        shape,
         ("one", *where.values()),
         (notices.singles_of_type(scope, where["type_slug"]),),
         where["type_slug"],
@@ -120,7 +122,7 @@ async def single_entry(call: Call) -> web.Response:
         body,
         is_single=True,
     )
-    return await entries_response(call, shape, source)
+    return await entries_response(reader)
 
 
 def _check_readable(call: Call, row: EntryRow) -> None:
@@ -152,7 +154,8 @@ async def _created(call: Call, command: CreateEntry) -> web.Response:
     executed = await execute(command, call.service.repository, reserve)
     # Made while the projector works.
     entry, ignored = await in_thread_if_large(
-        command_parts(command), _description, command, executed
+        command_parts(command),
+        lambda: (wire.created_entry(executed), ignored_header(ignored_names(command, executed))),
     )
     response = json_response(
         call, wire.CreatedBody(entry, f"Content entry '{entry.slug}' was created")
@@ -160,13 +163,6 @@ async def _created(call: Call, command: CreateEntry) -> web.Response:
     response.headers.update(ignored)
     await wait_until_readable(call, response, executed.position)
     return response
-
-
-def _description(
-    command: CreateEntry, executed: CommandResult
-) -> tuple[wire.CreatedEntry, dict[str, str]]:
-    """The entry, and the header that names what was ignored."""
-    return wire.created_entry(executed), ignored_header(ignored_names(command, executed))
 
 
 async def wait_until_readable(call: Call, response: web.Response, position: int) -> None:

@@ -20,7 +20,7 @@ from api.http.large_bodies import JSON, BodyFile, LargeResponse
 from api.http.representation import takes_gzip
 from api.rest import wire
 from api.rest.cached_response import Reading, add_position, cached_response, json_response
-from api.rest.include_paths import Fields, steps_of
+from api.rest.include_paths import Fields
 from api.rest.includes import IncludeReader, LargeIncludes
 from api.rest.past_includes import past_includes
 from api.rest.point_in_time import ListBudget, PastEntry
@@ -41,34 +41,19 @@ ShowEntry = Callable[[EntryRow, str], wire.Entry]
 """From a row and the locale of its texts."""
 
 
-class EntrySource(Struct, frozen=True):
-    """How the entries of a response are read and shown. ``parameters`` and ``dependencies``: see
-    ``cached_response``. ``type_slug``: of all of them, or None. ``body`` builds the body from the
-    entries and the total. ``is_single``: the response depends on its entry alone."""
-
-    parameters: tuple[object, ...]
-    dependencies: tuple[Dependency, ...]
-    type_slug: str | None
-    read_page: ReadPage
-    entry: ShowEntry
-    body: Callable[[list[Any], Any], wire.Wire]
-    is_single: bool = False
-
-
-async def entries_response(call: Call, shape: Shape, source: EntrySource) -> web.Response:
+async def entries_response(reader: EntryReader) -> web.Response:
     """Raises BadRequest, and what ``read_page`` raises except LargePage."""
-    reader = _Reader(call, shape, source)
     try:
-        return await cached_response(
-            call, (shape, *source.parameters), source.dependencies, reader.read
-        )
+        parameters = (reader.shape, *reader.parameters)
+        return await cached_response(reader.call, parameters, reader.dependencies, reader.read)
     except LargePage as caught:
         large = caught
-    return await _response_from_file(call, large, reader)
+    return await _response_from_file(reader, large)
 
 
-async def _response_from_file(call: Call, large: LargePage, reader: _Reader) -> LargeResponse:
+async def _response_from_file(reader: EntryReader, large: LargePage) -> LargeResponse:
     """The connection is released as soon as the file is complete."""
+    call = reader.call
     bodies, workspace = call.service.large_bodies, call.scope.workspace
     compressed = large.size <= MAX_COMPRESSED and takes_gzip(call.request)
     file = await bodies.file(call.request, workspace, large.size + wire.MAX_LIMIT * PER_ENTRY)
@@ -121,28 +106,38 @@ async def _in_memory(
     yield page.total, rows()
 
 
-class _Reader:
-    def __init__(self, call: Call, shape: Shape, source: EntrySource) -> None:
-        self._call = call
-        self._shape = shape
-        self._source = source
-        self._fields: Fields = {}
-        self._stamp: int | None = None
+class EntryReader(Struct):
+    """How the entries of a response are read and shown. ``parameters`` and ``dependencies``: see
+    ``cached_response``. ``type_slug``: of all of them, or None. ``body`` builds the body from the
+    entries and the total. ``is_single``: the response depends on its entry alone. ``fields``: those
+    that the shape names; ``stamp``: of the checkpoint at which they were read."""
+
+    call: Call
+    shape: Shape
+    parameters: tuple[object, ...]
+    dependencies: tuple[Dependency, ...]
+    type_slug: str | None
+    read_page: ReadPage
+    entry: ShowEntry
+    body: Callable[[list[Any], Any], wire.Wire]
+    is_single: bool = False
+    fields: Fields = {}
+    stamp: int | None = None
 
     async def read(self, pool: Pool) -> Reading:
         """Raises BadRequest, and what ``read_page`` raises; LargePage also for large includes."""
-        found: list[Dependency] = [*self._source.dependencies]
-        if self._shape.slugs:
-            type_slug = self._source.type_slug
-            known = await checked_fields(pool, self._call.scope, self._shape, type_slug)
-            self._fields, self._stamp = known.fields, known.stamp
-            found.append(content_types(self._call.scope))
-        page = await self._source.read_page(pool)
-        if self._source.is_single:
+        found: list[Dependency] = [*self.dependencies]
+        if self.shape.slugs:
+            type_slug = self.type_slug
+            known = await checked_fields(pool, self.call.scope, self.shape, type_slug)
+            self.fields, self.stamp = known.fields, known.stamp
+            found.append(content_types(self.call.scope))
+        page = await self.read_page(pool)
+        if self.is_single:
             found += [row.id for row in page.rows]
         shown = [self._shown(row) for row in page.rows] if page.json is None else [Raw(page.json)]
-        body = self._source.body(shown, page.total)
-        if page.stamp is None or not self._shape.paths:
+        body = self.body(shown, page.total)
+        if page.stamp is None or not self.shape.paths:
             stamp = self._earlier(page.stamp)
             return Reading(wire.encode(body), stamp, tuple(found), page.may_grow)
         includes = self._include_reader(pool, page.stamp, is_file=False)
@@ -159,11 +154,11 @@ class _Reader:
 
     async def write(self, file: BodyFile, large: LargePage) -> IncludeReader:
         """Piece by piece; raises BadRequest. Returns what the entries refer to."""
-        pool = self._call.service.read_model
+        pool = self.call.service.read_model
         includes = self._include_reader(pool, large.stamp, is_file=True)
         refusal: BadRequest | None = None
         async with large.rows() as (total, rows):
-            body = wire.encode(self._source.body([Raw(_PLACE)], total))
+            body = wire.encode(self.body([Raw(_PLACE)], total))
             start, _, end = body.partition(_PLACE)
             before = start
             async for row in rows:
@@ -177,7 +172,7 @@ class _Reader:
             raise refusal
         # All entries may have been deleted since the sizes were read.
         end = end if before == b"," else start + end
-        if not self._shape.paths:
+        if not self.shape.paths:
             await asyncio.to_thread(file.end, end)
         else:
             await asyncio.to_thread(file.write, end[:-1])
@@ -202,20 +197,20 @@ class _Reader:
 
     def _write_included(self, file: BodyFile, before: bytes, rows: list[EntryRow]) -> None:
         for row in rows:
-            entry = wire.encode(wire.entry_of_any_type(row, self._call.locale))
+            entry = wire.encode(wire.entry_of_any_type(row, self.call.locale))
             file.write(before + wire.encode(row.id) + b":" + entry)
             before = b","
 
     def _shown(self, row: EntryRow) -> Any:
-        return self._shape.select(self._source.entry(row, self._call.locale))
+        return self.shape.select(self.entry(row, self.call.locale))
 
     def _include_reader(self, pool: Pool, stamp: int | None, *, is_file: bool) -> IncludeReader:
-        steps, earlier = steps_of(self._shape.paths), self._earlier(stamp)
-        return IncludeReader(self._call, pool, steps, self._fields, earlier, is_file=is_file)
+        paths, earlier = self.shape.paths, self._earlier(stamp)
+        return IncludeReader(self.call, pool, paths, self.fields, earlier, is_file=is_file)
 
     def _type_of(self, row: EntryRow) -> str:
-        return row.type_slug or self._source.type_slug or ""
+        return row.type_slug or self.type_slug or ""
 
     def _earlier(self, stamp: int | None) -> int | None:
         """The stamp of the fields is never later than that of the page."""
-        return stamp if stamp is None or self._stamp is None else min(stamp, self._stamp)
+        return stamp if stamp is None or self.stamp is None else min(stamp, self.stamp)

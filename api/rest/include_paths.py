@@ -85,24 +85,17 @@ def unknown_step(path: Path, fields: Fields, types: frozenset[str] | None) -> Un
     """None if some content type has each field of the path. ``types``: where the path begins; None
     for all."""
     for number in range(1, len(path) + 1):
-        leading = _leading(path, number, fields, types)
+        leading = leading_fields(path, number, fields, types)
         if isinstance(leading, UnknownStep):
             return leading
         types = _targets(leading)
     return None
 
 
-def unknown_field_of(
-    path: Path, number: int, fields: Fields, types: frozenset[str] | None
-) -> UnknownStep | None:
-    """None if one of these types has the field of the path with this number, from 1."""
-    found = _leading(path, number, fields, types)
-    return found if isinstance(found, UnknownStep) else None
-
-
-def _leading(
+def leading_fields(
     path: Path, number: int, fields: Fields, types: frozenset[str] | None
 ) -> list[Field] | UnknownStep:
+    """The fields of these types that the path may have at this place, counted from 1."""
     slug = path[number - 1]
     found = [
         field

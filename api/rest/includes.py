@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator
+from itertools import chain
 
-import msgspec
 from msgspec import Raw, Struct
 
 from api.context import Call
 from api.errors import BadRequest
 from api.rest import wire
-from api.rest.include_paths import Fields, Step
+from api.rest.include_paths import Fields, Path, Step, steps_of
 from read_side import entries, notices
 from read_side.entries import INLINE, EntriesRead, EntryRow
 from read_side.lookups import read_media_files
 from read_side.notices import Dependency
 from read_side.pool import Pool
 from write_side.domain.events import STATUSES
+from write_side.domain.rendering import stored_values
 from write_side.domain.values import NULL, is_null, texts_of
 
 MOST = 500
@@ -28,7 +29,6 @@ IN_MEMORY = wire.MAX_LIMIT * INLINE
 """Bytes of included entries that are read without a turn: those of a page."""
 LARGE = 64 * 1024
 """Bytes of fields that are decoded in a thread."""
-_VALUES = msgspec.json.Decoder(dict[str, Raw])
 _TOO_LARGE = f"The included entries have more than {MOST_BYTES:,} bytes"
 _NARROW = "ask for a smaller page or include fewer paths"
 
@@ -58,7 +58,7 @@ class IncludeReader:
         self,
         call: Call,
         pool: Pool,
-        start: Step,
+        paths: Iterable[Path],
         fields: Fields,
         stamp: int | None,
         *,
@@ -66,8 +66,8 @@ class IncludeReader:
     ) -> None:
         self._call = call
         self._pool = pool
-        self._start = start
-        self._later = frozenset[str]().union(*(step.slugs() for step in start.next.values()))
+        self._start = steps_of(paths)
+        self._later = frozenset[str]().union(*(step.slugs() for step in self._start.next.values()))
         self._fields = fields
         self._is_file = is_file
         self._reached: dict[Step, dict[str, None]] = {}
@@ -88,7 +88,8 @@ class IncludeReader:
         ReadModelUnavailable."""
         while self._reached:
             reached, self._reached = self._reached, {}
-            new = [*dict.fromkeys(self._new(reached))]
+            ids_reached = chain.from_iterable(reached.values())
+            new = [one for one in dict.fromkeys(ids_reached) if one not in self._known]
             if len(self._known) + len(new) > MOST:
                 raise too_many_included("entries")
             if new:
@@ -124,9 +125,6 @@ class IncludeReader:
             yield from notices.lists(scope, None, STATUSES)
         if self._media:
             yield notices.media_library(scope.workspace)
-
-    def _new(self, reached: dict[Step, dict[str, None]]) -> Iterator[str]:
-        return (one for ids in reached.values() for one in ids if one not in self._known)
 
     async def _read(self, ids: list[str]) -> AsyncIterator[dict[str, EntryRow]]:
         """The entries that the key may read, by id."""
@@ -179,7 +177,7 @@ class IncludeReader:
         known = [field for slug in slugs if (field := self._fields.get((type_slug, slug)))]
         leading = [field for field in known if field.spec.refers_to]
         ids = {}
-        values = _VALUES.decode(fields) if leading else {}
+        values = stored_values(fields) if leading else {}
         for field in leading:
             value = values.get(field.slug, NULL)
             named = [] if is_null(value) else texts_of(field, value)

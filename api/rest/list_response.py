@@ -12,7 +12,7 @@ from msgspec import Struct
 from api.context import Call
 from api.rest import parameters, wire
 from api.rest.entries_response import (
-    EntrySource,
+    EntryReader,
     ReadPage,
     ShowEntry,
     entries_response,
@@ -72,8 +72,9 @@ async def list_response(
     def body(shown: list[Any], total: int | FoundPage) -> wire.Wire:
         return kind.body(shown, _pagination(call, params, query, total))
 
-    source = EntrySource(key, dependencies, type_slug, read_page, kind.entry, body)
-    return await entries_response(call, shape, source)
+    return await entries_response(
+        EntryReader(call, shape, key, dependencies, type_slug, read_page, kind.entry, body)
+    )
 
 
 async def _past_list(

@@ -10,7 +10,7 @@ from msgspec import UNSET, UnsetType
 
 from api.context import Call
 from api.rest import wire
-from api.rest.include_paths import Path, Step, refused_step, steps_of, unknown_field_of
+from api.rest.include_paths import Path, Step, UnknownStep, leading_fields, refused_step
 from api.rest.includes import LARGE, IncludeReader, Links
 from api.rest.point_in_time import ListBudget, PastEntry, entries_of_ids
 from api.rest.shape import MAX_LISTED, one_of
@@ -52,7 +52,7 @@ class PastIncludeReader(IncludeReader):
         self._types: dict[Step, set[str]] = {}
         """The slugs of the content types that each step has reached."""
         pool = call.service.read_model
-        super().__init__(call, pool, steps_of(paths), self._then, None, is_file=False)
+        super().__init__(call, pool, paths, self._then, None, is_file=False)
 
     async def add_past(self, past: PastEntry) -> None:
         """An entry of the page. Raises BadRequest."""
@@ -70,9 +70,9 @@ class PastIncludeReader(IncludeReader):
             step = self._start
             for number, slug in enumerate(path, 1):
                 types = frozenset(self._types.get(step, ()))
-                unknown = unknown_field_of(path, number, self._then, types) if types else None
-                if unknown is not None:
-                    raise refused_step(unknown, one_of(self._leading(types)))
+                found = leading_fields(path, number, self._then, types) if types else ()
+                if isinstance(found, UnknownStep):
+                    raise refused_step(found, one_of(self._leading(types)))
                 step = step.next[slug]
 
     async def media(self) -> dict[str, wire.MediaFile]:

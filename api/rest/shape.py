@@ -74,15 +74,9 @@ def members_of(entry: type[wire.Entry]) -> dict[str, str]:
 
 def parse_shape(query: Query, entry: type[wire.Entry]) -> Shape:
     """``entry``: as the body has it. Raises BadRequest."""
-    members, selected = _parse_select(query.get("select"), entry)
-    return Shape(members, selected, parse_include(query))
-
-
-def _parse_select(
-    text: str | None, entry: type[wire.Entry]
-) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:
+    text = query.get("select")
     if not text:
-        return None, ()
+        return Shape(None, (), parse_include(query))
     names, known = text.split(","), members_of(entry).values()
     if len(names) > MAX_NAMES:
         raise BadRequest(f"select has {len(names)} names; the limit is {MAX_NAMES}")
@@ -93,7 +87,8 @@ def _parse_select(
                 f"Unknown member '{shortened(name)}' in select: use {', '.join(known)} "
                 f"or {_PREFIX}SLUG for one field"
             )
-    return tuple(sorted({ALWAYS, *names} & {*known})), tuple(sorted(slugs))
+    members = tuple(sorted({ALWAYS, *names} & {*known}))
+    return Shape(members, tuple(sorted(slugs)), parse_include(query))
 
 
 def one_of(slugs: Collection[str]) -> str:
