@@ -126,19 +126,15 @@ class KeyLoader:
         self._repository = repository
         self._mark: access.Mark | None = None
         self.keys = Keys()
-
-    @property
-    def store_time(self) -> datetime:
+        self.store_time: datetime
         """The event store's time at the last refresh."""
-        assert self._mark is not None
-        return self._mark.now
 
     async def refresh(self) -> None:
         """Applies every change so far to ``keys``. Raises what ``fetch`` raises."""
         mark, known = await access.mark(self._fetch), self._mark
         if known is None or not await self._apply_changes(known, mark):
             self.keys = await self._all()
-        self._mark = mark
+        self._mark, self.store_time = mark, mark.now
 
     async def _apply_changes(self, known: access.Mark, mark: access.Mark) -> bool:
         """Applies the changes since ``known``. False if the log may not have all of them: after a

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from aiohttp import web
 
 from api.auth.keys import secret_of
@@ -31,7 +29,6 @@ _SECURITY = {
 }
 IMAGE_SOURCES = web.RequestKey("image_sources", frozenset[str])
 """The sources of a page's images of the media library; images of other sources are not loaded."""
-AddHeaders = Callable[[web.Request, web.StreamResponse], None]
 # A year. Not for subdomains: they may be other services.
 _STRICT = "max-age=31536000"
 
@@ -87,12 +84,7 @@ def add_strict_transport(request: web.Request, response: web.StreamResponse) -> 
         response.headers["Strict-Transport-Security"] = _STRICT
 
 
-ADDED: tuple[AddHeaders, ...] = (
-    add_own,
-    add_cors,
-    add_security_headers,
-    add_strict_transport,
-)
+ADDED = (add_own, add_cors, add_security_headers, add_strict_transport)
 _FAILED = web.RequestKey("default_headers_failed", bool)
 
 

@@ -54,17 +54,13 @@ class Seal:
 
     def _masked(self, tag: bytes, text: bytes) -> bytes:
         """Masks the text, or unmasks it: the function is its own inverse."""
-        mask = b"".join(
-            keyed_hash(self._mask_key, tag + _number(start), min(_BLOCK, len(text) - start))
-            for start in range(0, len(text), _BLOCK)
-        )
+        mask = b""
+        for start in range(0, len(text), _BLOCK):
+            # The first block has no number, because tokens once had only one.
+            block = tag + start.to_bytes(4, "big") if start else tag
+            mask += keyed_hash(self._mask_key, block, min(_BLOCK, len(text) - start))
         masked = int.from_bytes(text, "big") ^ int.from_bytes(mask, "big")
         return masked.to_bytes(len(text), "big")
-
-
-def _number(start: int) -> bytes:
-    """The number of a block. The first one has none, because tokens once had only one block."""
-    return start.to_bytes(4, "big") if start else b""
 
 
 def keyed_hash(key: bytes, text: bytes, size: int) -> bytes:
