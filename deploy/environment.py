@@ -152,13 +152,12 @@ def _check_options(variable: str, value: str) -> None:
 def _check_databases(settings: Settings) -> None:
     """Raises SettingsError if two read models have the same URL."""
     known: dict[str, str] = {}
-    urls = {f"{PREFIX}READ_MODEL_URL": settings.read_model_url}
-    urls.update(
+    urls = [(f"{PREFIX}READ_MODEL_URL", settings.read_model_url)]
+    urls += (
         (f"{_prefix(name.upper())}URL", one.url) for name, one in settings.named_models.items()
     )
-    for setting, url in urls.items():
-        first = known.setdefault(without_password(url), setting) if url else setting
-        if first != setting:
+    for setting, url in urls:
+        if url and (first := known.setdefault(without_password(url), setting)) != setting:
             raise SettingsError(
                 f"{first} and {setting} name the same database: each read model needs its own"
             )

@@ -7,7 +7,6 @@ from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 
 import click
-import msgspec
 
 from deploy.databases import (
     Databases,
@@ -17,6 +16,7 @@ from deploy.databases import (
     open_repository,
 )
 from deploy.failures import DOCTOR, explanation
+from deploy.progress import show_rows
 from deploy.runner import json_option, read_model_option, run
 
 if TYPE_CHECKING:
@@ -39,10 +39,7 @@ def doctor_command(as_json: bool) -> None:
     findings = run(
         lambda databases, settings: _examine(databases, settings, environment), create=False
     )
-    if as_json:
-        click.echo(msgspec.json.encode(findings))
-    else:
-        click.echo("\n".join(_lines(findings)))
+    show_rows(findings, _text, as_json=as_json)
     if any(finding.level == "problem" for finding in findings):
         raise click.exceptions.Exit(1)
 
@@ -134,10 +131,6 @@ async def _look_at_processes(databases: Databases) -> list[Finding]:
         return findings
 
 
-def _lines(findings: list[Finding]) -> list[str]:
-    lines = []
-    for finding in findings:
-        lines.append(f"{finding.level:8} {finding.subject}: {finding.text}")
-        if finding.fix:
-            lines.append(f"         {finding.fix}")
-    return lines
+def _text(finding: Finding) -> str:
+    text = f"{finding.level:8} {finding.subject}: {finding.text}"
+    return f"{text}\n         {finding.fix}" if finding.fix else text

@@ -24,7 +24,6 @@ from deploy.settings import Settings
 from write_side.domain.refusals import count
 
 if TYPE_CHECKING:
-    from read_side.status import ReadModelStatus
     from write_side.repository import Repository
 
 STATUS_TIMEOUT = 5.0  # seconds for the read models that are only listed
@@ -106,12 +105,15 @@ async def _listed(
     model: ReadModel, databases: Databases, repository: Repository
 ) -> dict[str, Any] | None:
     """A read model in the list of all; None for the embedded one while it is not in use."""
+    from read_side.status import read_status
+
     url = databases.read_model_url if model == databases.model else model.url
     if url is None:
         return None
     row: dict[str, Any] = {"name": model.name, "workspaces": model.workspaces, "fault": None}
     try:
-        status = await _read_status(model, url)
+        async with open_connection(model.setting, url, STATUS_TIMEOUT) as connection:
+            status = await read_status(connection)
     except Exception as error:
         if (fault := explanation(error)) is None:
             raise
@@ -127,13 +129,6 @@ async def _listed(
         "activeProjector": bool(active),
         "halted": next((one.halted for one in active if one.halted), None),
     }
-
-
-async def _read_status(model: ReadModel, url: str) -> ReadModelStatus:
-    from read_side.status import read_status
-
-    async with open_connection(model.setting, url, STATUS_TIMEOUT) as connection:
-        return await read_status(connection)
 
 
 def _size(size: int | None) -> str:
@@ -165,18 +160,15 @@ def _status_text(status: dict[str, Any]) -> str:
 def _listed_text(model: dict[str, Any]) -> str:
     if model["fault"]:
         return f"  {model['name']:9} {model['fault']}"
-    lag = model["lag"]
+    lag, held = model["lag"], model["workspaces"]
+    workspaces = "all workspaces" if held is None else f"workspaces {', '.join(held)}"
     halted = f", HALTED: {model['halted']}" if model["halted"] else ""
     unattended = "" if model["activeProjector"] else ", no projector"
     return (
         f"  {model['name']:9} checkpoint {model['checkpoint']}, "
         f"lag {count(lag['events'], 'event')}, {lag['seconds']:.1f} s, epoch {model['epoch']}, "
-        f"{_described(model['workspaces'])}{unattended}{halted}"
+        f"{workspaces}{unattended}{halted}"
     )
-
-
-def _described(workspaces: tuple[str, ...] | None) -> str:
-    return "all workspaces" if workspaces is None else f"workspaces {', '.join(workspaces)}"
 
 
 def _projector(projector: dict[str, Any]) -> str:
