@@ -53,7 +53,6 @@ def progress(*, as_json: bool) -> Iterator[Report]:
         tasks: dict[str, Any] = {}
 
         def show(now: Progress) -> None:
-            """A bar for each phase."""
             if now.phase not in tasks:
                 tasks[now.phase] = bars.add_task(now.phase, total=now.total, rate="")
             rate = f"{now.rate:,.0f}/s" if now.total > 1 and now.done else ""

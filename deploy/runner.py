@@ -129,7 +129,6 @@ def login_name() -> str:
 
 
 def operator() -> Actor:
-    """The actor of commands on the command line."""
     from write_side.domain.identity import Actor
 
     return Actor("operator", login_name())

@@ -110,7 +110,6 @@ class NamedReadModel(Struct, frozen=True, kw_only=True, rename="upper"):
 
     @property
     def replicas(self) -> tuple[str, ...]:
-        """``replica_urls``."""
         return urls_of(self.replica_urls)
 
 
@@ -252,13 +251,11 @@ class Settings(
 
     @property
     def replica_urls(self) -> tuple[str, ...]:
-        """``read_replica_urls``."""
         urls = urls_of(self.read_replica_urls)
         return tuple(map(PoolerUrl, urls)) if self.read_replicas_pooled else urls
 
     @property
     def networks(self) -> tuple[Network, ...]:
-        """``webhook_networks``."""
         return networks(self.webhook_networks)
 
 

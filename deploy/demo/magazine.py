@@ -71,8 +71,6 @@ ACTOR = Actor("operator", "demo")
 
 
 class EntryTranslation(Struct, frozen=True):
-    """The texts of one entry in one locale."""
-
     content_type: str
     slug: str
     locale: str
@@ -144,7 +142,6 @@ async def _import(name: str, content_type: str, import_id: str, repository: Repo
 
 
 def translations() -> Iterator[EntryTranslation]:
-    """The translations of the file, in its order."""
     decoded = msgspec.json.decode(
         (FILES / "translations.json").read_bytes(),
         type=dict[str, dict[str, dict[str, Translation]]],

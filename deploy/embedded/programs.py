@@ -184,7 +184,6 @@ class Programs:
 
 @cache
 def installed() -> Path:
-    """The wheel's package folder."""
     found = find_spec(PACKAGE)
     if found is None or found.origin is None:
         raise EmbeddedPostgresError(
