@@ -263,6 +263,7 @@ class TestRefusals:
             (400, await send(client, update="yes")),
             (400, await send(client, repeats="rename")),
             (400, await send(client, dryrun="true")),
+            (400, await send(client, dryRun="")),
             (400, await send(client, language="xx")),
             (400, await send(client, encoding="ebcdic")),
             (400, await send(client, headers={"Idempotency-Key": "é"})),
