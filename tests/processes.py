@@ -12,11 +12,14 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import IO
 
 CONTENTLOG = Path(sys.executable).with_name("contentlog")
@@ -40,6 +43,27 @@ def free_port() -> int:
         with socket.socket() as probe, suppress(OSError):
             probe.bind(("127.0.0.1", port))
             return port
+
+
+@contextmanager
+def open_folder() -> Iterator[Path]:
+    """A new folder that every user can access: PostgreSQL runs as another user."""
+    with TemporaryDirectory(prefix="contentlog-test-") as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+@contextmanager
+def http_server(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+    """Serves on a port of its own until the end. Yields the URL."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 class Processes:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
 from msgspec import Struct
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+from tests.processes import http_server
 
 
 class Received(Struct, frozen=True):
@@ -21,8 +22,8 @@ class Received(Struct, frozen=True):
 
 
 class Collector:
-    def __init__(self, server: ThreadingHTTPServer) -> None:
-        self.url = f"http://127.0.0.1:{server.server_port}"
+    def __init__(self, url: str) -> None:
+        self.url = url
         self.spans: list[Received] = []
         self.size = 0
 
@@ -47,15 +48,9 @@ def collecting(*, keep: bool = True) -> Iterator[Collector]:
         def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002
             """Logs nothing to standard error."""
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        collector = Collector(server)
-        serving = threading.Thread(target=server.serve_forever)
-        serving.start()
-        try:
-            yield collector
-        finally:
-            server.shutdown()
-            serving.join()
+    with http_server(Handler) as url:
+        collector = Collector(url)
+        yield collector
 
 
 def _spans(body: bytes) -> Iterator[Received]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -13,21 +11,19 @@ import pytest
 
 from tests.e2e.dev import Dev
 from tests.integration.deploy.processes import kill_all_in, running_in, until
-from tests.processes import free_port
+from tests.processes import free_port, open_folder
 
 
 @pytest.fixture
 def data() -> Iterator[Path]:
     """An empty data folder that every user can access: PostgreSQL runs as another user."""
-    folder = Path(tempfile.mkdtemp(prefix="contentlog-e2e-"))
-    folder.chmod(0o755)
-    data = folder / "data"
-    yield data
-    # A server removes its pid file, for which its stop waits, shortly before it ends.
-    with suppress(AssertionError):
-        until(lambda: not running_in(data), 20)
-    left = kill_all_in(data)
-    shutil.rmtree(folder)
+    with open_folder() as folder:
+        data = folder / "data"
+        yield data
+        # A server removes its pid file, for which its stop waits, shortly before it ends.
+        with suppress(AssertionError):
+            until(lambda: not running_in(data), 20)
+        left = kill_all_in(data)
     assert left == []
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from deploy.supervisor import contentlog
-from tests.integration.deploy.processes import until
+from tests.integration.deploy.processes import children_of, until
 
 PATIENCE = 120.0
 
@@ -83,15 +83,7 @@ class Dev:
 
     def pids(self) -> set[int]:
         """The process ids of the parent and its direct children."""
-        found = {self.process.pid}
-        for stat in Path("/proc").glob("[0-9]*/stat"):
-            try:
-                parent = int(stat.read_text().rpartition(")")[2].split()[1])
-            except OSError:
-                continue
-            if parent == self.process.pid:
-                found.add(int(stat.parent.name))
-        return found
+        return {self.process.pid, *children_of(self.process.pid)}
 
     def stop(self, number: signal.Signals) -> None:
         """Signals only the parent. All processes must exit cleanly."""

@@ -18,7 +18,7 @@ import asyncpg
 import pytest
 
 from tests.e2e.dev import Dev
-from tests.integration.deploy.processes import has_proc, running_in
+from tests.integration.deploy.processes import eventually, has_proc, running_in
 
 pytestmark = [pytest.mark.slow, has_proc]
 
@@ -156,10 +156,7 @@ def arguments(pid: int) -> str:
 
 
 async def wait_for_creates(acknowledged: AcknowledgedCreates, creates: int) -> None:
-    deadline = time.monotonic() + RECOVERY
-    while len(acknowledged.created) <= creates:
-        assert time.monotonic() < deadline, "the service did not come back"
-        await asyncio.sleep(0.02)
+    await eventually(lambda: len(acknowledged.created) > creates, RECOVERY)
 
 
 async def caught_up(session: aiohttp.ClientSession) -> None:

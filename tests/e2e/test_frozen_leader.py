@@ -6,8 +6,6 @@ import asyncio
 import signal
 from collections.abc import Iterator
 from contextlib import ExitStack
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import asyncpg
 import pytest
@@ -15,6 +13,7 @@ import pytest
 from deploy.embedded.sockets import OWNER
 from tests.e2e.postgres import Postgres, postgres
 from tests.integration.deploy.processes import eventually
+from tests.processes import open_folder
 from write_side.postgres.connection import connect
 from write_side.postgres.leader_watch import BEAT, SILENT
 
@@ -27,9 +26,7 @@ SLEEP = "SELECT 'slept' FROM pg_sleep($1)"
 @pytest.fixture
 def servers() -> Iterator[tuple[Postgres, Postgres]]:
     """A leader and its standby."""
-    with TemporaryDirectory(prefix="contentlog-e2e-") as name, ExitStack() as stack:
-        folder = Path(name)
-        folder.chmod(0o755)
+    with open_folder() as folder, ExitStack() as stack:
         leader = stack.enter_context(postgres(folder / "leader"))
         stack.callback(leader.signal, signal.SIGCONT)
         standby = Postgres(folder / "standby")

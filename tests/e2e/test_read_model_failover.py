@@ -14,7 +14,6 @@ from contextlib import ExitStack
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import aiohttp
 import pytest
@@ -27,7 +26,7 @@ from tests.integration.api.deliveries import SECRET, create_webhook
 from tests.integration.api.hook_server import HookServer, hook_server
 from tests.integration.live_projector import checkpoint_of, head_of, until
 from tests.integration.projector.sample_log import ContentBuilder
-from tests.processes import Processes
+from tests.processes import Processes, open_folder
 from write_side import commands as c
 from write_side.repository import Repository
 
@@ -75,10 +74,8 @@ class FailoverSetup(Struct):
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """A folder that every user can access: PostgreSQL runs as another user."""
-    with TemporaryDirectory(prefix="contentlog-e2e-") as name:
-        Path(name).chmod(0o755)
-        yield Path(name)
+    with open_folder() as folder:
+        yield folder
 
 
 @pytest.fixture

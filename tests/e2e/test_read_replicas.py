@@ -14,7 +14,6 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import aiohttp
 import pytest
@@ -23,7 +22,7 @@ from tests.benchmarks.workload import SECRET, prepare
 from tests.e2e.commands import Commands
 from tests.e2e.postgres import Postgres, postgres
 from tests.e2e.staleness import LoadTest, clients, metric
-from tests.processes import Processes
+from tests.processes import Processes, open_folder
 from write_side.repository import Repository
 from write_side.store.mapper import EventMapper
 from write_side.store.recorder import open_recorder
@@ -58,10 +57,8 @@ class Servers:
 
 @pytest.fixture(scope="module")
 def folder() -> Iterator[Path]:
-    """A folder that every user can access: PostgreSQL runs as another user."""
-    with TemporaryDirectory(prefix="contentlog-e2e-") as name:
-        Path(name).chmod(0o755)
-        yield Path(name)
+    with open_folder() as folder:
+        yield folder
 
 
 @pytest.fixture(scope="module")

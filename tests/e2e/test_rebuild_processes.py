@@ -20,7 +20,7 @@ from deploy.supervisor import contentlog
 from projector.rebuild.progress import LOCK
 from read_side.schema import LIVE, PREVIOUS
 from tests.benchmarks.workload import SECRET, append_entries, prepare
-from tests.integration.deploy.processes import until
+from tests.integration.deploy.processes import children_of, until
 from tests.integration.live_projector import connected, dump, project_all
 from tests.integration.live_projector import until as eventually
 from tests.integration.projector.random_log import RandomCommands
@@ -162,19 +162,11 @@ def until_workers(rebuilding: subprocess.Popen[str]) -> list[int]:
     found: list[int] = []
 
     def there() -> bool:
-        found[:] = children(rebuilding.pid)
+        found[:] = children_of(rebuilding.pid)
         return len(found) == 2 or rebuilding.poll() is not None
 
     until(there)
     return found
-
-
-def children(parent: int) -> list[int]:
-    try:
-        listed = Path(f"/proc/{parent}/task/{parent}/children").read_text()
-    except OSError:
-        return []
-    return [int(pid) for pid in listed.split()]
 
 
 def none_runs(pids: list[int]) -> bool:

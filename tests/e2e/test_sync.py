@@ -15,7 +15,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from tests.documents import File, steps
 from tests.e2e.staleness import WRITERS, LoadTest, write
 from tests.e2e.test_staleness import kill, operate, terminate
 from tests.integration.api.server import ACME, Server, serving
+from tests.integration.deploy.processes import eventually
 from tests.integration.live_projector import connected
 from tests.integration.projector.sample_log import ContentBuilder
 from tests.processes import Processes, running
@@ -173,7 +174,7 @@ async def test_copies_end_with_exactly_the_entries_of_the_service(
                 await processes.caught_up()
                 expected = await equal(session, copy, client)
                 assert len(expected) > 3
-            await until(lambda: stream.versions.keys() == expected.keys() or following.done())
+            await eventually(lambda: stream.versions.keys() == expected.keys() or following.done())
             assert following.cancel(), "it has failed"
     assert load.counts["changes"] > SECONDS
 
@@ -185,12 +186,6 @@ async def opened(
     timeout = aiohttp.ClientTimeout(total=60)
     async with aiohttp.ClientSession(processes.url, headers=headers, timeout=timeout) as session:
         yield session
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(120):
-        while not holds():  # noqa: ASYNC110 - there is no event
-            await asyncio.sleep(0.05)
 
 
 async def equal(

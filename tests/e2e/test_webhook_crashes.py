@@ -15,7 +15,6 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import asyncpg
@@ -26,9 +25,10 @@ from tests.e2e.postgres import postgres
 from tests.e2e.test_rebuild_processes import kill_everywhere
 from tests.integration.api.deliveries import SECRET, create_webhook
 from tests.integration.api.hook_server import HookServer, answer, hook_server
+from tests.integration.deploy.processes import eventually
 from tests.integration.live_projector import project_all
 from tests.integration.projector.sample_log import ACTOR, ContentBuilder
-from tests.processes import Processes
+from tests.processes import Processes, open_folder
 from write_side.commands import Command
 from write_side.dispatch import execute
 from write_side.repository import Repository
@@ -95,10 +95,8 @@ class PersistentWriter(ContentBuilder):
 
 @pytest.fixture
 def own_folder() -> Iterator[Path]:
-    """A folder that every user can access: PostgreSQL runs as another user."""
-    with TemporaryDirectory(prefix="contentlog-e2e-") as name:
-        Path(name).chmod(0o755)
-        yield Path(name) / "data"
+    with open_folder() as folder:
+        yield folder / "data"
 
 
 @pytest.fixture
@@ -235,9 +233,7 @@ async def delivered_to(
 
 
 async def until_delivered(endpoints: list[Endpoint], expected: list[str]) -> None:
-    async with asyncio.timeout(PATIENCE):
-        while not all(has_all(one, expected) for one in endpoints):  # noqa: ASYNC110 - not ours
-            await asyncio.sleep(0.05)
+    await eventually(lambda: all(has_all(one, expected) for one in endpoints), PATIENCE)
 
 
 async def write(

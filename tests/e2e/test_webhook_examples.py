@@ -8,10 +8,9 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +22,10 @@ from nats.js.errors import NotFoundError
 from tests.documents import File, steps
 from tests.integration.api.deliveries import LOOPBACK, SECRET
 from tests.integration.api.server import ACME, Server, serving
-from tests.integration.deploy.processes import until
+from tests.integration.deploy.processes import eventually
 from tests.integration.live_projector import until as until_async
 from tests.integration.projector.sample_log import ContentBuilder, raws
-from tests.processes import free_port
+from tests.processes import free_port, http_server
 from write_side import commands as c
 from write_side.repository import Repository
 
@@ -83,15 +82,8 @@ def service_of_others() -> Iterator[tuple[str, list[tuple[str, str, Any]]]]:
         def log_message(self, *_: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}", requests
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with http_server(Handler) as url:
+        yield url, requests
 
 
 @pytest.fixture
@@ -144,10 +136,6 @@ async def receiver(builder: ContentBuilder, port: int, **properties: Any) -> Non
         secret=SECRET,
         **properties,
     )
-
-
-async def eventually(happened: Callable[[], object]) -> None:
-    await asyncio.to_thread(until, happened)
 
 
 async def test_a_change_purges_the_pages_of_its_entry(

@@ -1,22 +1,18 @@
 """Folders for embedded servers."""
 
-import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.integration.deploy.processes import kill_all_in
+from tests.processes import open_folder
 
 
-@pytest.fixture
-def open_folder() -> Iterator[Path]:
-    """A folder that every user of this machine can enter, unlike root's tmp_path."""
-    folder = Path(tempfile.mkdtemp(prefix="contentlog-test-"))
-    folder.chmod(0o755)
-    yield folder
-    shutil.rmtree(folder)
+@pytest.fixture(name="open_folder")
+def _open_folder() -> Iterator[Path]:
+    with open_folder() as folder:
+        yield folder
 
 
 @pytest.fixture

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import ClassVar
 
@@ -15,6 +14,7 @@ from standardwebhooks.webhooks import Webhook
 
 from tests.integration.deploy.test_cli import Run, run
 from tests.integration.live_projector import project_all
+from tests.processes import http_server
 from write_side.commands import SwitchWebhookOff
 from write_side.dispatch import execute
 from write_side.domain.identity import Actor
@@ -56,13 +56,8 @@ def port(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     monkeypatch.setenv("CONTENTLOG_WEBHOOK_NETWORKS", "127.0.0.0/8")
     monkeypatch.setattr(Hook, "received", [])
     monkeypatch.setattr(Hook, "status", 200)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Hook)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield server.server_port
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with http_server(Hook) as url:
+        yield int(url.rpartition(":")[2])
 
 
 @pytest.fixture
