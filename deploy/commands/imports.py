@@ -412,10 +412,8 @@ async def _revert(
         if place is None:
             raise UnknownImport(import_id)
         scope = Scope(workspace or place.workspace, environment or place.environment)
-        if recorded is not None:
-            reverted = await revert_import(repository, scope, import_id, operator())
-        else:
-            reverted = await revert_split(repository, scope, import_id, operator())
+        revert = revert_split if recorded is None else revert_import
+        reverted = await revert(repository, scope, import_id, operator())
     if options["as_json"]:
         click.echo(msgspec.json.encode(result_of_revert(reverted)))
     else:

@@ -8,7 +8,6 @@ import re
 import signal
 import socket
 import subprocess
-import urllib.request
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
@@ -317,19 +316,6 @@ def test_a_webhook_for_a_content_type_that_is_not_there_is_noted(
     )
 
 
-def test_every_error_of_a_manifest_is_printed(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "acme.yaml").write_text("workspace: acme\nnmae: Acme\nkeys: 7\n")
-    done = run("apply", "acme.yaml")
-    assert (done.exit_code, done.stdout) == (1, "")
-    assert done.stderr.splitlines() == [
-        "contentlog: acme.yaml has 3 errors:",
-        "acme.yaml:1:1: the key 'name' is missing",
-        "acme.yaml:2:1: nmae: unknown key 'nmae'; expected workspace, name, plan, environments, "
-        "keys, media, webhooks or contentTypes; did you mean 'name'?",
-        "acme.yaml:3:7: keys: '7' is a number; expected a list",
-    ]
-
-
 @pytest.mark.slow
 async def test_an_installation_without_rebuild_tables_is_rebuilt(
     run: Run, files: Path, database_url: str
@@ -547,21 +533,6 @@ def test_an_invalid_manifest_is_one_line(run: Run, files: Path) -> None:
     assert "No such file" in refused(run("apply", "nowhere.yaml"))
 
 
-def test_invalid_cells_are_listed_and_nothing_is_imported(run: Run, files: Path) -> None:
-    run("apply", "acme.yaml")
-    (files / "bad.csv").write_text("Title,Views,Related\nOne,many,\n,3,three\n")
-    done = run("import", "bad.csv", "--workspace", "acme", "--type", "posts")
-    assert refused(done) == "nothing was imported: 2 rows have errors"
-    assert done.stdout.splitlines() == [
-        "row 2, Views: 'many' takes a number, such as 1234.5 or 1,234.5",
-        "row 3, Title: is blank",
-        "row 3, Related: 'three' names no entry: no entry of type posts has the id or slug 'three'",
-    ]
-    assert len(output_lines(run("events"))) == 3
-    other = run("import", "bad.csv", "--workspace", "acme", "--type", "songs")
-    assert refused(other) == "content type not found"
-
-
 def test_events_are_json_lines_and_can_be_followed(
     run: Run, start: Callable[..., subprocess.Popen[str]], files: Path
 ) -> None:
@@ -584,32 +555,11 @@ def _event(lines: IO[str]) -> dict[str, str]:
     return event
 
 
-@pytest.mark.slow
-def test_several_workers_answer_on_one_port_and_end_with_their_parent(
-    start: Callable[..., subprocess.Popen[str]], run: Run
-) -> None:
-    port = free_port()
-    api = start("api", "--port", str(port), "--workers", "2")
-
-    def answers() -> bool:
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=5) as found:
-                return bool(found.status == 200)
-        except OSError:
-            return False
-
-    until(answers)
-    assert f"port {port} is already in use" in refused(run("api", "--port", str(port)))
-    api.send_signal(signal.SIGTERM)
-    assert api.wait(60) == 0
-    assert not answers()
-
-
 def test_an_interrupted_import_in_parts_says_how_to_continue(
     run: Run, start: Callable[..., subprocess.Popen[str]], files: Path, database_url: str
 ) -> None:
     run("apply", "acme.yaml")
-    rows = "".join(f"Title {n}\n" for n in range(8_000))
+    rows = "".join(f"Title {n}\n" for n in range(6_000))
     (files / "posts.csv").write_text(f"Title\n{rows}")
     command = ("import", "posts.csv", "--workspace", "acme", "--type", "posts", "--split")
     with psycopg.connect(owner_of(database_url)) as holder:
@@ -618,7 +568,7 @@ def test_an_interrupted_import_in_parts_says_how_to_continue(
         importing = start(*command)
         assert importing.stderr is not None
         lines = iter(importing.stderr.readline, "")
-        assert "part 1 of 4 is imported\n" in lines
+        assert "part 1 of 3 is imported\n" in lines
         importing.send_signal(signal.SIGTERM)
         holder.rollback()
     [hint] = [line for line in lines if line.startswith("note: ")]
@@ -626,4 +576,4 @@ def test_an_interrupted_import_in_parts_says_how_to_continue(
     option, import_id = hint.split()[-2:]
     assert option == "--import-id"
     done = run(*command, option, import_id)
-    assert done.stdout.splitlines() == [f"8,000 entries imported; import id {import_id!r}"]
+    assert done.stdout.splitlines() == [f"6,000 entries imported; import id {import_id!r}"]

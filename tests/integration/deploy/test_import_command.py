@@ -446,6 +446,9 @@ def test_wrong_usage_is_status_2(run_cli: RunCli) -> None:
     assert "no workspace 'none'" in refused(
         run_cli("import", "good.csv", "--workspace", "none", "--type", "posts")
     )
+    assert refused(run_cli("import", "good.csv", *PLACE, "--type", "songs")) == (
+        "content type not found"
+    )
     assert refused(run_cli("import", "good.csv", *PLACE, "--language", "xx")) == (
         "unsupported language 'xx': use a code like en-US or fr-FR"
     )

@@ -212,13 +212,18 @@ def test_an_unexpected_error_keeps_its_traceback() -> None:
     assert explanation(KeyError("x")) is None
 
 
-def test_a_port_in_use_is_named() -> None:
+def test_a_port_in_use_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr("deploy.commands.api.open_databases")
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        with pytest.raises(Failed, match=f"^port {port} is already in use: choose another"):
-            check_port(Settings(host="127.0.0.1", port=port))
+        result = CliRunner().invoke(cli, ["api", "--port", str(port)])
+        assert (result.exit_code, result.stderr) == (
+            1,
+            f"contentlog: port {port} is already in use: choose another with --port or "
+            "CONTENTLOG_PORT\n",
+        )
     with pytest.raises(Failed, match=r"^cannot listen on '192\.0\.2\.1:80' \("):
         check_port(Settings(host="192.0.2.1", port=80))
 
