@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import signal
 import threading
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -23,6 +22,7 @@ from msgspec import Struct
 
 from deploy.read_models import ReadModel, selected
 from deploy.settings import PREFIX, Settings, without_password
+from deploy.stopping import STOPPING, run_stoppable
 from write_side.domain.refusals import ExplainedError
 from write_side.postgres.pooler import PoolerUrl
 
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from write_side.repository import Repository
 
 CHECK_TIMEOUT = 5.0  # seconds
-STOPPING = (signal.SIGINT, signal.SIGTERM)
 
 
 class DatabaseUnreachable(ExplainedError):
@@ -81,7 +80,7 @@ def open_databases(settings: Settings, *, create: bool = True) -> Iterator[Datab
     of an unreleased version, and UnexpectedPooler.
     """
     with _located(settings, create=create) as found:
-        asyncio.run(_check(found))
+        run_stoppable(_check(found))
         yield found
 
 

@@ -16,9 +16,9 @@ from multiprocessing import get_context
 
 import click
 
-from deploy.databases import STOPPING
 from deploy.failures import explained
 from deploy.parent_death import end_with
+from deploy.stopping import STOPPING
 
 
 class ForkedProcess:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import getpass
 import logging
 import os
@@ -18,6 +17,7 @@ from deploy.databases import Databases, connect_read_model, open_databases
 from deploy.environment import load_settings, unknown_names
 from deploy.logs import configure_logs
 from deploy.settings import PREFIX, Settings
+from deploy.stopping import run_stoppable
 from write_side.domain.identity import ENVIRONMENTS, PRODUCTION
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def run(work: Callable[[Databases, Settings], Coroutine[Any, Any, T]], *, create
     """
     settings = command_settings()
     with open_databases(settings, create=create) as databases:
-        return asyncio.run(work(databases, settings))
+        return run_stoppable(work(databases, settings))
 
 
 def command_settings() -> Settings:

@@ -16,8 +16,8 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from deploy.databases import STOPPING
 from deploy.forked_process import ForkedProcess
+from deploy.stopping import STOPPING
 
 SHORTEST_PAUSE = 0.1  # seconds before a child is started again; doubles with every early end
 LONGEST_PAUSE = 5.0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +13,7 @@ from deploy.failures import Failed
 from deploy.progress import progress, show_differences, show_result
 from deploy.runner import command_settings, json_option, utc_minute
 from deploy.settings import Settings
+from deploy.stopping import run_stoppable
 
 if TYPE_CHECKING:
     from deploy.backup.pgbackrest import Backup, Stanza
@@ -78,7 +78,9 @@ def _verify(settings: Settings, role: str, as_json: bool) -> None:
         restored_copy(stanza, backup, Path(settings.backup_data)) as cluster,
         progress(as_json=as_json) as report,
     ):
-        found = asyncio.run(verify_backup(cluster, role, workers, settings.rebuild_memory, report))
+        found = run_stoppable(
+            verify_backup(cluster, role, workers, settings.rebuild_memory, report)
+        )
     for store in found:
         _show(backup, store, as_json=as_json)
 

@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deploy.databases import STOPPING, Databases, open_databases
+from deploy.databases import Databases, open_databases
 from deploy.environment import load_settings
 from deploy.failures import Failed
 from deploy.logs import configure_logs
 from deploy.runner import read_model_option, warn_of_unknown_settings
 from deploy.settings import PREFIX, Settings
+from deploy.stopping import STOPPING
 from deploy.tracing import exported_traces, trace_settings
 
 if TYPE_CHECKING:

@@ -80,3 +80,40 @@ finally:
 """
     done = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True)
     assert done.stdout.splitlines()[-1] == "True"
+
+
+@pytest.mark.parametrize("signals", [1, 2])
+def test_a_signal_that_arrives_where_errors_are_ignored_stops_a_command(signals: int) -> None:
+    command = f"""
+import asyncio, os, signal
+from deploy.stopping import run_stoppable
+
+
+class Ignoring:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+async def work():
+    Ignoring()
+    try:
+        await asyncio.sleep(60)
+    except asyncio.CancelledError:
+        print("cancelled", flush=True)
+        if {signals} == 2:
+            os.kill(os.getpid(), signal.SIGTERM)
+            print("not reached")
+        raise
+
+
+signal.signal(signal.SIGTERM, signal.default_int_handler)
+try:
+    run_stoppable(work())
+except KeyboardInterrupt:
+    print("interrupted")
+assert signal.getsignal(signal.SIGTERM) is signal.default_int_handler
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", command], capture_output=True, text=True, timeout=PATIENCE
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "cancelled\ninterrupted\n", "")

@@ -1,0 +1,49 @@
+"""Signals that stop a process, and work that they stop."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import threading
+from collections.abc import Coroutine
+from types import FrameType
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+STOPPING = (signal.SIGINT, signal.SIGTERM)
+
+
+def run_stoppable(work: Coroutine[Any, Any, T]) -> T:
+    """Like ``asyncio.run``, which on Ctrl-C cancels the work and then raises KeyboardInterrupt:
+    does the same on SIGTERM. A second SIGTERM raises KeyboardInterrupt at once.
+
+    Without this, SIGTERM would raise it wherever the program is, and code that ignores errors, such
+    as ``__del__``, would lose it.
+    """
+    return asyncio.run(_stoppable(work))
+
+
+async def _stoppable(work: Coroutine[Any, Any, T]) -> T:
+    if threading.current_thread() is not threading.main_thread():  # it receives no signals
+        return await work
+    loop, working = asyncio.get_running_loop(), asyncio.current_task()
+    assert working is not None
+    is_stopped = False
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        nonlocal is_stopped
+        if is_stopped:
+            raise KeyboardInterrupt
+        is_stopped = True
+        loop.call_soon_threadsafe(working.cancel)  # also wakes the loop
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        return await work
+    except asyncio.CancelledError:
+        if is_stopped:
+            raise KeyboardInterrupt from None
+        raise
+    finally:
+        signal.signal(signal.SIGTERM, before)
