@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import tempfile
 from datetime import UTC, datetime
@@ -12,6 +13,7 @@ import asyncpg
 from tests.databases import owner_of
 
 _FILE = Path(tempfile.gettempdir()) / f"contentlog-test-clock-{os.getpid()}"
+atexit.register(_FILE.unlink, missing_ok=True)
 _FOLLOW = f"""
 CREATE OR REPLACE FUNCTION write_side.clock() RETURNS timestamptz LANGUAGE sql VOLATILE
 SECURITY DEFINER AS $$

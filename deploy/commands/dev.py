@@ -56,8 +56,11 @@ def _run(settings: Settings, databases: Databases, *, with_demo: bool) -> None:
     children = [
         Child("projector", contentlog("projector")),
         Child("api", contentlog("api", *address)),
-        Child("webhooks", contentlog("webhooks")),
     ]
+    if databases.model.workspaces is None:  # otherwise it would fail, again and again
+        children.append(Child("webhooks", contentlog("webhooks")))
+    else:
+        note(f"no webhooks: the read model '{databases.model.name}' holds only some workspaces")
     if not (settings.event_store_url and databases.model.url):
         # The embedded PostgreSQL is not our child; this child starts it again if it ends.
         watch = (sys.executable, "-P", "-m", "deploy.embedded.watch", settings.data)

@@ -80,7 +80,8 @@ async def parts_before(
     repository: Repository, request: ImportRequest, fingerprint: str
 ) -> Recorded:
     """The parts that are already imported. Raises ImportIdTaken, FileMismatch, and ImportStopped if
-    they were reverted or the id belongs to an import that was not split."""
+    they were reverted, are in another language, or the id belongs to an import that was not
+    split."""
     if await repository.find_import(request.import_id) is not None:
         raise ImportStopped(
             f"import id {request.import_id!r} was used for an import that was not split; choose "
@@ -91,6 +92,11 @@ async def parts_before(
     recorded = await recorded_parts(repository, request.import_id)
     for import_id, (import_event, _) in recorded.items():
         check_same_import(import_event, request.import_id, scope, content_type, fingerprint)
+        if import_event.language != request.language:
+            raise ImportStopped(
+                f"import {request.import_id!r} was begun in language {import_event.language!r}, "
+                f"not {request.language!r}: continue it in the same language"
+            )
         if await repository.find_revert(import_id) is not None:
             raise ImportStopped(
                 f"import {request.import_id!r} was reverted; to import the file again, use "

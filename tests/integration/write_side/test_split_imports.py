@@ -242,6 +242,15 @@ async def test_parts_of_another_content_type_are_not_continued(magazine: Reposit
     assert await magazine.recorder.head() == before
 
 
+async def test_parts_in_another_language_are_not_continued(magazine: Repository) -> None:
+    with pytest.raises(Killed):
+        await split_of(magazine, progress=dying(1))
+    before = await magazine.recorder.head()
+    with pytest.raises(ImportStopped, match="begun in language 'en-US', not 'fr-FR'"):
+        await split_of(magazine, language="fr-FR")
+    assert await magazine.recorder.head() == before
+
+
 async def test_an_import_of_ready_rows_is_refused_if_none_is_ready(magazine: Repository) -> None:
     for text in (HEAD + "A,x,gone\n", HEAD + "A,x,b\nB,x,gone\n"):
         with pytest.raises(RowsRefused):
