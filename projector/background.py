@@ -6,8 +6,6 @@ here, never their values.
 
 Paths that the change has made incomplete are filled. Entries that change meanwhile keep their rows
 up to date themselves: a chunk replaces the rows that they have at these paths.
-
-The words of long texts are found here too, if a batch postponed them (``entry_search``).
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ from projector.entry_rows import entry_rows, locale_rows, put_entries, put_local
 from projector.entry_search import EntrySearch
 from projector.entry_values import TypeValues, add_parts
 from projector.rows import EntryState, columns
-from projector.stored_rows import entry_state, load_types, type_row
+from projector.stored_rows import entry_state, type_row
 from projector.write_transaction import WriteTransaction, write_transaction
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry_keys import SEARCH
@@ -33,7 +31,7 @@ CHUNK = 500
 """Entries in one transaction, unless they have more than CHUNK_BYTES."""
 CHUNK_BYTES = 16 * 1024 * 1024
 WORDS_BYTES = 100_000
-"""Bytes of entries after which a chunk finds the words of no further one. They take 0.1 s."""
+"""The same for entries whose words are found: those of 16 MB would take a minute."""
 
 
 class _Chunk(Struct, frozen=True):
@@ -58,11 +56,8 @@ async def update_chunk(
             work = partial(_update_type, connection, search, table, row)
             break
     else:
-        place = await connection.fetchrow(statement("projector", "after_unread"), *search.turn)
-        if place is None:
-            await check_epoch(connection, epoch)
-            return False
-        work = partial(_find_words, connection, search, place)
+        await check_epoch(connection, epoch)
+        return False
 
     async def transact() -> bool:
         async with write_transaction(connection) as transaction:
@@ -92,30 +87,17 @@ async def _update_type(
     return True
 
 
-async def _find_words(
-    connection: Connection, search: EntrySearch, place: Any, transaction: WriteTransaction
-) -> bool:
-    """Finds the words of the oldest entries that lack them, in the environment ``place``; False if
-    there are none."""
-    search.turn = (place["workspace"], place["environment"])
-    found = await connection.fetch(
-        statement("projector", "next_unread"), *place, CHUNK, WORDS_BYTES
-    )
-    states = [entry_state(row) for row in found]
-    wanted = {(state.entry.workspace, state.entry.content_type_id) for state in states}
-    await search.replace(transaction, states, await load_types(connection, wanted))
-    return bool(states)
-
-
 async def _next_chunk(connection: Connection, outdated: Any) -> _Chunk:
     """The type's next entries, newest first. ``outdated``: a row of ``incomplete_type`` or
     ``stale_type``."""
     type_ = type_row(outdated)
     of_type = (type_.workspace, type_.environment, type_.id)
+    paths = outdated.get("paths", [])
+    size = WORDS_BYTES if SEARCH in paths else CHUNK_BYTES
     rows = await connection.fetch(
-        statement("projector", "next_entries"), *of_type, outdated["seen"], CHUNK, CHUNK_BYTES
+        statement("projector", "next_entries"), *of_type, outdated["seen"], CHUNK, size
     )
-    return _Chunk(type_, [entry_state(row) for row in rows], outdated.get("paths", []))
+    return _Chunk(type_, [entry_state(row) for row in rows], paths)
 
 
 async def _render(transaction: WriteTransaction, chunk: _Chunk, _search: EntrySearch) -> None:

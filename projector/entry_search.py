@@ -7,7 +7,7 @@ translated, of the merged text: the title, and the fields that are ``searchable`
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
 from itertools import islice
 from typing import Any, TypeAlias, TypeVar
 
@@ -106,14 +106,12 @@ class SearchChanges(Struct):
 
 class EntrySearch:
     """Writes the rows. ``connection`` is asked for the lexemes of words. ``can_wait``: whether
-    words may be left to the background."""
+    those of long texts may be postponed (``postponed_words``)."""
 
     def __init__(self, connection: Connection, *, can_wait: bool = False) -> None:
         self._connection = connection
         self._can_wait = can_wait
         self._stems = Stems()
-        # The environment whose words ``update_chunk`` found last.
-        self.turn = ("", "")
         # Not None while each row is written by itself.
         self._failed: _Failed | None = None
 
@@ -156,9 +154,19 @@ class EntrySearch:
     async def replace(
         self, transaction: WriteTransaction, states: Iterable[EntryState], types: Types
     ) -> None:
-        """All rows of entries whose words were left out, or whose type has other searchable fields
-        now."""
+        """All rows of entries whose type has other searchable fields now."""
         await self._put(transaction, "replace_search", _rows(states, types), types)
+
+    async def fill(
+        self,
+        transaction: WriteTransaction,
+        states: Iterable[EntryState],
+        types: Types,
+        places: Collection[tuple[int, str]],
+    ) -> None:
+        """The rows of entries at these positions and locales, whose words were postponed."""
+        rows = (row for row in _rows(states, types) if (row.state.position, row.locale) in places)
+        await self._put(transaction, "replace_search", rows, types)
 
     async def _put(
         self, transaction: WriteTransaction, name: str, rows: Iterable[SearchRow], types: Types

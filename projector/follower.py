@@ -18,6 +18,7 @@ from projector.batch_spans import traced
 from projector.checkpoint import Checkpoint, CheckpointConflict, begin_epoch
 from projector.log import BATCH, Halted, Log
 from projector.partitions import LivePartitions
+from projector.postponed_words import PostponedWords
 from projector.projection import Inconsistent, RecordedEvent
 from projector.writer import Writer
 from read_side.schema import ShapeMismatch, Workspaces, WorkspacesMismatch
@@ -104,10 +105,12 @@ class Follower:
         store: Connection,
         model: Connection,
         heartbeat: Heartbeat,
+        words: PostponedWords,
         workspaces: Workspaces,
     ) -> None:
         self._store = store
         self._model = model
+        self._words = words
         self._workspaces = workspaces
         self._log = Log(store, workspaces)
         self._heartbeat = heartbeat
@@ -231,6 +234,7 @@ class Follower:
 
     async def _work(self, writer: Writer, partitions: LivePartitions) -> bool:
         """Takes a step of the background work; whether there may be another."""
+        await self._words.resume(self._model, writer.epoch)
         chunk = update_chunk(self._model, writer.epoch, writer.search)
         has_more = await chunk or await partitions.step()
         self._work_at = time.monotonic() + (WORK_EVERY if has_more else POLL)

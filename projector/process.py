@@ -8,6 +8,7 @@ import gc
 import os
 import socket
 import time
+from functools import partial
 
 import structlog
 from msgspec import Struct
@@ -15,6 +16,7 @@ from msgspec import Struct
 from projector.checkpoint import DURABLE_COMMITS
 from projector.follower import Follower, Heartbeat
 from projector.log import Halted
+from projector.postponed_words import PostponedWords
 from read_side.engine import is_distributed
 from read_side.schema import LIVE, Workspaces
 from write_side.domain.identity import new_id
@@ -116,8 +118,11 @@ async def _session(
         except TimeoutError as error:
             raise ConnectionError("a database does not respond") from error
         heartbeat = Heartbeat(model, projector_id, state)
+        words = PostponedWords(partial(connect_model, settings.read_model_url, patience=patience))
+        stack.push_async_callback(words.stop)
         try:
-            await _follow(Follower(store, model, heartbeat, settings.workspaces), heartbeat)
+            follower = Follower(store, model, heartbeat, words, settings.workspaces)
+            await _follow(follower, heartbeat)
         except asyncio.CancelledError:
             with contextlib.suppress(Exception):
                 async with asyncio.timeout(1):

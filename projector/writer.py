@@ -47,7 +47,7 @@ class Writer:
     """Projects batches into the read model that the connection's search_path names.
 
     It caches content types between batches; after a failure, create a new one. ``words_can_wait``:
-    whether the words of long texts may be left to ``update_chunk``.
+    whether the words of long texts may be postponed.
     """
 
     def __init__(self, connection: Connection, epoch: int, *, words_can_wait: bool = False) -> None:

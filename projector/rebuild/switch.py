@@ -13,6 +13,7 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from projector import postponed_words
 from projector.checkpoint import (
     DURABLE,
     Checkpoint,
@@ -43,6 +44,7 @@ SWITCH_SECONDS = 30.0
 """The live projector waits for a switch, so a switch must not wait for a silent database."""
 CLOSE = 1_000
 """The number of events behind the log at which a switch begins; the rest is projected within it."""
+_WAIT_FOR_WORDS = f"SELECT pg_advisory_xact_lock({postponed_words.LOCK})"
 # The live projector waits here until the switch is over, and is then fenced off.
 _STOP_LIVE = "UPDATE read_model.checkpoint SET epoch = epoch + 1 RETURNING position, epoch"
 _TAKE_OVER = "UPDATE checkpoint SET epoch = $2 + 1 WHERE epoch = $1 RETURNING epoch"
@@ -115,6 +117,7 @@ class Candidate:
         async with committed_everywhere(self.model), self.model.transaction():
             await self.model.execute(DURABLE)
             await self.model.execute(IDLE_TIMEOUT)
+            await self.model.execute(_WAIT_FOR_WORDS)
             if distributed:
                 # First: a batch that waits for the checkpoint has locks that this waits for.
                 await lock_out_readers(self.model, {old for old, _ in renamings}, attempt)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from itertools import islice
 
 import pytest
 
-from projector import background, entry_rows, entry_search, log, stored_rows, writer
-from projector.background import update_chunk
+from projector import (
+    background,
+    entry_rows,
+    log,
+    stored_rows,
+    writer,
+)
 from projector.checkpoint import begin_epoch
 from projector.process import connect_model
-from projector.rebuild.operations import verify
 from tests.integration.live_projector import (
     caught_up,
     connected,
@@ -21,17 +23,12 @@ from tests.integration.live_projector import (
     project_all,
     projecting,
     rendered,
-    until,
 )
 from tests.integration.projector.random_log import RandomCommands
-from tests.integration.projector.rebuilds import build_settings, rebuild, silent
 from tests.integration.projector.sample_log import BODY, LEAD, ContentBuilder, fields_of, raws, rows
 from write_side.domain.definition import Field
-from write_side.domain.events import Translation
-from write_side.domain.identity import Scope
 from write_side.domain.locales import supported_locales
 from write_side.domain.refusals import InvalidEntry
-from write_side.postgres.connection import Connection
 from write_side.repository import Repository
 
 
@@ -134,97 +131,6 @@ async def test_more_words_than_a_tsvector_holds_do_not_stop_the_projector(
     await project_all(database_url, database_url)
     [(found,)] = await rows(database_url, "SELECT length(words) FROM entry_search")
     assert found > 1_500
-
-
-@asynccontextmanager
-async def first_batch_written(url: str) -> AsyncIterator[tuple[Connection, int]]:
-    """The projector's connection and epoch, after a batch whose long texts were left for later."""
-    model = await connect_model(url)
-    try:
-        async with connected(url) as store:
-            epoch, checkpoint = await begin_epoch(model)
-            batch = await log.Log(store).read(checkpoint.position)
-            await writer.Writer(model, epoch, words_can_wait=True).write(batch, checkpoint)
-        yield model, epoch
-    finally:
-        await model.close()
-
-
-async def test_long_texts_of_one_workspace_are_read_after_the_writes_of_all(
-    builder: ContentBuilder,
-    repository: Repository,
-    database_url: str,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(entry_search, "AT_ONCE", 600)
-    monkeypatch.setattr(background, "WORDS_BYTES", 1)
-    other = ContentBuilder(repository, Scope("other", "production"))
-    text = Field("text", "Text", "text", searchable=True)
-    for one in (builder, other):
-        await one.workspace()
-        await one.content_type(text)
-    changed = await builder.entry("changed", fields=raws(text="earlier"))
-    await project_all(database_url, database_url)
-    german = {"de-DE": Translation("", raws(text="lang " * 100))}
-    words = [{"fields": raws(text="long " * n), "translations": german} for n in (100, 99, 98, 1)]
-    await builder.imports([{"title": "x", "slug": f"e{n}", **one} for n, one in enumerate(words)])
-    await builder.update(changed, fields=raws(text="later " * 150))
-    await other.entry("theirs", fields=raws(text="theirs " * 50))
-    async with first_batch_written(database_url) as (model, epoch):
-        unread = "SELECT workspace, locale FROM entry_search WHERE words IS NULL ORDER BY 1, 2"
-        # The shortest ones are read: two originals, and the text of the other workspace.
-        later = [("acme", "")] * 3 + [("acme", "de-DE")] * 4
-        assert await rows(database_url, unread) == later
-        found = await verify(build_settings(database_url, workers=1), silent)
-        assert found.read_model == []
-        chunks = 0
-        while await update_chunk(model, epoch):
-            chunks += 1
-    assert chunks == 5, "one entry each"
-    assert await rows(database_url, unread) == []
-    projected = await dump(database_url)
-    await rebuild(database_url)
-    assert await dump(database_url) == projected
-
-
-async def test_verify_compares_texts_next_to_those_whose_words_are_still_to_be_found(
-    builder: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(entry_search, "AT_ONCE", 20)
-    await builder.workspace()
-    await builder.content_type(Field("text", "Text", "text", searchable=True))
-    texts = (raws(), raws(), raws(text="word " * 9), raws(text="word " * 9))
-    await builder.imports(
-        [{"title": "x", "slug": f"e{n}", "fields": text} for n, text in enumerate(texts)]
-    )
-    async with first_batch_written(database_url) as (model, _):
-        unread = "SELECT position FROM entry_search WHERE words IS NULL ORDER BY 1"
-        [_, lost] = [position for (position,) in await rows(database_url, unread)]
-        await model.execute("DELETE FROM entry_search WHERE position = $1", lost)
-        ready = "UPDATE entry_search SET words = 'wrong' WHERE words IS NOT NULL"
-        assert await model.execute(ready) == "UPDATE 2"
-    found = await verify(build_settings(database_url, workers=1), silent)
-    kinds = [(one.relation, one.kind) for one in found.read_model]
-    different = ("entry_search", "different")
-    assert kinds == [different, different, ("entry_search", "missing")]
-
-
-async def test_an_active_projector_reads_the_words_that_it_left(
-    builder: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(entry_search, "AT_ONCE", 20)
-    await builder.workspace()
-    await builder.content_type(Field("text", "Text", "text", searchable=True))
-    await builder.imports(
-        [{"title": "x", "slug": f"e{n}", "fields": raws(text="word " * 9)} for n in range(20)]
-    )
-    async with projecting(database_url):
-
-        async def are_found() -> bool:
-            found = "SELECT count(*) FROM entry_search WHERE length(words) > 1"
-            return await rows(database_url, found) == [(20,)]
-
-        await until(are_found)
 
 
 async def test_an_entry_has_a_maximum_size(builder: ContentBuilder) -> None:

@@ -1,0 +1,105 @@
+"""The words of long texts that a batch has postponed (``entry_search``), found on a connection of
+their own while batches are written (ADR 45)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+import structlog
+
+from projector.checkpoint import CheckpointConflict, check_epoch
+from projector.entry_search import EntrySearch
+from projector.stored_rows import entry_state, load_types
+from projector.write_transaction import write_transaction
+from write_side.postgres.connection import Connection, is_transient
+from write_side.postgres.statements import statement
+
+Environment: TypeAlias = tuple[str, str]
+"""A workspace and one of its environments."""
+
+ROWS = 100
+"""Texts in one transaction, unless their entries have more than BYTES."""
+BYTES = 100_000
+"""Bytes of entries after which a transaction finds the words of no further one."""
+LOCK = 0x636C_6F67_0008
+"""Shared while words are written; a switch of the read model waits for them."""
+# A process that is paused meanwhile must not hold texts for long.
+_HOLD = f"""
+SELECT set_config('idle_in_transaction_session_timeout', '10s', true),
+       pg_advisory_xact_lock_shared({LOCK})"""
+_log = structlog.get_logger("projector")
+
+
+class PostponedWords:
+    """Finds the words in a task. ``connect`` opens its connection, which ends when no text is
+    without words."""
+
+    def __init__(self, connect: Callable[[], Awaitable[Connection]]) -> None:
+        self._connect = connect
+        self._task: asyncio.Task[None] | None = None
+
+    async def resume(self, connection: Connection, epoch: int) -> None:
+        """Begins to find words if a text has none. Raises what ended the last attempt, unless that
+        was transient."""
+        if self._task is not None:
+            if not self._task.done():
+                return
+            ended, self._task = self._task, None
+            ended.result()
+        if await connection.fetchrow(statement("projector", "after_unread"), "", "") is not None:
+            self._task = asyncio.create_task(self._find_all(epoch))
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    async def _find_all(self, epoch: int) -> None:
+        try:
+            connection = await self._connect()
+            try:
+                search, place = EntrySearch(connection), ("", "")
+                while found := await find_words(connection, epoch, search, place):
+                    place = found
+            finally:
+                connection.terminate()
+        except CheckpointConflict:
+            pass  # the next epoch begins again
+        except Exception as error:
+            if not is_transient(error):
+                raise
+            _log.warning("words are found later", fault=repr(error))
+
+
+async def find_words(
+    connection: Connection, epoch: int, search: EntrySearch, after: Environment = ("", "")
+) -> Environment | None:
+    """Finds the words of the oldest texts without words in the next environment after this one:
+    environments take turns. Returns the environment, or None if every text has words.
+
+    Raises CheckpointConflict if the read model is in another epoch.
+    """
+    place = await connection.fetchrow(statement("projector", "after_unread"), *after)
+    if place is None:
+        return None
+
+    async def transact() -> None:
+        async with write_transaction(connection) as transaction:
+            await transaction.flush()
+            await connection.execute(_HOLD)
+            await check_epoch(connection, epoch)
+            held = await connection.fetch(statement("projector", "hold_unread"), *place, ROWS)
+            # Read after they are locked, so no batch has changed these texts since.
+            positions = sorted({row["position"] for row in held})
+            rows = await connection.fetch(
+                statement("projector", "next_unread"), *place, positions, BYTES
+            )
+            states = [entry_state(row) for row in rows]
+            wanted = {(state.entry.workspace, state.entry.content_type_id) for state in states}
+            types = await load_types(connection, wanted)
+            await search.fill(transaction, states, types, {tuple(row) for row in held})
+
+    await search.carry_out(transact)
+    return (place["workspace"], place["environment"])
