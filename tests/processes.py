@@ -55,7 +55,7 @@ def open_folder() -> Iterator[Path]:
 
 @contextmanager
 def http_server(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
-    """Serves on a port of its own until the end. Yields the URL."""
+    """Serves on a free port until the end. Yields the URL."""
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()

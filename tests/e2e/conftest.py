@@ -20,7 +20,7 @@ def data() -> Iterator[Path]:
     with open_folder() as folder:
         data = folder / "data"
         yield data
-        # A server removes its pid file, for which its stop waits, shortly before it ends.
+        # Stopping waits for the removal of the pid file, shortly before the server ends.
         with suppress(AssertionError):
             until(lambda: not running_in(data), 20)
         left = kill_all_in(data)

@@ -92,7 +92,7 @@ async def _payload(client: Client, environment: str, document: str, **variables:
 def counting(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """Collects the statements sent to both databases, except those of background tasks."""
     statements: list[str] = []
-    # On a busy machine, the end of a slice would divide what is loaded together.
+    # On a busy machine, the end of a slice would split one load into several.
     monkeypatch.setattr(waiting, "SLICE", 60.0)
     for kind in (Pool, Recorder):
         fetch = kind.fetch

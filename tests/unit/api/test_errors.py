@@ -75,7 +75,7 @@ def test_a_bad_url_is_not_tried_again() -> None:
 
 
 @pytest.mark.parametrize("error", [KeysUnavailable(), NotVisibleYet(), IncompleteIndex("price")])
-async def test_a_page_of_the_dashboard_has_the_message_of_the_api(error: Exception) -> None:
+async def test_a_dashboard_page_has_the_message_of_the_api(error: Exception) -> None:
     request = DashboardRequest(make_mocked_request("GET", "/dashboard"), cast("Service", None))
     page = await error_page(request, error)
     assert page.status == 503

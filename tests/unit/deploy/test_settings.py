@@ -114,8 +114,8 @@ def test_the_documentation_lists_every_setting() -> None:
         "| Setting | Default | Meaning |",
         "|---|---|---|",
         *(
-            f"| `{one.name}` | {one.default} | {one.meaning}. Takes {one.takes}. |"
-            for one in describe(Settings())
+            f"| `{each.name}` | {each.default} | {each.meaning}. Takes {each.takes}. |"
+            for each in describe(Settings())
         ),
     ]
 

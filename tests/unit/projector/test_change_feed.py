@@ -39,7 +39,7 @@ STEPS = {
 
 
 def changes(*events: e.Event, before: Rows = POSTS_TYPE) -> list[ChangeRecord]:
-    return [one.change for one in fed(*events, before=before)]
+    return [row.change for row in fed(*events, before=before)]
 
 
 def fed(*events: e.Event, before: Rows = POSTS_TYPE) -> list[FedChange]:
@@ -62,7 +62,7 @@ def test_created_and_deleted_entries_are_so_in_any_status(status: Any) -> None:
 
 def test_a_change_has_the_entry_as_it_was_after_the_event() -> None:
     events = created(slug="one"), updated(slug="two", at=LATER)
-    assert {(one.workspace, one.environment) for one in fed(*events)} == {("acme", "production")}
+    assert {(row.workspace, row.environment) for row in fed(*events)} == {("acme", "production")}
     first, second = changes(*events)
     assert first == ChangeRecord(
         position=7,
