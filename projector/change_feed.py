@@ -98,14 +98,14 @@ def type_changes(before: Rows, after: Rows) -> tuple[TypeChange, ...] | None:
     entries: dict[str, list[str]] = {}
     for entry_id, state in after.entries.items():
         known = before.entries.get(entry_id)
-        for one in (known, state):
-            if one is not None:
-                statuses.setdefault(one.entry.content_type_id, set()).add(one.entry.status)
+        for version in (known, state):
+            if version is not None:
+                statuses.setdefault(version.entry.content_type_id, set()).add(version.entry.status)
         if known is not None:
             entries.setdefault(known.entry.content_type_id, []).append(entry_id)
     changes = []
     # An entry that the batch has created and deleted was never there, but the feed has its changes.
-    of_feed = {one.change.content_type_id for one in after.changes}
+    of_feed = {fed.change.content_type_id for fed in after.changes}
     for type_id in statuses.keys() | after.types.keys() | of_feed:
         type_ = after.types.get(type_id) or before.types.get(type_id)
         if type_ is None:

@@ -71,7 +71,7 @@ class Writer:
         try:
             batch = await fit_in_memory(self.connection, batch)
             before, after = await self._project(batch)
-            sizes = {i: projected_bytes(one.entry) for i, one in after.entries.items() if one}
+            sizes = {i: projected_bytes(state.entry) for i, state in after.entries.items() if state}
             short = beginning_of(batch, sizes, WRITTEN_BYTES)
             if len(short) < len(batch):
                 batch, after = short, project(short, before)

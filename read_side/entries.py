@@ -167,7 +167,7 @@ async def entries_in_pieces(
 
 async def _entries_read(records: Sequence[Any], locale: str) -> EntriesRead:
     found = in_slices(one for one in records if one["id"] is not None)
-    rows = [entry_row(one, locale) async for one in found]
+    rows = [entry_row(record, locale) async for record in found]
     return EntriesRead(rows, records[0]["stamp"] if records else None)
 
 

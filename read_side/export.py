@@ -102,8 +102,8 @@ class Export:
         ]
         read = partial(fetch_text, self._pool)
         found = (await search(read, self._scope, self._search, kinds, self._locale)).matches
-        self._positions = [one.position for one in found]
-        return Counter(one.kind[2] for one in found)
+        self._positions = [match.position for match in found]
+        return Counter(match.kind[2] for match in found)
 
     async def pages(self, limit: int = LIMIT) -> AsyncIterator[list[ExportRow]]:
         """The entries, newest first, up to ``limit`` of them; no page is empty."""

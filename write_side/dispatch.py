@@ -159,7 +159,7 @@ async def _append(command: Command, decision: Decision, repository: Repository) 
         command_key=command.key,
         digest=command.digest,
         claims=decision.claims,
-        type_checks=[TypeCheck(one.id, one.version) for one in decision.type_checks],
+        type_checks=[TypeCheck(type_.id, type_.version) for type_ in decision.type_checks],
         uses=decision.uses,
         changes=decision.changes,
         is_large=decision.is_large,

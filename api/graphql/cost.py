@@ -71,7 +71,7 @@ class CostEstimate:
         self._operation = operation
         self._fragments = fragments
         declared = operation.variable_definitions or ()
-        defaults = {one.variable.name.value: _value(one.default_value) for one in declared}
+        defaults = {each.variable.name.value: _value(each.default_value) for each in declared}
         self._variables = {**defaults, **variables}
         self._known: dict[tuple[int, int], int] = {}
 

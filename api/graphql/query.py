@@ -178,7 +178,7 @@ class Query:
 
 
 class _EntryList(Struct, frozen=True):
-    """A list, as it is or as it was. ``filters``: None for any value. ``locale``: of the texts."""
+    """A list, current or past. ``filters``: None for any value. ``locale``: of the texts."""
 
     context: GraphQLContext
     scope: Scope
@@ -231,8 +231,9 @@ class _EntryList(Struct, frozen=True):
             pagination=self._pagination(query, past),
         )
 
-    def _query(self, **of: Any) -> EntryQuery:
-        query, cursors = self.params.entry_query(**self.filters, **of), self.context.service.cursors
+    def _query(self, **members: Any) -> EntryQuery:
+        query = self.params.entry_query(**self.filters, **members)
+        cursors = self.context.service.cursors
         return cursors.page_query(self.scope, self.locale, query, self.params.cursor)
 
     def _pagination(self, query: EntryQuery, page: FoundPage | PastList) -> Pagination:

@@ -147,7 +147,7 @@ def _adapted(part: dict[str, Any]) -> dict[str, Any]:
 def changed(part: Any, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Any:
     """A copy, with every object inside it changed."""
     if isinstance(part, list):
-        return [changed(one, change) for one in part]
+        return [changed(element, change) for element in part]
     if not isinstance(part, dict):
         return part
     return change({name: changed(inner, change) for name, inner in part.items()})

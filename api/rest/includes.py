@@ -105,7 +105,7 @@ class IncludeReader:
             return {}
         files, stamp = await read_media_files(self._pool, self._call.scope.workspace, self._media)
         self._note(stamp)
-        return {one: wire.media_file(files[one]) for one in self._media if one in files}
+        return {key: wire.media_file(files[key]) for key in self._media if key in files}
 
     async def read_all(self) -> wire.Includes:
         """Raises what ``levels`` and ``media`` raise."""

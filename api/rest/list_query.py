@@ -58,10 +58,10 @@ class ListQuery(Struct, frozen=True):
         """Whether it is a list of §4.1 or §4.3, except for the total."""
         return not (self.words or self.filters or self.sort) and self.cursor is None
 
-    def entry_query(self, **of: Any) -> EntryQuery:
-        """``of``: the other members of the EntryQuery. Raises BadRequest for a search in the
+    def entry_query(self, **members: Any) -> EntryQuery:
+        """``members``: the others of the EntryQuery. Raises BadRequest for a search in the
         past."""
-        if self.words and of.get("as_of"):
+        if self.words and members.get("as_of"):
             raise BadRequest("A search finds what is there now: leave out the search, or asOf")
         return EntryQuery(
             words=self.words,
@@ -70,7 +70,7 @@ class ListQuery(Struct, frozen=True):
             limit=self.limit,
             offset=self.offset,
             counted=self.counted,
-            **of,
+            **members,
         )
 
 

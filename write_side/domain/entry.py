@@ -195,8 +195,8 @@ def _sizes(entry: Entry) -> tuple[int, int, int]:
     title."""
     own = len(entry.slug.encode()) + _size(entry.title, entry.fields)
     translations = entry.translations.values()
-    translated = sum(_size(one.title or "", one.fields) for one in translations)
-    return own, translated, translated + own * sum(bool(one.fields) for one in translations)
+    translated = sum(_size(part.title or "", part.fields) for part in translations)
+    return own, translated, translated + own * sum(bool(part.fields) for part in translations)
 
 
 def _size(title: str, fields: Mapping[str, Raw]) -> int:

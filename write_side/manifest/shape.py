@@ -37,7 +37,7 @@ class Shape:
             case inspect.UnionType():
                 if value is None:
                     return None
-                (inner,) = (one for one in kind.types if not isinstance(one, inspect.NoneType))
+                (inner,) = (part for part in kind.types if not isinstance(part, inspect.NoneType))
                 return self.valid(value, inner, path)
             case inspect.StructType() if isinstance(value, dict):
                 return self._struct(value, kind, path)

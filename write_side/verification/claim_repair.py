@@ -91,8 +91,8 @@ async def _rewrite(store: Connection, wrong: Sequence[Difference]) -> None:
     """Runs within one transaction, for which all appends wait."""
     mapper = EventMapper()
     keys: dict[str, list[list[str]]] = {}
-    for one in wrong:
-        keys.setdefault(one.relation, []).append(msgspec.json.decode(one.key))
+    for difference in wrong:
+        keys.setdefault(difference.relation, []).append(msgspec.json.decode(difference.key))
     # All wrong rows are deleted before any is inserted, because they may hold the slugs of the
     # right ones.
     for table, statement in _DELETE.items():
