@@ -151,10 +151,10 @@ class TooManyImports(RateLimitExceeded):
 
 
 class TooManyStreams(RateLimitExceeded):
-    """``of``: the key or workspace that has ``limit`` streams in this process."""
+    """``holder``: what has ``limit`` streams in this process, key or workspace."""
 
-    def __init__(self, of: str, limit: int) -> None:
-        super().__init__(RETRY, f"This {of} has {limit:,} streams already")
+    def __init__(self, holder: str, limit: int) -> None:
+        super().__init__(RETRY, f"This {holder} has {limit:,} streams already")
 
 
 class NotVisibleYet(ApiError):
@@ -240,7 +240,7 @@ ROUTER = {
 }
 """Our messages for aiohttp's errors."""
 EXPLAINED = (KeysUnavailable, IncompleteIndex, NotVisibleYet)
-"""The refusals with 503 whose message says more than that the service is unavailable."""
+"""The refusals with 503 whose own message is sent."""
 
 
 def status_of(error: Exception) -> int:
@@ -268,7 +268,7 @@ def message_of(error: Exception) -> str:
 
 
 def headers_of(error: Exception) -> dict[str, str]:
-    """The headers of the response that not every response has."""
+    """The response headers that depend on the error."""
     match error:
         case RateLimitExceeded():
             return {"Retry-After": str(error.wait)}

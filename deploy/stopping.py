@@ -15,8 +15,8 @@ STOPPING = (signal.SIGINT, signal.SIGTERM)
 
 
 def run_stoppable(work: Coroutine[Any, Any, T]) -> T:
-    """Like ``asyncio.run``, which on Ctrl-C cancels the work and then raises KeyboardInterrupt:
-    does the same on SIGTERM. A second SIGTERM raises KeyboardInterrupt at once.
+    """Like ``asyncio.run``, but SIGTERM also does what Ctrl-C does: it cancels the work, and then
+    KeyboardInterrupt is raised. A second SIGTERM raises KeyboardInterrupt at once.
 
     Without this, SIGTERM would raise it wherever the program is, and code that ignores errors, such
     as ``__del__``, would lose it.
@@ -25,7 +25,7 @@ def run_stoppable(work: Coroutine[Any, Any, T]) -> T:
 
 
 async def _stoppable(work: Coroutine[Any, Any, T]) -> T:
-    if threading.current_thread() is not threading.main_thread():  # it receives no signals
+    if threading.current_thread() is not threading.main_thread():  # others receive no signals
         return await work
     loop, working = asyncio.get_running_loop(), asyncio.current_task()
     assert working is not None

@@ -126,7 +126,7 @@ async def put_values(
             added += of_type.rows(state)
     await transaction.add("drop_entry_values", columns(entries))
     await add_parts(transaction, "drop_values", removed)
-    # What is removed may be of the same entries, but is never what is added.
+    # Removed and added rows may be of the same entries, but are never the same rows.
     await add_parts(transaction, "put_values", added)
 
 

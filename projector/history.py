@@ -24,7 +24,7 @@ def add_history(
     if before is not None:
         if after.entry.slug != before.entry.slug or after.entry.deleted:
             rows.past_slugs.append(_past_slug(before, after, position))
-        # No moment has a version that began and ended at the same time.
+        # A version that began and ended at the same time was never current.
         if before.entry.updated_at < after.entry.updated_at:
             rows.past_versions.append(_past_version(before, after))
     rows.changes.append(entry_change(event, position, before, after, type_slug))

@@ -151,11 +151,11 @@ class Rows(Struct):
     changes: list[FedChange] = []
 
     def added_rows(self) -> Iterator[tuple[str, Sequence[str], Sequence[tuple[Any, ...]]]]:
-        """The rows of tables that rows are only added to: the table, its columns in the order of
-        ``put_past_slugs`` and the like, and the rows."""
+        """Each table to which rows are only added, its columns in the order of ``put_past_slugs``
+        and the like, and the rows."""
         yield "past_slug", PastSlug._fields, self.past_slugs
         yield "past_version", PastVersion._fields, self.past_versions
-        changes = [(one.workspace, one.environment, *astuple(one.change)) for one in self.changes]
+        changes = [(fed.workspace, fed.environment, *astuple(fed.change)) for fed in self.changes]
         yield "change", CHANGE_COLUMNS, changes
 
 

@@ -65,9 +65,9 @@ class WriteTransaction:
         return self._connection
 
     async def move_checkpoint(self, new: Checkpoint, notice: Notice) -> None:
-        """Compare-and-set, from the position and the epoch of the notice, which the readers of the
-        live read model get. If another process has moved the checkpoint, nothing is written, and
-        the transaction ends with CheckpointConflict."""
+        """Compare-and-set from ``after`` and the epoch of the notice, which is sent to the readers
+        of the live read model. If another process has moved the checkpoint, nothing is written,
+        and the transaction ends with CheckpointConflict."""
         event = (new.position, new.stream, new.version, new.at)
         moved = [*event, notice.after, notice.epoch]
         if self._is_distributed:

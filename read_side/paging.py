@@ -1,7 +1,7 @@
 """Lists of entries, newest first: which entries are on a page, and how many match.
 
 Each statement combines a page (``sql/pages``: the filters) with its rows (``sql/rows``): everything
-that is returned, a summary, or only the id. A page has at most 100 entries; the statements name
+that is returned, a summary, or only the id. A page has at most 100 entries; the statements contain
 this number too, so that the planner knows it. If its entries are large, they are read one by one.
 """
 
@@ -59,7 +59,7 @@ class Page(Struct, Generic[T], frozen=True):
     """``total`` counts all matching entries on all pages, or is the FoundPage of a query.
     ``stamp``: of the checkpoint at which the page was read, if the statement returns it. ``json``:
     the entries as the API sends them, separated by commas; then there are no ``rows``.
-    ``may_grow``: whether the page may have more at the same checkpoint later."""
+    ``may_grow``: whether a later read at the same checkpoint may find more."""
 
     rows: list[T]
     total: Any
@@ -69,8 +69,8 @@ class Page(Struct, Generic[T], frozen=True):
 
 
 ReadAgain = Callable[[int], AbstractAsyncContextManager[tuple[Any, AsyncIterator[EntryRow]]]]
-"""Reads a page in portions of so many entries: the total or FoundPage of the list, and the
-entries."""
+"""Takes the number of entries to read at once. Yields the total or FoundPage of the list, and the
+entries of the page."""
 
 
 class LargePage(Exception):
@@ -122,20 +122,20 @@ class Listing(Struct, frozen=True):
     async def rows(self, step: int) -> AsyncIterator[tuple[int, AsyncIterator[EntryRow]]]:
         """The total, and the entries of the page in portions; all as they were at one moment.
         Raises TypeNotFound, ReadModelUnavailable."""
-        found = statement("read_side", self.name)
+        query = statement("read_side", self.name)
         async with snapshot(self.pool) as connection:
-            cursor = await connection.cursor(found, *self.parameters, WHOLE)
+            cursor = await connection.cursor(query, *self.parameters, WHOLE)
             records = await cursor.fetch(step)
             learn_from(self.pool, records)
             first = page_of(records, self._row, self.type_slug)
 
             async def rows() -> AsyncIterator[EntryRow]:
-                found = first.rows
-                while found:
+                rows = first.rows
+                while rows:
                     # Entries that have been read are not kept.
-                    yield found.pop(0)
-                    if not found:
-                        found = [self._row(record) for record in await cursor.fetch(step)]
+                    yield rows.pop(0)
+                    if not rows:
+                        rows = [self._row(record) for record in await cursor.fetch(step)]
 
             yield first.total, rows()
 

@@ -82,12 +82,12 @@ class Stems:
 
 
 def is_number(word: str) -> bool:
-    """Such words are the same in all languages: no stemmer changes them."""
+    """Numbers are the same in all languages: no stemmer changes them."""
     return word.isascii() and word.isdigit()
 
 
 class _Known(dict[str, tuple[str, ...]]):
-    """Any other word is its own lexeme."""
+    """A word that is not in it is its own lexeme."""
 
     def __missing__(self, word: str) -> tuple[str, ...]:
         return (word,)

@@ -20,8 +20,8 @@ class Decision(Struct, frozen=True, kw_only=True):
     """No events: the command changes nothing, and nothing is appended.
 
     ``content_type`` is the one under which the events were decided, if any; the append checks the
-    versions of ``type_checks``. ``refusal`` gives the refusal for a conflict that the append finds;
-    an unexpected one is returned. ``recorded``: the place of this command's events, if they are
+    versions of ``type_checks``. ``refusal`` gives the refusal for a conflict that the append finds,
+    or returns an unexpected conflict. ``recorded``: the place of this command's events, if they are
     already in the log. ``projected``: bytes of rows that the projector writes for the events.
     ``is_large``: the append uses a separate connection (ADR 16).
     """

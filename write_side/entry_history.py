@@ -1,7 +1,7 @@
 """The history of entries, and entries and content types at a past time, as folds of the log.
 
 All functions raise StoreUnavailable and what their budget raises. Because a page of events takes up
-to 16 MB, they wait for a turn for long reads, and may raise Overloaded; ``entries_at``,
+to 16 MB, these functions wait for a turn for long reads, and may raise Overloaded; ``entries_at``,
 ``entries_after``, ``content_types_at`` and ``media_at`` do not: their caller holds a turn.
 """
 

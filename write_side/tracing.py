@@ -18,8 +18,8 @@ NONE: Attributes = {}
 
 
 class Span:
-    """Current from ``__enter__`` to ``__exit__``, which ends it. An exception fails it. This one is
-    not recorded; ``deploy`` has a subclass for those that are."""
+    """Current from ``__enter__`` to ``__exit__``, which ends it. An exception makes it fail. This
+    class records nothing; ``deploy`` has a subclass that does."""
 
     def __enter__(self) -> Span:
         return self

@@ -102,7 +102,7 @@ async def _start(call: Call, request: ChangesRequest) -> tuple[int, ChangePositi
         is_resumed = call.request.headers.get(RESUME)
         raise BadRequest(UNKNOWN_EVENT_ID if is_resumed else UNKNOWN_AFTER)
     if after.position > service.checkpoint.position:
-        # A position beyond the log: it was restored to an earlier point.
+        # If it is beyond the log, the log was restored to an earlier point.
         await wait_until_visible(service, after.position, Gone())
     return after.position, after
 

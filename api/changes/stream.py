@@ -70,12 +70,12 @@ async def stream_changes(call: Call, request: ChangesRequest) -> web.StreamRespo
 
 
 async def open_stream(request: web.Request, on_lost: Callable[[], None]) -> web.StreamResponse:
-    """A stream whose headers were sent. ``on_lost`` is called when the client has left."""
+    """Sends the headers of a stream. ``on_lost`` is called when the client leaves."""
     if isinstance(request.protocol, Connection):
         request.protocol.on_lost = on_lost
     headers = {"Content-Type": EVENT_STREAM, "X-Accel-Buffering": "no"}
     response = web.StreamResponse(headers=headers)
-    # Metrics would take the stream for a request that took hours.
+    # Otherwise metrics would count the stream as a request that took hours.
     request[SECONDS] = 0.0
     await response.prepare(request)
     return response
@@ -159,7 +159,7 @@ class ChangeStream:
         view, read_model = self._view, self._call.service.read_model
         where = (view.scope, view.selection, after, MOST)
         while (page := await self._retried(changes_after, read_model, *where)).through < after:
-            # A crash of PostgreSQL has set it back: the same changes will come again.
+            # A crash of PostgreSQL has set the read model back: the changes will come again.
             await self._pause(RETRY)
         if self._previous != view.previous(page):
             raise _Ended  # the log was restored to an earlier point
@@ -175,7 +175,7 @@ class ChangeStream:
     async def _retried(
         self, read: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Tries again while the database is away."""
+        """Retries while the database is unavailable or overloaded."""
         while True:
             try:
                 return await read(*args, **kwargs)

@@ -187,8 +187,8 @@ async def _targets(
 
 
 async def restore_version(request: DashboardRequest, form: Form) -> web.StreamResponse:
-    """``expected``: the version that the page showed as the current one; the update is refused if
-    there is a later one."""
+    """The update is refused if there is a later version than ``expected``, which the page showed as
+    the current one."""
     entry_id = request.request.match_info["id"]
     version = number(form.get("version", ""))
     if not version:

@@ -34,7 +34,7 @@ class Layout(Struct, frozen=True):
 
 
 _SECTIONS_OF_CONTENT = ("entries", "imports", "activity", "webhooks")
-"""The first parts of their addresses."""
+"""The first segments of their paths."""
 
 
 def start_address(caller: Caller) -> str:
@@ -64,7 +64,7 @@ async def layout_of(request: DashboardRequest) -> Layout:
 
 
 def _sections(caller: Caller) -> Sequence[str]:
-    """Those that the key may see."""
+    """The sections that the key may see."""
     of_content = _SECTIONS_OF_CONTENT if VIEW in caller.permissions else ()
     return (*of_content, "projections")
 

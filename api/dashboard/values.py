@@ -104,12 +104,12 @@ def _display_value(excerpt: Excerpt, targets: ReferenceTargets) -> DisplayValue:
         case "markup":
             return _markup(text_of(value))
         case "number":
-            # As it was written, so that no number is too large.
+            # As written, because a number may be too large to convert.
             return DisplayValue(display, bytes(value).decode())
         case "flag":
             return DisplayValue(display, "Yes" if bytes(value) == b"true" else "No")
         case "date":
-            # With the precision and the offset with which it was written.
+            # With the precision and the offset as written.
             if not field.range:
                 return DisplayValue(display, parts=[_text(text_of(value))])
             ends = ends_of(value)
@@ -143,7 +143,7 @@ def _text(text: str) -> DisplayValue:
 
 
 def _markup(text: str) -> DisplayValue:
-    """Readable text; with its markup if it has any."""
+    """The plain text; also the source if it has markup."""
     if not has_markup(text):
         return _text(text)
     return DisplayValue("markup", plain(text), parts=[_text(text)])

@@ -1,7 +1,7 @@
 """Content types as GraphQL shows them, and small types that other types use.
 
 Resolvers return rows of the read model and parts of the domain as they are. A type here only says
-which of their attributes clients see; ``graphql_type`` names it.
+which of their attributes clients see; a field names its type in ``graphql_type``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Info: TypeAlias = strawberry.Info[Any, None]
 def typed_field(
     description: str | None = None, graphql_type: object = None
 ) -> Callable[[Callable[..., Any]], StrawberryField]:
-    """Strawberry's own decorator is untyped in this form."""
+    """``strawberry.field`` is untyped when called with these arguments."""
     return lambda resolver: strawberry.field(
         resolver, description=description, graphql_type=graphql_type
     )

@@ -28,7 +28,7 @@ _SECURITY = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 IMAGE_SOURCES = web.RequestKey("image_sources", frozenset[str])
-"""The sources of a page's images of the media library; images of other sources are not loaded."""
+"""The sources of a page's images from the media library; browsers load no images from others."""
 # A year. Not for subdomains: they may be other services.
 _STRICT = "max-age=31536000"
 
@@ -67,7 +67,7 @@ async def _uncounted(request: web.Request) -> LimitStatus:
 
 
 def add_security_headers(request: web.Request, response: web.StreamResponse) -> None:
-    """Those of every response of the dashboard, including errors."""
+    """Adds the headers of every dashboard response, including errors."""
     path = request.rel_url.path_safe
     if path == ROOT or path.startswith(f"{ROOT}/"):
         response.headers.update(_SECURITY)

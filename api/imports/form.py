@@ -44,8 +44,8 @@ READING = ("sheet", "encoding", "delimiter")
 
 
 def import_options(call: Call, form: FileForm, import_id: str) -> JobOptions:
-    """Raises BadRequest, which names the part. An empty part counts as absent, except ``dryRun``:
-    a script whose variable is not set must not import."""
+    """Raises BadRequest, which names the part. An empty part counts as absent, except the
+    target of a column, and ``dryRun``: a script whose variable is not set must not import."""
     given = {name: text for name, text in form.fields.items() if text or name == "dryRun"}
     content_type, dry_run = given.pop("contentType", ""), given.pop("dryRun", "false")
     if not content_type.strip() or not form.name:

@@ -85,8 +85,8 @@ async def past_response(
 
     Raises BadRequest, and what ``past_includes`` raises.
     """
-    check_past(shape, [one.content_type for one in page])
-    shown = [shape.select(entry(one.row, call.locale)) for one in page]
+    check_past(shape, [past.content_type for past in page])
+    shown = [shape.select(entry(past.row, call.locale)) for past in page]
     included = await past_includes(call, shape.paths, page, at, budget)
     response = json_response(call, replace(body(shown), includes=included))
     add_position(call, response, position)
@@ -153,7 +153,7 @@ class EntryReader(Struct):
         return Reading(wire.encode(whole), includes.stamp, parts, page.may_grow)
 
     async def write(self, file: BodyFile, large: LargePage) -> IncludeReader:
-        """Piece by piece; raises BadRequest. Returns what the entries refer to."""
+        """Writes piece by piece. Returns the reader of the includes. Raises BadRequest."""
         pool = self.call.service.read_model
         includes = self._include_reader(pool, large.stamp, is_file=True)
         refusal: BadRequest | None = None
@@ -164,7 +164,7 @@ class EntryReader(Struct):
             async for row in rows:
                 try:
                     await asyncio.to_thread(self._write_entry, file, before, row, includes)
-                except BadRequest as error:  # it must not end the connection
+                except BadRequest as error:  # raised here, it would end the connection
                     refusal = error
                     break
                 before = b","

@@ -95,7 +95,7 @@ def unknown_step(path: Path, fields: Fields, types: frozenset[str] | None) -> Un
 def leading_fields(
     path: Path, number: int, fields: Fields, types: frozenset[str] | None
 ) -> list[Field] | UnknownStep:
-    """The fields of these types that the path may have at this place, counted from 1."""
+    """The fields of these types that the path may mean at ``number``, counted from 1."""
     slug = path[number - 1]
     found = [
         field

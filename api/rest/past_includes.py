@@ -64,8 +64,7 @@ class PastIncludeReader(IncludeReader):
             await asyncio.to_thread(self.add, past.content_type.slug, fields)
 
     def _check_paths(self) -> None:
-        """Checks that each field of a path is one of some type that was reached there. Raises
-        BadRequest."""
+        """Checks that each field of a path is in a type reached there. Raises BadRequest."""
         for path in self._paths:
             step = self._start
             for number, slug in enumerate(path, 1):
@@ -82,9 +81,9 @@ class PastIncludeReader(IncludeReader):
         async with repository.recorder.long_reads.turn(workspace):
             files = await media_at(repository, workspace, self._media, self._at, self._budget)
         return {
-            one: wire.MediaFile(one, file.url, file.name, file.content_type)
-            for one in self._media
-            if (file := files.get(one)) is not None
+            media_id: wire.MediaFile(media_id, file.url, file.name, file.content_type)
+            for media_id in self._media
+            if (file := files.get(media_id)) is not None
         }
 
     async def _read(self, ids: list[str]) -> AsyncIterator[dict[str, EntryRow]]:

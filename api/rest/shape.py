@@ -32,7 +32,7 @@ _LEADING = [name for name, spec in FIELD_TYPES.items() if spec.refers_to]
 _SELECTABLE = [name for name, spec in FIELD_TYPES.items() if spec.holds_values]
 
 
-# Not for the garbage collector: each cached response has one (``CachedResponse``).
+# Not tracked by the garbage collector, because each cached response has one (``CachedResponse``).
 class Shape(Struct, frozen=True, gc=False):
     """Equal for all requests that mean the same. ``members``: the selected ones by their names in
     JSON, sorted, None for all; ``selected``: the slugs of the fields that are selected one by one,
@@ -68,12 +68,12 @@ class Shape(Struct, frozen=True, gc=False):
 
 @cache
 def members_of(entry: type[wire.Entry]) -> dict[str, str]:
-    """The names in JSON, by those of the attributes."""
+    """Names of attributes → names in JSON."""
     return {field.name: field.encode_name for field in msgspec.structs.fields(entry)}
 
 
 def parse_shape(query: Query, entry: type[wire.Entry]) -> Shape:
-    """``entry``: as the body has it. Raises BadRequest."""
+    """``entry``: the type of the entries in the body. Raises BadRequest."""
     text = query.get("select")
     if not text:
         return Shape(None, (), parse_include(query))
@@ -92,7 +92,7 @@ def parse_shape(query: Query, entry: type[wire.Entry]) -> Shape:
 
 
 def one_of(slugs: Collection[str]) -> str:
-    """The end of a message: what is allowed, bounded."""
+    """The end of a message, with the first MAX_LISTED allowed slugs."""
     if not slugs:
         return "there are none"
     listed = ", ".join(list(slugs)[:MAX_LISTED])
@@ -130,8 +130,8 @@ async def checked_fields(
 
 def check_past(shape: Shape, types: Sequence[ContentType]) -> None:
     """Checks the selected fields against the types of past entries. Raises BadRequest if there are
-    entries, and none of their types has one of the fields."""
-    known = {field.slug for one in types for field in value_fields(one.fields)}
+    types, and none has one of the fields."""
+    known = {field.slug for type_ in types for field in value_fields(type_.fields)}
     for slug in shape.selected if types else ():
         if slug not in known:
             raise _unknown_field(slug, sorted(known))

@@ -60,7 +60,7 @@ class ListedWebhook(Struct, frozen=True, rename="camel"):
 
 
 class EndpointStatus(Struct, frozen=True):
-    """``waiting``: the seconds since the oldest change that is to be delivered; 0 without one."""
+    """``waiting``: seconds since the oldest change to be delivered; 0 if there is none."""
 
     endpoint: Webhook
     is_failing: bool

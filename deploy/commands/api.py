@@ -40,7 +40,7 @@ log = logging.getLogger(__name__)
 METRICS = "PROMETHEUS_MULTIPROC_DIR"
 FOLDER = "contentlog-metrics-"
 NEW = 60.0
-"""Seconds in which a folder of metrics may not be locked yet."""
+"""Seconds within which a new metrics folder may not be locked yet."""
 
 host_option = click.option("--host", help="The address to listen on (CONTENTLOG_HOST).")
 port_option = click.option("--port", type=WholeNumber(1, 65535), help="The port (CONTENTLOG_PORT).")
@@ -86,7 +86,7 @@ def check_port(settings: Settings) -> None:
 
 
 def _run_workers(settings: Settings, traces: TraceSettings | None, databases: Databases) -> None:
-    number = 0  # of the worker that this process is
+    number = 0  # of the worker in this process
 
     def serve(own_number: int) -> None:
         nonlocal number
@@ -104,8 +104,8 @@ def _run_workers(settings: Settings, traces: TraceSettings | None, databases: Da
 
         # Before any module with metrics is imported.
         values.ValueClass = values.MultiProcessValue(lambda: number)  # type: ignore[no-untyped-call]
-        # The garbage collector of a worker would write to all that the workers share, and new
-        # objects to the pages of collected ones.
+        # A worker's garbage collector would write to all memory that the workers share, and new
+        # objects would take the pages of collected ones.
         gc.disable()
         import_module("api.server")
         gc.freeze()

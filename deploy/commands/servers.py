@@ -36,8 +36,8 @@ log = logging.getLogger(__name__)
 INTERVAL = 60.0
 """Seconds after which freed memory is returned to the system in the next quiet moment."""
 LONGEST = 600.0
-"""Seconds after which it is returned although the process is busy. The event loop stops for some
-milliseconds then. A thread would not help: its call holds the lock that every allocation takes."""
+"""Seconds after which it is returned even if the process is busy. This stops the event loop for
+some milliseconds. A thread would not help: its call holds the lock that every allocation takes."""
 LOOK = 1.0
 QUIET = 0.05
 """A moment of LOOK seconds is quiet if the process ran for less than this share of it."""
@@ -94,7 +94,7 @@ def webhooks_command() -> None:
 
 @contextmanager
 def _configured(process: str) -> Iterator[tuple[Settings, Databases]]:
-    """The settings and databases of a process, with its logs, and its traces until the end."""
+    """The settings and databases of a process. Configures its logs, and exports its traces."""
     settings, traces = load_settings(os.environ), trace_settings(os.environ)
     configure_logs(settings)
     warn_of_unknown_settings(log.warning)
@@ -131,10 +131,10 @@ async def _probed(
 
 def check_address(host: str, port: int, host_name: str, port_name: str, options: str = "") -> None:
     """Raises Failed if the address is in use or does not belong to this machine. The names of the
-    settings are without their prefix. ``options``: those of the command line."""
+    settings lack PREFIX. ``options``: of the command line, as the message names them."""
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        for family, kind, protocol, _, address in found:
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        for family, kind, protocol, _, address in addresses:
             with socket.socket(family, kind, protocol) as probe:
                 probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 probe.bind(address)

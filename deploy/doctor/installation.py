@@ -1,4 +1,4 @@
-"""Checks of this machine, its settings, its databases, and what runs."""
+"""Checks of this machine, its settings, its databases, and its processes."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ async def check_replica(url: str, model: ReadModel) -> Finding:
 
 
 async def check_pooler(name: str, setting: str, direct_url: str, url: PoolerUrl) -> Finding:
-    """``name``: of the database's role in the installation. ``setting``: with the URL."""
+    """``name``: of the database's role. ``setting``: the variable with its pooler's URL."""
     try:
         direct, pooled = await _read(direct_url), await _read(url)
     except (ValueError, *FAULTS) as error:

@@ -28,8 +28,8 @@ class WorkerDied(ExplainedError):
 async def replay_in_workers(
     size: int, job: Job, ranges: Sequence[StreamRange], read: Callable[[int], None]
 ) -> list[ReplayResult]:
-    """Replays all ranges, each in the next free one of some processes; ``read`` gets the numbers of
-    events read.
+    """Replays all ranges in ``size`` processes; a free process takes the next. ``read`` gets the
+    numbers of events read.
 
     Raises Halted, WorkerDied.
     """
@@ -55,7 +55,7 @@ async def _workers(size: int, job: Job) -> AsyncIterator[list[Process]]:
     processes: list[Process] = []
     try:
         for _ in range(size):
-            processes.append(await _start(job))  # noqa: PERF401 - a list would lose them on an error
+            processes.append(await _start(job))  # noqa: PERF401 - a comprehension would lose them
         yield processes
     finally:
         for process in processes:

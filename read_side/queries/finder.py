@@ -52,10 +52,10 @@ class Finder:
         self._counts: dict[Condition, int] = {}
 
     def among(self, places: Sequence[tuple[int, int]]) -> Finder:
-        """A finder of the entries at these places that this one may find."""
+        """This finder, restricted to the entries at these places."""
         if self.places is not None:
             allowed = {position for _, position in self.places}
-            places = [one for one in places if one[1] in allowed]
+            places = [place for place in places if place[1] in allowed]
         return Finder(self._statements, self._budget, places)
 
     async def page(

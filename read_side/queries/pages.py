@@ -99,10 +99,10 @@ async def _matches(
 async def _search_page(
     finder: Finder, result: SearchResult, query: PageQuery, offset: int
 ) -> tuple[int, list[Match]]:
-    """How many entries the search has found, and those after the offset: the most relevant first,
-    of the same rank the newest, or sorted (ADR 45)."""
+    """The number of matches, and those of the page: sorted, or the most relevant first, the newest
+    first within a rank (ADR 45)."""
     numbers = finder.lists.numbers
-    found = finder.among([(numbers[one.kind], one.position) for one in result.matches])
+    found = finder.among([(numbers[match.kind], match.position) for match in result.matches])
     if query.sort:
         total, matches = await found.page(query, offset, counted=True)
         assert total is not None, "all of few entries are read"
@@ -110,13 +110,13 @@ async def _search_page(
     positions = [position for _, position in found.places or ()]
     if query.conditions or finder.excludes:
         everything = PageQuery(query.conditions, (), None, MOST)
-        positions = [one.position for one in (await found.page(everything, 0, counted=True))[1]]
-    # Ranks are not negative, so their bytes have their order.
-    ranks = {one.position: _RANK.pack(one.rank) for one in result.matches}
-    ranked = sorted(((ranks[one], one) for one in positions), reverse=True)
+        positions = [match.position for match in (await found.page(everything, 0, counted=True))[1]]
+    # Ranks are not negative, so their bytes sort in the same order.
+    ranks = {match.position: _RANK.pack(match.rank) for match in result.matches}
+    ranked = sorted(((ranks[position], position) for position in positions), reverse=True)
     if query.after is not None:
         last = (query.after.keys[0], query.after.position)
-        ranked = [one for one in ranked if one < last]
+        ranked = [place for place in ranked if place < last]
     page = ranked[offset : offset + query.limit]
     return len(positions), [Match((rank,), position) for rank, position in page]
 

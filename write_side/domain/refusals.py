@@ -22,8 +22,8 @@ Refused
 A refusal appends nothing. ``StaleDecision`` is not a refusal: the log moved on while a command was
 being decided, and the command must be decided again.
 
-``ExplainedError`` is the base of the other expected errors, in all packages, and the functions at
-the end word messages in all of them.
+``ExplainedError`` is the base of the other expected errors, in all packages. The functions at the
+end word the messages of all packages.
 """
 
 from __future__ import annotations

@@ -195,8 +195,8 @@ def check_permissions(permissions: Sequence[str]) -> None:
 
 
 def expiry(text: str) -> datetime:
-    """The time in UTC, cut to milliseconds as in events. A date is its beginning, and a time
-    without an offset is UTC. Raises InvalidDefinition."""
+    """The time in UTC, cut to milliseconds as in events. A date means its beginning, and a
+    time without an offset is UTC. Raises InvalidDefinition."""
     time = utc_of(text)
     if time is None:
         raise InvalidDefinition(f"'{text[:100]}' is not a time: use {EXPIRY}")

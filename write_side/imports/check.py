@@ -63,7 +63,7 @@ async def _looked_up(
     content_type: ContentType,
     resumes: bool,
 ) -> tuple[Sequence[ParsedRow], ImportContext]:
-    """The parsed rows, and the state that they are decided on."""
+    """The parsed rows, and the state on which they are decided."""
     columns = columns_of(table.headings, request.targets, content_type.value_fields)
     if request.key is not None and not 0 <= request.key < len(table.headings):
         raise InvalidEntry("The slugs cannot be derived from a column that the file does not have")
@@ -83,13 +83,13 @@ async def _looked_up(
     keys = {row.key for row in rows if row.slug}
     existing = await _existing(repository, request, keys)
     own = _own(request, existing) if resumes else set()
-    existing = {key: each for key, each in existing.items() if key not in own}
+    existing = {key: entry_id for key, entry_id in existing.items() if key not in own}
     entries = {}
     if request.update:
         most = parts * UPDATED_BYTES
         entries = await repository.entries(request.scope, existing.values(), most)
         # An entry that was just deleted has freed its slug.
-        existing = {key: each for key, each in existing.items() if each in entries}
+        existing = {key: entry_id for key, entry_id in existing.items() if entry_id in entries}
     new_entries = {key: request.entry_id(key) for key in keys if key not in existing}
     references = await look_up(repository, request, named, new_entries)
     quota = await _quota(repository, request, len(own))

@@ -118,8 +118,7 @@ class ImportRun(Struct, frozen=True):
         rows: tuple[PreviewRow, ...],
         fingerprint: str,
     ) -> CommandResult:
-        """``rows``: those that are recorded. ``fingerprint``: of the file, even for a part of
-        it."""
+        """``rows``: the recorded ones. ``fingerprint``: of the whole file, even for a part."""
         request, counts = self.request, Preview("", rows).counts
         command = ImportEntries(
             actor=request.actor(self.table.name),

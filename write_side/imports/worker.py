@@ -44,7 +44,7 @@ _SIGNATURES = {
     "is a database: export its table as CSV": rb"SQLite format 3\0",
     "is a Parquet file: export its table as CSV": rb"PAR1\x15",
 }
-"""Why a file cannot be imported → its first bytes. A heading may begin with the letters alone."""
+"""Why a file cannot be imported → its first bytes. A CSV file may begin with the letters alone."""
 _ZIP = (b"PK\3\4", b"PK\5\6", b"PK\7\x08")
 """The first bytes of a ZIP archive: an ordinary one, an empty one and one of several volumes."""
 _HTML = re.compile(

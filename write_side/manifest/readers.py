@@ -90,7 +90,7 @@ _TOO_DEEP = f"nested deeper than {MAX_DEPTH} levels, or an alias contains itself
 
 
 def unreadable(source: Source, message: str, mark: Mark | None = None) -> ManifestError:
-    """The error of a text that cannot be read to its end."""
+    """The error for a source that cannot be read."""
     line, column = (mark.line + 1, mark.column + 1) if mark else (None, None)
     return ManifestError(source.name, [Problem("", message, line, column)])
 

@@ -65,8 +65,8 @@ class Step(Struct, frozen=True):
 async def apply_steps(
     steps: Iterable[Step], repository: Repository
 ) -> AsyncIterator[tuple[Step, int]]:
-    """Executes the steps in order, each with the position of its last event. If one is refused, the
-    steps before it remain applied."""
+    """Executes the steps in order. Yields each with the position of its last event. If one is
+    refused, the steps before it remain applied."""
     for step in steps:
         executed = await execute(step.command, repository)
         yield step, executed.position

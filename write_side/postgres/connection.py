@@ -1,5 +1,5 @@
-"""Connections: their settings, their type, which of their faults are temporary, and session locks,
-of which the active one of several processes holds one."""
+"""Connections: their settings, their type, and which of their faults are temporary. Session locks:
+the active one of several processes holds one."""
 
 from __future__ import annotations
 

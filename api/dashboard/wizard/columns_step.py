@@ -256,7 +256,7 @@ def _errors(targets: Sequence[str], offered: Sequence[ColumnTarget]) -> list[str
             return ""
         if target not in known:
             return f"Field '{one_line(target)}' does not exist"
-        # A file has hundreds of columns.
+        # A file may have hundreds of columns.
         others = [column_letters(other) for other in columns[target][:2] if other != index]
         return f"Also chosen for column {others[0]}: choose one of the two" if others else ""
 

@@ -133,7 +133,7 @@ async def _on_upload(
 
 
 class FormChoices(Struct, frozen=True):
-    """SelectOptions of selects: pairs of value and text."""
+    """The options of the selects: pairs of value and text."""
 
     types: SelectOptions
     used_languages: SelectOptions
