@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import sys
 import threading
 from collections.abc import Coroutine
 from types import FrameType
@@ -12,6 +13,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 STOPPING = (signal.SIGINT, signal.SIGTERM)
+BLOCKED = 1.0
 
 
 def run_stoppable(work: Coroutine[Any, Any, T]) -> T:
@@ -36,14 +38,29 @@ async def _stoppable(work: Coroutine[Any, Any, T]) -> T:
         if is_stopped:
             raise KeyboardInterrupt
         is_stopped = True
-        loop.call_soon_threadsafe(working.cancel)  # also wakes the loop
+        _set_alarm(BLOCKED)
+        loop.call_soon_threadsafe(cancel)  # also wakes the loop
 
-    before = signal.signal(signal.SIGTERM, stop)
+    def cancel() -> None:
+        _set_alarm(0)
+        working.cancel()
+
+    numbers = (signal.SIGTERM,) if sys.platform == "win32" else (signal.SIGTERM, signal.SIGALRM)
+    before = {number: signal.signal(number, stop) for number in numbers}
     try:
-        return await work
+        result = await work
     except asyncio.CancelledError:
-        if is_stopped:
-            raise KeyboardInterrupt from None
-        raise
+        if not is_stopped:
+            raise
     finally:
-        signal.signal(signal.SIGTERM, before)
+        _set_alarm(0)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if is_stopped:
+        raise KeyboardInterrupt
+    return result
+
+
+def _set_alarm(seconds: float) -> None:
+    if sys.platform != "win32":
+        signal.setitimer(signal.ITIMER_REAL, seconds)

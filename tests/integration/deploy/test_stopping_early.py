@@ -82,29 +82,50 @@ finally:
     assert done.stdout.splitlines()[-1] == "True"
 
 
-@pytest.mark.parametrize("signals", [1, 2])
-def test_a_signal_that_arrives_where_errors_are_ignored_stops_a_command(signals: int) -> None:
-    command = f"""
-import asyncio, os, signal
-from deploy.stopping import run_stoppable
-
-
-class Ignoring:
-    def __del__(self):
-        os.kill(os.getpid(), signal.SIGTERM)
-
-
-async def work():
+# What the work does: it is sent SIGTERM once or twice, and prints what it comes to.
+IGNORED = """
+    class Ignoring:
+        def __del__(self):
+            terminate()
     Ignoring()
     try:
         await asyncio.sleep(60)
-    except asyncio.CancelledError:
+    finally:
         print("cancelled", flush=True)
-        if {signals} == 2:
-            os.kill(os.getpid(), signal.SIGTERM)
-            print("not reached")
-        raise
+"""
+TWICE = (
+    IGNORED
+    + """
+        terminate()
+        print("not reached")
+"""
+)
+AT_THE_END = """
+    terminate()
+    print("ended", flush=True)
+"""
+BLOCKED = """
+    reading, writing = os.pipe()
+    threading.Timer(0.1, terminate).start()
+    while True:
+        os.write(writing, bytes(65_536))
+"""
 
+
+@pytest.mark.parametrize(
+    ("work", "printed"),
+    [(IGNORED, "cancelled\n"), (TWICE, "cancelled\n"), (AT_THE_END, "ended\n"), (BLOCKED, "")],
+    ids=["where errors are ignored", "twice", "at the end", "while it is blocked"],
+)
+def test_sigterm_stops_a_command_wherever_it_arrives(work: str, printed: str) -> None:
+    command = f"""
+import asyncio, os, signal, threading
+from deploy.stopping import run_stoppable
+
+def terminate():
+    os.kill(os.getpid(), signal.SIGTERM)
+
+async def work():{work}
 
 signal.signal(signal.SIGTERM, signal.default_int_handler)
 try:
@@ -116,4 +137,4 @@ assert signal.getsignal(signal.SIGTERM) is signal.default_int_handler
     done = subprocess.run(
         [sys.executable, "-c", command], capture_output=True, text=True, timeout=PATIENCE
     )
-    assert (done.returncode, done.stdout, done.stderr) == (0, "cancelled\ninterrupted\n", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{printed}interrupted\n", "")
