@@ -6,7 +6,7 @@ its shape, an event may not.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 import msgspec
@@ -196,7 +196,8 @@ class CreateEntry(ScopedCommand, frozen=True, kw_only=True):
 class UpdateEntry(EntryCommand, frozen=True, kw_only=True):
     """Changes only the given values. Any status may follow any other.
 
-    In a translation, None keeps the title and "" removes a text.
+    In a translation, None keeps the title and "" removes a text. ``restored``: the values of an
+    earlier version, if the update restores it.
     """
 
     title: str | UnsetType = UNSET
@@ -206,6 +207,7 @@ class UpdateEntry(EntryCommand, frozen=True, kw_only=True):
     fields: dict[str, Raw] = {}
     translations: dict[str, Translation] = {}
     expected_version: int | None = None
+    restored: Mapping[str, Raw] = {}
 
 
 class DeleteEntry(EntryCommand, frozen=True, kw_only=True):

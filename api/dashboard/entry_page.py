@@ -208,6 +208,7 @@ async def restore_version(request: DashboardRequest, form: Form) -> web.StreamRe
             fields=_existing_fields(restored_fields(past.fields, current.fields), slugs),
             translations=_restored_translations(past, current, slugs),
             expected_version=number(form.get("expected", "")),
+            restored=past.fields,
         ),
         request.repository,
         request.service.limits.projection(request.known_caller),

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TypeVar
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Raw, UnsetType
 
 from write_side.commands import CreateEntry, DeleteEntry, UpdateEntry
 from write_side.decision import Decision, header
@@ -161,7 +161,7 @@ def checked_update(
     """The event of an update, and the targets of its new references. Everything else is checked."""
     updated = update_event(command, entry, content_type)
     check_entry(content_type, evolve(entry, updated), entry)
-    return updated, _new_targets(updated, entry, content_type)
+    return updated, _new_targets(updated, (entry.fields, command.restored), content_type)
 
 
 def update_event(command: UpdateEntry, entry: Entry, content_type: ContentType) -> EntryUpdated:
@@ -190,11 +190,13 @@ def update_event(command: UpdateEntry, entry: Entry, content_type: ContentType) 
     )
 
 
-def _new_targets(updated: EntryUpdated, entry: Entry, content_type: ContentType) -> list[Target]:
-    """The references that the update adds. A target that the field already refers to is accepted,
-    even if it has been deleted since."""
+def _new_targets(
+    updated: EntryUpdated, accepted: Iterable[Mapping[str, Raw]], content_type: ContentType
+) -> list[Target]:
+    """The references that the update adds. A target that the field has in one of the accepted
+    values may have been deleted since."""
     changed = [field for field in content_type.value_fields if field.slug in updated.fields]
-    held = {target.reference_key for target in targets(changed, entry.fields)}
+    held = {target.reference_key for values in accepted for target in targets(changed, values)}
     found = targets(changed, updated.fields)
     return [target for target in found if target.reference_key not in held]
 

@@ -8,7 +8,7 @@ from html import unescape
 
 from tests.integration.api.dashboard import signed_in
 from tests.integration.api.server import Server
-from tests.integration.projector.sample_log import ContentBuilder, raws
+from tests.integration.projector.sample_log import BODY, ContentBuilder, raws
 from write_side.domain.definition import Field
 from write_side.entry_history import HistoryRequest, histories
 
@@ -103,6 +103,23 @@ async def test_a_version_is_restored_by_an_ordinary_update(
     assert now.translations == {}
     [changes] = await histories(server.repository, acme.scope, [HistoryRequest(entry)])
     assert changes[0].actor == "secret-of-acme"
+
+
+async def test_a_restored_version_may_refer_to_an_entry_deleted_since(
+    server: Server, acme: ContentBuilder
+) -> None:
+    await acme.content_type(BODY, Field("lead", "Lead", "reference"))
+    target = await acme.entry("target")
+    entry = await acme.entry("one", fields=raws(lead=target))
+    await acme.update(entry, fields=raws(lead=None))
+    await acme.delete(target)
+    await server.caught_up()
+    where = f"/dashboard/entries/{entry}"
+    async with signed_in(server) as visitor:
+        done = await visitor.post(f"{where}/restore", {"version": "1", "expected": "2"})
+        assert (done.status, done.headers["Location"]) == (303, f"{where}#history")
+    now = await server.repository.entry(acme.scope, entry)
+    assert bytes(now.fields["lead"]) == f'"{target}"'.encode()
 
 
 async def test_only_editors_restore(server: Server) -> None:
