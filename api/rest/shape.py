@@ -131,7 +131,9 @@ async def checked_fields(
 def check_past(shape: Shape, types: Sequence[ContentType]) -> None:
     """Checks the selected fields against the types of past entries. Raises BadRequest if there are
     types, and none has one of the fields."""
+    if not types or not shape.selected:
+        return
     known = {field.slug for type_ in types for field in value_fields(type_.fields)}
-    for slug in shape.selected if types else ():
+    for slug in shape.selected:
         if slug not in known:
             raise _unknown_field(slug, sorted(known))
