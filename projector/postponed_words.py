@@ -23,6 +23,8 @@ ROWS = 100
 """Texts in one transaction, unless their entries have more than BYTES."""
 BYTES = 100_000
 """Bytes of entries after which a transaction finds the words of no further one."""
+PAUSE = 0.1
+"""Seconds until the next attempt, if batches are changing all texts that were looked at."""
 LOCK = 0x636C_6F67_0008
 """Shared while words are written; a switch of the read model waits for them."""
 # A process that is paused meanwhile must not hold texts for long.
@@ -85,12 +87,14 @@ async def find_words(
     if place is None:
         return None
 
-    async def transact() -> None:
+    async def transact() -> bool:
         async with write_transaction(connection) as transaction:
             await transaction.flush()
             await connection.execute(_HOLD)
             await check_epoch(connection, epoch)
             held = await connection.fetch(statement("projector", "hold_unread"), *place, ROWS)
+            if not held:
+                return False
             # Read after they are locked, so no batch has changed these texts since.
             positions = sorted({row["position"] for row in held})
             rows = await connection.fetch(
@@ -100,6 +104,8 @@ async def find_words(
             wanted = {(state.entry.workspace, state.entry.content_type_id) for state in states}
             types = await load_types(connection, wanted)
             await search.fill(transaction, states, types, {tuple(row) for row in held})
+            return True
 
-    await search.carry_out(transact)
+    if not await search.carry_out(transact):
+        await asyncio.sleep(PAUSE)
     return (place["workspace"], place["environment"])

@@ -218,6 +218,20 @@ async def test_words_that_are_held_too_long_are_found_later(
 
 
 @pytest.mark.usefixtures("ids")
+async def test_texts_that_a_batch_is_changing_are_left_out(database_url: str) -> None:
+    async with first_batch_written(database_url) as (model, epoch):
+        async with connected(database_url) as other, other.transaction():
+            await other.execute(
+                "UPDATE read_model.entry_search SET words = NULL WHERE workspace = 'acme'"
+            )
+            place = await find_words(model, epoch, EntrySearch(model))
+        assert place == ("acme", "production")
+        assert await rows(database_url, UNREAD) == [("",), ("de-DE",)] * 4
+        await find_words(model, epoch, EntrySearch(model))
+    assert await rows(database_url, UNREAD) == []
+
+
+@pytest.mark.usefixtures("ids")
 async def test_words_are_not_written_in_a_later_epoch(database_url: str) -> None:
     async with first_batch_written(database_url) as (model, epoch):
         await begin_epoch(model)
