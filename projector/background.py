@@ -30,8 +30,8 @@ from write_side.postgres.statements import statement
 CHUNK = 500
 """Entries in one transaction, unless they have more than CHUNK_BYTES."""
 CHUNK_BYTES = 16 * 1024 * 1024
-WORDS_BYTES = 100_000
-"""The same for entries whose words are found: those of 16 MB would take a minute."""
+WORDS_CHUNK, WORDS_BYTES = 50, 100_000
+"""The same if their words are found: those of 16 MB would take a minute."""
 
 
 class _Chunk(Struct, frozen=True):
@@ -93,9 +93,9 @@ async def _next_chunk(connection: Connection, outdated: Any) -> _Chunk:
     type_ = type_row(outdated)
     of_type = (type_.workspace, type_.environment, type_.id)
     paths = outdated.get("paths", [])
-    size = WORDS_BYTES if SEARCH in paths else CHUNK_BYTES
+    most = (WORDS_CHUNK, WORDS_BYTES) if SEARCH in paths else (CHUNK, CHUNK_BYTES)
     rows = await connection.fetch(
-        statement("projector", "next_entries"), *of_type, outdated["seen"], CHUNK, size
+        statement("projector", "next_entries"), *of_type, outdated["seen"], *most
     )
     return _Chunk(type_, [entry_state(row) for row in rows], paths)
 

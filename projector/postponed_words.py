@@ -15,14 +15,17 @@ from projector.stored_rows import entry_state, load_types
 from projector.write_transaction import write_transaction
 from write_side.postgres.connection import Connection, is_transient
 from write_side.postgres.statements import statement
+from write_side.waiting import is_cancelled
 
 Environment: TypeAlias = tuple[str, str]
 """A workspace and one of its environments."""
 
-ROWS = 100
+ROWS = 20
 """Texts in one transaction, unless their entries have more than BYTES."""
 BYTES = 100_000
 """Bytes of entries after which a transaction finds the words of no further one."""
+RETRY = 1.0
+"""Seconds after a transient fault."""
 PAUSE = 0.1
 """Seconds until the next attempt, if batches are changing all texts that were looked at."""
 LOCK = 0x636C_6F67_0008
@@ -40,7 +43,9 @@ class PostponedWords:
 
     def __init__(self, connect: Callable[[], Awaitable[Connection]]) -> None:
         self._connect = connect
+        self._connection: Connection | None = None
         self._task: asyncio.Task[None] | None = None
+        self._place: Environment = ("", "")
 
     async def resume(self, connection: Connection, epoch: int) -> None:
         """Begins to find words if a text has none. Raises what ended the last attempt, unless that
@@ -56,23 +61,28 @@ class PostponedWords:
     async def stop(self) -> None:
         if self._task is not None:
             self._task.cancel()
+            if self._connection is not None:
+                self._connection.terminate()  # a rollback would wait for a silent server
             await asyncio.wait([self._task])
 
     async def _find_all(self, epoch: int) -> None:
         try:
-            connection = await self._connect()
+            connection = self._connection = await self._connect()
             try:
-                search, place = EntrySearch(connection), ("", "")
-                while found := await find_words(connection, epoch, search, place):
-                    place = found
+                search = EntrySearch(connection)
+                while place := await find_words(connection, epoch, search, self._place):
+                    self._place = place
             finally:
                 connection.terminate()
         except CheckpointConflict:
             pass  # the next epoch begins again
         except Exception as error:
+            if is_cancelled():
+                return
             if not is_transient(error):
                 raise
             _log.warning("words are found later", fault=repr(error))
+            await asyncio.sleep(RETRY)
 
 
 async def find_words(

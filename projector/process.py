@@ -28,6 +28,7 @@ from write_side.postgres.connection import (
     is_transient,
 )
 from write_side.process_state import ProcessState
+from write_side.waiting import is_cancelled
 
 # Seconds.
 RETRY_HALTED = 5
@@ -98,6 +99,8 @@ async def run_sessions(settings: ProjectorSettings, state: ProcessState | None =
         try:
             await _session(settings, projector_id, backoff.patience, state)
         except Exception as error:
+            if is_cancelled():
+                raise asyncio.CancelledError from error
             if not is_transient(error):
                 raise
             _log.warning("begins again", fault=repr(error))

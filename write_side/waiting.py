@@ -40,6 +40,13 @@ async def cancel(task: asyncio.Task[None]) -> None:
         task.result()
 
 
+def is_cancelled() -> bool:
+    """Whether the current task was cancelled. If a rollback fails, its error replaces the
+    CancelledError."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
 async def in_slices(items: Iterable[T]) -> AsyncGenerator[T, None]:
     """The items; yields to other tasks whenever a slice of time is used up."""
     until = time.perf_counter() + SLICE

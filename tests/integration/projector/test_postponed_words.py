@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from projector import entry_search, log, postponed_words, writer
+from projector import background, entry_search, log, postponed_words, process, writer
 from projector.checkpoint import CheckpointConflict, begin_epoch
 from projector.entry_search import EntrySearch
 from projector.postponed_words import find_words
-from projector.process import connect_model
+from projector.process import ProjectorSettings, connect_model, run_sessions
 from projector.rebuild.operations import verify
 from tests.integration.live_projector import (
     blocked,
@@ -26,6 +26,7 @@ from tests.integration.live_projector import (
 )
 from tests.integration.projector.rebuilds import build_settings, rebuild, silent
 from tests.integration.projector.sample_log import ContentBuilder, raws, rows
+from tests.proxy import proxy_to
 from write_side.domain.definition import Field
 from write_side.domain.events import Translation
 from write_side.domain.identity import Scope
@@ -238,3 +239,45 @@ async def test_words_are_not_written_in_a_later_epoch(database_url: str) -> None
         with pytest.raises(CheckpointConflict):
             await find_words(model, epoch, EntrySearch(model))
     assert await rows(database_url, UNREAD) == [("",), ("de-DE",)] * 4
+
+
+@asynccontextmanager
+async def stopped_while_silent(
+    url: str, reached: asyncio.Event
+) -> AsyncIterator[asyncio.Task[None]]:
+    """A projector that is cancelled while the read model's server does not respond."""
+    async with proxy_to(url) as proxy:
+        task = asyncio.create_task(run_sessions(ProjectorSettings(url, proxy.url)))
+        await asyncio.wait_for(reached.wait(), 60)
+        proxy.be_a_black_hole()
+        task.cancel()
+        await asyncio.wait([task], timeout=30)
+        yield task
+        task.cancel()
+
+
+@pytest.mark.usefixtures("ids")
+async def test_a_projector_stops_soon_while_words_are_found_on_a_silent_server(
+    pause: Pause, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "PATIENCE", 120.0)
+    monkeypatch.setattr(postponed_words, "_HOLD", postponed_words._HOLD.replace("10s", "120s"))
+    async with stopped_while_silent(database_url, pause.reached) as task:
+        assert task.cancelled()
+
+
+async def test_a_projector_stops_although_a_rollback_fails(
+    builder: ContentBuilder, ids: list[str], database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "PATIENCE", 1.0)
+    reached = asyncio.Event()
+
+    async def next_chunk(*_: object) -> None:
+        reached.set()
+        await asyncio.sleep(60)
+
+    monkeypatch.setattr(background, "_next_chunk", next_chunk)
+    await project_all(database_url, database_url, renderings=0)
+    await builder.revise_type(Field("text", "Text", "text", searchable=True, required=True))
+    async with stopped_while_silent(database_url, reached) as task:
+        assert task.cancelled()
