@@ -57,7 +57,7 @@ async def cached_response(
     reading = await call.service.replicas.read(dependencies, read) or await _read(call, read)
     if reading.stamp is None:
         return await _without_stamp(call, read)
-    # A copy: behind what msgspec has encoded, the rest of its buffer would stay unused, up to a third.
+    # A copy, because the rest of msgspec's buffer stays unused behind what it has encoded.
     body = bytes(memoryview(reading.body))
     token = call.service.positions.token(scope.workspace, position_of(reading.stamp))
     response = CachedResponse(key, body, etag(body), token, reading.stamp, reading.dependencies)
