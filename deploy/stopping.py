@@ -14,6 +14,7 @@ T = TypeVar("T")
 
 STOPPING = (signal.SIGINT, signal.SIGTERM)
 BLOCKED = 1.0
+"""Seconds."""
 
 
 def run_stoppable(work: Coroutine[Any, Any, T]) -> T:

@@ -22,6 +22,7 @@ from deploy.failures import Failed
 from deploy.logs import configure_logs
 from deploy.runner import note, warn_of_unknown_settings
 from deploy.settings import Settings
+from deploy.stopping import run_stoppable
 from deploy.supervisor import Child, contentlog, supervise
 from deploy.tracing import trace_settings
 
@@ -51,7 +52,7 @@ def dev_command(host: str | None, port: int | None, no_demo: bool) -> None:
 
 
 def _run(settings: Settings, databases: Databases, *, with_demo: bool) -> None:
-    asyncio.run(migrate_databases(databases))
+    run_stoppable(migrate_databases(databases))
     address = ("--host", settings.host, "--port", str(settings.port))
     children = [
         Child("projector", contentlog("projector")),
