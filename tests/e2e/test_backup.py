@@ -6,7 +6,6 @@ The tests need Debian's pgbackrest and postgresql, and /proc.
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,13 +15,12 @@ import pytest
 from deploy.backup.cluster import ADMINISTRATOR
 from deploy.supervisor import contentlog
 from tests.trials import drill
-from tests.trials.drill_servers import ROLE, STANZA, Drill, check_possible, drill_servers
+from tests.trials.drill_servers import REQUIRED, ROLE, STANZA, Drill, check_possible, drill_servers
 from tests.trials.ha_cluster import TrialImpossible
 from tests.trials.service import MANIFEST, Installation
 
 pytestmark = pytest.mark.slow
 
-REQUIRED = os.environ.get("CONTENTLOG_BACKUP_TESTS") != "skip" and os.environ.get("CI") == "true"
 _REMOVE = """
 SET session_replication_role = replica;
 DELETE FROM write_side.event WHERE notification_id = 2"""

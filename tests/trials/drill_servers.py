@@ -20,6 +20,9 @@ from deploy.embedded.programs import Account
 from tests.trials.ha_cluster import TrialImpossible, postgres_programs
 
 PRODUCT = Path(__file__).parents[2] / "deploy/backup"
+REQUIRED = os.environ.get("CONTENTLOG_BACKUP_TESTS") != "skip" and os.environ.get("CI") == "true"
+"""Whether a test fails, instead of being skipped, where Debian's pgbackrest or PostgreSQL is
+missing."""
 STANZA = "contentlog"
 ROLE = "content"
 RECEIVER = "receiver"

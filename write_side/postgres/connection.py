@@ -46,6 +46,10 @@ _DEFAULT = """
 SELECT format('ALTER ROLE CURRENT_USER IN DATABASE %I SET %I = %L', current_database(), $1::text,
               $2::text)"""
 
+_LZ4 = """
+SELECT 'lz4' = ANY (enumvals) FROM pg_settings WHERE name = 'default_toast_compression'"""
+"""False for a server that was built without LZ4."""
+
 _TRANSIENT = (
     OSError,
     asyncpg.PostgresConnectionError,
@@ -197,11 +201,15 @@ async def catalog_transaction(connection: Connection, **options: Any) -> AsyncIt
 
 
 async def set_defaults(connection: Connection, more: Mapping[str, str] | None = None) -> None:
-    """Makes SETTINGS, and ``more``, the defaults of this connection's role in this database."""
+    """Makes SETTINGS, ``more``, and LZ4 as the compression of long values (ADR 16) the defaults of
+    this connection's role in this database."""
     async with catalog_transaction(connection):
         # Two simultaneous changes of one role fail.
         await connection.execute(_WAIT, _LOCK)
-        for name, value in {**SETTINGS, **(more or {})}.items():
+        settings = {**SETTINGS, **(more or {})}
+        if await connection.fetchval(_LZ4):
+            settings["default_toast_compression"] = "lz4"
+        for name, value in settings.items():
             await connection.execute(await connection.fetchval(_DEFAULT, name, value))
 
 

@@ -10,6 +10,9 @@ import asyncpg
 import pytest
 
 from read_side.pool import open_pool
+from tests.default_server import BINARIES, default_server
+from tests.trials.drill_servers import REQUIRED
+from tests.trials.ha_cluster import TrialImpossible, postgres_programs
 from write_side.postgres.connection import connect, set_defaults
 from write_side.postgres.pooler import PoolerUrl, UnexpectedPooler
 from write_side.store.recorder import Recorder
@@ -53,6 +56,39 @@ async def test_a_role_has_the_settings_by_default(compiling_url: str) -> None:
     await set_defaults(connection)
     await connection.close()
     assert await _jit(await asyncpg.connect(compiling_url)) == "off"
+
+
+@pytest.mark.slow  # starts a server
+async def test_long_values_are_compressed_with_lz4_where_the_server_has_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    try:
+        monkeypatch.setenv(BINARIES, str(postgres_programs()))
+    except TrialImpossible as missing:
+        if REQUIRED:
+            raise
+        pytest.skip(str(missing))
+    with default_server() as url:
+        connection = await asyncpg.connect(url)
+        await set_defaults(connection)
+        await connection.close()
+        connection = await asyncpg.connect(url)
+        await connection.execute("CREATE TABLE long (value text)")
+        await connection.execute("INSERT INTO long VALUES (repeat('word ', 10000))")
+        assert await connection.fetchval("SELECT pg_column_compression(value) FROM long") == "lz4"
+        await connection.close()
+
+
+async def test_a_server_without_lz4_keeps_its_compression(empty_database_url: str) -> None:
+    connection = await asyncpg.connect(empty_database_url)
+    known = await connection.fetchval(
+        "SELECT enumvals FROM pg_settings WHERE name = 'default_toast_compression'"
+    )
+    await set_defaults(connection)
+    await connection.close()
+    connection = await asyncpg.connect(empty_database_url)
+    assert await connection.fetchval("SHOW default_toast_compression") == known[-1]
+    await connection.close()
 
 
 @asynccontextmanager
