@@ -130,7 +130,7 @@ def test_migrate_creates_both_databases_once(run: Run, empty_database_url: str) 
     assert "run `contentlog migrate`" in refused(run("status", url=empty_database_url))
     assert "run `contentlog migrate`" in refused(run("events", url=empty_database_url))
     first = output_lines(run("migrate", url=empty_database_url))
-    assert first[0] == "event store: version 2 installed"
+    assert first[0] == "event store: version 3 installed"
     assert first[-1] == "read model: created"
     again = output_lines(run("migrate", url=empty_database_url))
     assert again == ["event store: up to date", "read model: already exists"]

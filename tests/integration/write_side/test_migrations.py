@@ -36,7 +36,8 @@ SELECT 'triggers/' || tgname FROM pg_trigger JOIN pg_class ON pg_class.oid = tgr
 WHERE relnamespace = 'write_side'::regnamespace AND NOT tgisinternal
 ORDER BY 1"""
 _SOURCES = """
-SELECT proname, prosrc FROM pg_proc WHERE pronamespace = 'write_side'::regnamespace"""
+SELECT proname, prosrc FROM pg_proc
+WHERE pronamespace = 'write_side'::regnamespace AND prosqlbody IS NULL"""
 
 
 @pytest.fixture
@@ -85,7 +86,9 @@ def test_file_creates_the_object_it_is_named_after_and_no_other(file: Path) -> N
 
 
 async def test_installed_functions_read_as_their_files(database_url: str) -> None:
-    written = {file.stem: file.read_text("utf-8").split("$$")[1] for file in _files("functions")}
+    """PostgreSQL keeps no text of a body that is an expression; the next test compares these."""
+    parts = {file.stem: file.read_text("utf-8").split("$$") for file in _files("functions")}
+    written = {name: part[1] for name, part in parts.items() if len(part) > 1}
     async with connected(database_url) as connection:
         installed = {row["proname"]: row["prosrc"] for row in await connection.fetch(_SOURCES)}
     assert installed == written

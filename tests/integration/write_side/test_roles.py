@@ -52,9 +52,10 @@ BEGIN
 END
 $$;
 CREATE TRIGGER tell BEFORE UPDATE ON write_side.access EXECUTE FUNCTION write_side.tell()"""
+# The names in a body that is an expression (RETURN) are resolved when the function is created.
 SEARCH_PATHS = """
 SELECT proname, array_to_string(proconfig, ';') AS path FROM pg_proc
-WHERE pronamespace = 'write_side'::regnamespace"""
+WHERE pronamespace = 'write_side'::regnamespace AND prosqlbody IS NULL"""
 
 
 @pytest.mark.parametrize("statement", FORBIDDEN)

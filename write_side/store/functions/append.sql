@@ -240,9 +240,10 @@ BEGIN
     END IF;
 
     -- 8. The head, last. From here to the commit all other appends wait.
-    IF staged IS NOT NULL
-       AND size <> (SELECT count(*) FROM write_side.staged_event WHERE batch = staged) THEN
-        RAISE EXCEPTION 'stale' USING ERRCODE = 'CL001';
+    IF staged IS NOT NULL THEN  -- a condition with a query is planned again for each call
+        IF size <> (SELECT count(*) FROM write_side.staged_event WHERE batch = staged) THEN
+            RAISE EXCEPTION 'stale' USING ERRCODE = 'CL001';
+        END IF;
     END IF;
     UPDATE write_side.head
     SET position = position + size,

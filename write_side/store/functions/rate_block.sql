@@ -5,10 +5,8 @@
 CREATE OR REPLACE FUNCTION write_side.rate_block(
     free bigint, asked bigint, few bigint, share bigint, most bigint
 ) RETURNS bigint
-LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
-    SELECT CASE
-        WHEN asked = 0 OR free <= 0 THEN 0
-        WHEN free < few THEN least(free, asked)
-        ELSE least(free, asked + least(greatest(free - asked, 0) / share, most))
-    END
-$$;
+LANGUAGE sql IMMUTABLE RETURN CASE
+    WHEN asked = 0 OR free <= 0 THEN 0
+    WHEN free < few THEN least(free, asked)
+    ELSE least(free, asked + least(greatest(free - asked, 0) / share, most))
+END;

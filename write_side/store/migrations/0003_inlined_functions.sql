@@ -1,0 +1,2 @@
+-- Only functions have changed, and functions are replaced after every migration.
+SELECT
