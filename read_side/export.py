@@ -101,9 +101,9 @@ class Export:
             for language in languages
         ]
         read = partial(fetch_text, self._pool)
-        found = (await search(read, self._scope, self._search, kinds, self._locale)).matches
-        self._positions = [match.position for match in found]
-        return Counter(match.kind[2] for match in found)
+        found = await search(read, self._scope, self._search, kinds, self._locale)
+        self._positions = found.positions
+        return Counter(language for _, _, language in found.kinds)
 
     async def pages(self, limit: int = LIMIT) -> AsyncIterator[list[ExportRow]]:
         """The entries, newest first, up to ``limit`` of them; no page is empty."""

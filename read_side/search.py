@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Collection, Iterable, Mapping
+from itertools import compress
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -29,17 +30,14 @@ Kind: TypeAlias = tuple[str, str, str]
 """Content type id, status and language of an entry."""
 
 
-class SearchMatch(Struct, frozen=True):
-    position: int
-    rank: float
-    kind: Kind
-
-
 class SearchResult(Struct, frozen=True):
-    """The newest matches, newest first. ``is_complete``: whether there are no others.
-    ``has_unread``: whether the projector has yet to find the words of some texts."""
+    """The kind, the position and the rank of the newest matches, newest first. ``is_complete``:
+    whether there are no others. ``has_unread``: whether the projector has yet to find the words of
+    some texts."""
 
-    matches: list[SearchMatch]
+    kinds: list[Kind]
+    positions: list[int]
+    ranks: list[float]
     is_complete: bool
     has_unread: bool = False
 
@@ -116,12 +114,13 @@ async def search(
         if queries[area.written_in][1]:
             areas.append(area)
     if not areas:
-        return SearchResult([], is_complete=True)
+        return SearchResult([], [], [], is_complete=True)
+    statuses = sorted({status for _, status, _ in kinds})
     (row,) = await fetch(
         _SEARCH,
         scope.workspace,
         scope.environment,
-        sorted({status for _, status, _ in kinds}),
+        statuses,
         [area.type_id for area in areas],
         [area.language for area in areas],
         [area.locale for area in areas],
@@ -132,9 +131,21 @@ async def search(
         MOST_READ,
         MOST_BYTES,
     )
-    among = frozenset(kinds)
-    found = [one for one in _matches(row, areas) if one.kind in among]
-    return SearchResult(found, row["is_complete"], row["has_unread"])
+    selected = frozenset(kinds)
+    kind_of = {
+        (number, status): kind
+        for number, area in enumerate(areas, 1)
+        for status in statuses
+        if (kind := (area.type_id, status, area.language)) in selected
+    }
+    found = [kind_of.get(pair) for pair in zip(row["areas"], row["statuses"], strict=True)]
+    return SearchResult(
+        [kind for kind in found if kind is not None],
+        [*compress(row["positions"], found)],
+        [*compress(row["ranks"], found)],
+        row["is_complete"],
+        row["has_unread"],
+    )
 
 
 def _areas(kinds: Iterable[Kind], locale: str) -> list[_Area]:
@@ -146,13 +157,6 @@ def _areas(kinds: Iterable[Kind], locale: str) -> list[_Area]:
 
 def _name(scope: Scope, area: _Area) -> str:
     return search_area(scope.workspace, scope.environment, area.type_id, area.language, area.locale)
-
-
-def _matches(row: Any, areas: Sequence[_Area]) -> Iterator[SearchMatch]:
-    columns = (row[name] or () for name in ("areas", "positions", "ranks", "statuses"))
-    for number, position, rank, status in zip(*columns, strict=True):
-        area = areas[number - 1]
-        yield SearchMatch(position, rank, (area.type_id, status, area.language))
 
 
 async def _query(fetch: Fetch, text: str, language: str) -> tuple[str | None, str]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
+from heapq import nlargest
 from typing import Any
 
 from msgspec import Struct
@@ -101,24 +102,25 @@ async def _search_page(
 ) -> tuple[int, list[Match]]:
     """The number of matches, and those of the page: sorted, or the most relevant first, the newest
     first within a rank (ADR 45)."""
-    numbers = finder.lists.numbers
-    found = finder.among([(numbers[match.kind], match.position) for match in result.matches])
-    if query.sort:
-        total, matches = await found.page(query, offset, counted=True)
-        assert total is not None, "all of few entries are read"
-        return total, matches
-    positions = [position for _, position in found.places or ()]
-    if query.conditions or finder.excludes:
+    ranks = dict(zip(result.positions, result.ranks, strict=True))
+    if query.sort or query.conditions or finder.places is not None or finder.excludes:
+        number_of = finder.lists.numbers
+        numbers = [number_of[kind] for kind in result.kinds]
+        found = finder.among([*zip(numbers, result.positions, strict=True)])
+        if query.sort:
+            total, matches = await found.page(query, offset, counted=True)
+            assert total is not None, "all of few entries are read"
+            return total, matches
         everything = PageQuery(query.conditions, (), None, MOST)
-        positions = [match.position for match in (await found.page(everything, 0, counted=True))[1]]
-    # Ranks are not negative, so their bytes sort in the same order.
-    ranks = {match.position: _RANK.pack(match.rank) for match in result.matches}
-    ranked = sorted(((ranks[position], position) for position in positions), reverse=True)
+        _, matches = await found.page(everything, 0, counted=True)
+        ranks = {match.position: ranks[match.position] for match in matches}
+    ranked: Iterable[tuple[float, int]] = zip(ranks.values(), ranks, strict=True)
     if query.after is not None:
+        # Ranks are not negative, so their bytes sort in the same order.
         last = (query.after.keys[0], query.after.position)
-        ranked = [place for place in ranked if place < last]
-    page = ranked[offset : offset + query.limit]
-    return len(positions), [Match((rank,), position) for rank, position in page]
+        ranked = (place for place in ranked if (_RANK.pack(place[0]), place[1]) < last)
+    page = nlargest(offset + query.limit, ranked)[offset:]
+    return len(ranks), [Match((_RANK.pack(rank),), position) for rank, position in page]
 
 
 async def _read(

@@ -18,14 +18,14 @@ WITH candidates AS MATERIALIZED (
 ), checked AS MATERIALIZED (
 \ir query/checked.sql
 ), matches AS MATERIALIZED (
-    SELECT c.position, c.keys, ranked.rank FROM checked c
-    CROSS JOIN LATERAL (
-        SELECT coalesce(string_agg(
+    SELECT c.position, c.keys, CASE WHEN cardinality(c.keys) = 0 THEN '' ELSE (
+        SELECT string_agg(
             CASE WHEN NOT descending THEN encode(key, 'hex') || '!'
                  WHEN key < '\xfe' THEN '0' || translate(encode(key, 'hex'), '0123456789abcdef', 'fedcba9876543210') || 'g'
-                 ELSE '1' || encode(key, 'hex') END, '' ORDER BY number), '') COLLATE "C" AS rank
+                 ELSE '1' || encode(key, 'hex') END, '' ORDER BY number)
         FROM unnest(c.keys, :descending::bool[]) WITH ORDINALITY AS sorted (key, descending, number)
-    ) ranked
+    ) END COLLATE "C" AS rank
+    FROM checked c
     WHERE c.passes
 )
 SELECT (SELECT count(*) FROM matches) AS total, page.position, page.keys

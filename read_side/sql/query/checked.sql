@@ -6,7 +6,7 @@
 --
 -- The values of an entry are looked up by pairs, for which only the index (position, list) can be used. The
 -- planner does not know how long a list is, and could otherwise read a whole one for each candidate.
-SELECT c.key, c.position, tested.passes, CASE WHEN tested.passes THEN ARRAY(
+SELECT c.key, c.position, tested.passes, CASE WHEN NOT tested.passes THEN NULL WHEN :sorts::int = 0 THEN '{}' ELSE ARRAY(
     SELECT coalesce((:sort_keys::bytea[])[(c.combination - 1) * :sorts::int + sort.number], (
         SELECT v.key FROM read_model.entry_value v
         WHERE v.workspace = :workspace AND v.environment = :environment AND v.position = c.position
@@ -19,7 +19,7 @@ SELECT c.key, c.position, tested.passes, CASE WHEN tested.passes THEN ARRAY(
 ) END AS keys
 FROM candidates c
 CROSS JOIN LATERAL (
-    SELECT c.position <> ALL (:excluded::bigint[]) AND coalesce((
+    SELECT c.position <> ALL (:excluded::bigint[]) AND (cardinality(:firsts::int[]) = 0 OR coalesce((
         SELECT false
         FROM unnest(:firsts::int[], :lasts::int[], :parts::text[]) WITH ORDINALITY AS condition (first, last, part, number)
         CROSS JOIN LATERAL (
@@ -48,7 +48,7 @@ CROSS JOIN LATERAL (
                       ELSE false END
                 LIMIT 1)
             END, true)
-        LIMIT 1), true) AS passes
+        LIMIT 1), true)) AS passes
     -- Without OFFSET, the planner would test each candidate twice.
     OFFSET 0
 ) tested

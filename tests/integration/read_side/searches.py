@@ -39,10 +39,12 @@ async def found_slugs(
     url: str, text: str, locale: str = "", *, scope: Scope = SCOPE, by_rank: bool = False
 ) -> list[str]:
     """The slugs of the entries, newest first or by rank."""
-    matches = (await searched(url, text, locale, scope=scope)).matches
+    found = await searched(url, text, locale, scope=scope)
+    positions = found.positions
     if by_rank:
-        matches = sorted(matches, key=lambda one: (-one.rank, -one.position))
+        ranked = sorted(zip(found.ranks, positions, strict=True), reverse=True)
+        positions = [position for _, position in ranked]
     async with connected(url) as connection:
         rows = await connection.fetch(_SLUGS, scope.workspace, scope.environment)
     slugs = {row["position"]: row["slug"] for row in rows}
-    return [slugs[one.position] for one in matches]
+    return [slugs[position] for position in positions]

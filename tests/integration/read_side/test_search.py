@@ -158,7 +158,7 @@ async def test_rows_follow_every_change(builder: ContentBuilder, database_url: s
         assert await verified(database_url), change
     assert await found_slugs(database_url, "beta third") == ["one"]
     assert await found_slugs(database_url, "quatre", "fr-FR") == []
-    assert [one.kind[1] for one in (await searched(database_url, "third")).matches] == ["draft"]
+    assert [kind[1] for kind in (await searched(database_url, "third")).kinds] == ["draft"]
     await builder.delete(one)
     await project(database_url)
     assert await found_slugs(database_url, "third") == []
