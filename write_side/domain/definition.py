@@ -139,9 +139,10 @@ def _check_most(fields: Sequence[Field]) -> None:
 
 
 def _check_kind(field: Field, path: str, depth: int, at: At) -> None:
+    given = msgspec.to_builtins(field)  # without defaults
     for setting in get_args(Setting):
         with at(setting):
-            if not getattr(field, setting):
+            if setting not in given:
                 continue
             if setting not in field.spec.settings:
                 raise InvalidDefinition(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import pytest
 
 from tests.unit.samples import COLOURS, NOON, type_created
+from write_side.domain import definition
 from write_side.domain.content_type import ContentType, evolve
 from write_side.domain.definition import (
     LONGEST_NAME,
@@ -22,6 +25,12 @@ from write_side.domain.events import ContentTypeRevised
 from write_side.domain.refusals import InvalidDefinition, InvalidText
 
 TEXT = Field("body", "Body", "text")
+
+
+class LimitedField(Field, frozen=True, omit_defaults=True):
+    """A field with one more setting, whose value may be 0."""
+
+    minimum: int | None = None
 
 
 def repeater(*fields: Field, slug: str = "faq") -> Field:
@@ -134,6 +143,15 @@ def test_an_ill_formed_definition_is_refused_with_the_reason(
     with pytest.raises(InvalidDefinition) as refused:
         check_definition("Posts", fields, ())
     assert why in str(refused.value)
+
+
+def test_a_setting_that_is_zero_is_refused_for_a_type_without_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(definition, "Setting", Literal["minimum"])
+    check_definition("Posts", [LimitedField("a", "A", "text")], ())
+    with pytest.raises(InvalidDefinition, match="'a' of type text cannot have 'minimum'"):
+        check_definition("Posts", [LimitedField("a", "A", "text", minimum=0)], ())
 
 
 @pytest.mark.parametrize(
