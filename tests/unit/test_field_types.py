@@ -22,6 +22,7 @@ from api.openapi.filters import filter_schemas, parameters_of
 from api.rest import wire
 from read_side.content_types import ContentTypeRow
 from read_side.queries.comparison import operators_of
+from read_side.queries.request import OPERATORS
 from tests.unit.samples import created
 from write_side.domain.cells import cell_of, same, value_of
 from write_side.domain.definition import Field, Option, check_definition
@@ -80,11 +81,13 @@ def row_of(*fields: Field) -> ContentTypeRow:
 
 
 def test_every_type_has_a_row_and_a_sample() -> None:
-    assert list(FIELD_TYPES) == list(get_args(FieldType))
-    assert {field.type for field in FIELDS} == set(FIELD_TYPES)
+    assert list(FIELD_TYPES) == list(get_args(FieldType)), "use the same order in both"
+    sampled = {field.type for field in FIELDS}
+    assert set(FIELD_TYPES) - sampled == set(), "add samples to SAMPLES"
     for setting in ("multiple", "range"):
         sampled = {field.type for field in FIELDS if getattr(field, setting)}
-        assert sampled == {t for t, spec in FIELD_TYPES.items() if setting in spec.settings}
+        types = {name for name, spec in FIELD_TYPES.items() if setting in spec.settings}
+        assert types - sampled == set(), f"add samples with '{setting}' to SAMPLES"
 
 
 @pytest.mark.parametrize("spec", FIELD_TYPES.values(), ids=FIELD_TYPES)
@@ -126,7 +129,8 @@ def test_the_documentation_of_the_api_has_every_type_and_status() -> None:
 def test_a_section_of_the_documentation_has_every_type(document: str, heading: str) -> None:
     section = section_of(document, heading)
     types = [name for name, spec in FIELD_TYPES.items() if spec.holds_values]
-    assert [name for name in types if f"`{name}`" not in section] == []
+    missing = [name for name in types if f"`{name}`" not in section]
+    assert missing == [], f"add the types to '{heading}' in deploy/docs/{document}"
 
 
 def test_the_documentation_of_manifests_has_the_types_of_every_setting() -> None:
@@ -134,18 +138,25 @@ def test_the_documentation_of_manifests_has_the_types_of_every_setting() -> None
         re.findall(r"^\| `(\w+)` \| (.+?) \|", section_of("manifest.md", "Fields"), re.M)
     )
     for setting in get_args(Setting):
-        assert setting in documented, "add a row to manifest.md"
+        assert setting in documented, "add a row to 'Fields' in deploy/docs/manifest.md"
         types = {name for name, spec in FIELD_TYPES.items() if setting in spec.settings}
         named = set(re.findall(r"`(\w+)`", documented[setting]))
         if documented[setting].startswith("all but "):
             named = set(FIELD_TYPES) - named
-        assert named == types, setting
+        assert named == types, f"name the types of '{setting}' in deploy/docs/manifest.md"
 
 
 def test_the_error_message_in_the_documentation_of_manifests_has_every_type() -> None:
     *others, last = sorted(FIELD_TYPES)
     expected = f"expected {', '.join(others)} or {last}; did you mean"
-    assert expected in section_of("manifest.md", "Errors")
+    is_documented = expected in section_of("manifest.md", "Errors")
+    assert is_documented, f"write under 'Errors' in deploy/docs/manifest.md: {expected}"
+
+
+def test_the_documentation_of_lists_has_every_operator() -> None:
+    rows = re.findall(r"^\| (`.+?`) \|", section_of("api.md", "Filters and sorting"), re.M)
+    documented = set(re.findall(r"`(\w+)`", " ".join(rows)))
+    assert set(OPERATORS) - documented == set(), "add rows to deploy/docs/api.md"
 
 
 def section_of(document: str, heading: str) -> str:

@@ -39,7 +39,8 @@ def run(*arguments: str) -> Result:
 
 
 def test_the_schema_is_that_of_the_documentation() -> None:
-    assert run("schema").stdout_bytes == FILE.read_bytes()
+    is_same = run("schema").stdout_bytes == FILE.read_bytes()
+    assert is_same, "run: .venv/bin/python -m tests.manifest_schema"
 
 
 def test_a_valid_manifest_is_reported_as_valid(check: Path) -> None:
