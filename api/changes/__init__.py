@@ -1,1 +1,1 @@
-"""The change feed over REST: pages, streams and their tokens."""
+"""The change feed over REST: pages and streams."""

@@ -314,7 +314,8 @@ def check_variety(session: OracleSession) -> Iterator[None]:
     yield
     for kind, number in (("REST", 2), ("GraphQL", 2), ("single", 1)):
         asked = sum(times for (of, _, _), times in session.answer_counts.items() if of == kind)
-        assert session.answer_counts[kind, 200, number] > asked / 10, session.answer_counts
+        found = session.answer_counts[kind, 200, number]
+        assert found > asked / 10, f"choose another SEED: {session.answer_counts}"
 
 
 @pytest.mark.usefixtures("check_variety")
