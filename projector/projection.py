@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, get_args
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
@@ -27,6 +27,8 @@ from write_side.domain.entry_changes import actor_name
 from write_side.domain.identity import PRODUCTION, Actor
 from write_side.domain.refusals import ExplainedError
 from write_side.domain.webhook import evolve_webhook
+
+_ENTRY_EVENTS = get_args(e.EntryEvent)
 
 
 class RecordedEvent(Struct, frozen=True):
@@ -70,8 +72,9 @@ def required_rows(batch: Iterable[RecordedEvent]) -> RequiredRows:
         match event:
             case e.EntryCreated():
                 created.add(event.entry_id)
-            case e.EntryUpdated() | e.EntryDeleted() if event.entry_id not in created:
-                found.entries.add(event.entry_id)
+            case _ if isinstance(event, _ENTRY_EVENTS):
+                if event.entry_id not in created:
+                    found.entries.add(event.entry_id)
             case e.WorkspaceRenamed() | e.PlanChanged() | e.EnvironmentAdded():
                 found.workspaces.add(event.workspace)
             case e.KeyPermissionsChanged() | e.KeyRevoked():
@@ -278,9 +281,7 @@ _STEPS: dict[type[e.Event], Callable[[RecordedEvent, Any, Rows, Rows], None]] = 
     e.ContentTypeCreated: _type,
     e.ContentTypeRevised: _type,
     e.ContentTypeRemoved: _type_removed,
-    e.EntryCreated: _entry,
-    e.EntryUpdated: _entry,
-    e.EntryDeleted: _entry,
+    **dict.fromkeys(_ENTRY_EVENTS, _entry),
     e.MediaAdded: _media,
     e.MediaChanged: _media,
     e.MediaRemoved: _media,
