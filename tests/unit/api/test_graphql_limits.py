@@ -14,7 +14,7 @@ from graphql import (
 )
 
 from api.errors import BadRequest
-from api.graphql.cost import COST, INTROSPECTION, Budget, CostEstimate
+from api.graphql.cost import COST, INTROSPECTION, MUTATION, Budget, CostEstimate
 from api.graphql.document_limits import (
     ALIASES,
     DEFINITIONS,
@@ -77,6 +77,16 @@ def test_a_limit_in_a_variable_counts_clamped() -> None:
     assert "costs" in refusal(wide, limit=100)
     assert refusal(wide, limit=100) == refusal(wide, limit=10**9)
     assert refusal(wide, limit=100) == refusal(wide.replace("= 10", "= 100"))
+
+
+def test_every_mutation_has_a_price() -> None:
+    mutations = schema._schema.mutation_type
+    assert mutations is not None
+    for name in mutations.fields:
+        [operation] = parse(f"mutation {{ {name} {{ success }} }}").definitions
+        assert isinstance(operation, OperationDefinitionNode)
+        cost = CostEstimate(operation, {}, {}).total()
+        assert cost > MUTATION, f"add '{name}' to _SURCHARGES in api/graphql/cost.py"
 
 
 def test_a_refusal_has_the_cost_the_limit_and_what_to_do() -> None:
