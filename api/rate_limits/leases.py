@@ -230,8 +230,9 @@ class Leases:
             bucket.receive(grant, began, now)
             if bucket.spare or bucket.left:
                 self._leased[bucket.name] = bucket
-            if not bucket.waiting:
-                self._queued.pop(bucket.name, None)
+            # If it was forgotten during the call, a new one of this name may wait for the next.
+            if not bucket.waiting and self._queued.get(bucket.name) is bucket:
+                del self._queued[bucket.name]
 
     async def _lease(self, demands: list[Demand]) -> list[Grant]:
         grants = await _answer(self._lease_or_retry(demands))

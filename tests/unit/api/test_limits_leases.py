@@ -343,6 +343,22 @@ class TestMemory:
         assert list(leases._buckets) == list(counter._held) == ["a"]
         assert counter.expired == [NOON, NOON + WINDOW]
 
+    async def test_a_request_is_counted_if_its_bucket_is_forgotten_during_a_return(
+        self, leases: Leases, counter: FakeCounter, clock: Clock
+    ) -> None:
+        """The return of the old bucket must not remove the new one from the queue."""
+        await leases.count("a", 320)
+        counter.open.clear()
+        leases.give_back(0)
+        await settled()
+        clock.now = WINDOW
+        leases.forget_ended()
+        counted = asyncio.create_task(leases.count("a", 320))
+        await settled()
+        counter.open.set()
+        await settled()
+        assert counted.done()
+
     async def test_the_number_of_buckets_is_limited(
         self, leases: Leases, monkeypatch: pytest.MonkeyPatch
     ) -> None:
