@@ -21,7 +21,8 @@ class Proxy:
     ``passed`` counts the bytes in each direction since ``cut_after`` or ``count``. ``cuts`` counts
     the times connections were cut. While ``admits`` is false, new connections are dropped. While
     ``answers`` is false, they are accepted but get no response. A silenced connection also hides
-    the client's disconnect from the server.
+    the client's disconnect from the server. While ``reads`` is not set, no bytes are read, so that
+    the buffers of the senders fill.
     """
 
     def __init__(self, url: str) -> None:
@@ -37,6 +38,8 @@ class Proxy:
         self._closing = asyncio.Event()
         self.admits = True
         self.answers = True
+        self.reads = asyncio.Event()
+        self.reads.set()
         self.passed: dict[Side, int] = {"request": 0, "answer": 0}
         self.cuts = 0
 
@@ -129,6 +132,7 @@ class Proxy:
     ) -> None:
         with contextlib.suppress(ConnectionError):
             while heard := await reader.read(65536):
+                await self.reads.wait()
                 if asyncio.current_task() in self._dumb:
                     continue
                 budget = self._budget.get(side)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
+from dataclasses import replace
 
 import pytest
 
@@ -15,6 +17,7 @@ from tests.proxy import Side, proxy_to
 from write_side.dispatch import execute
 from write_side.domain.refusals import CommandKeyReused, UnknownEntry
 from write_side.store import recorder as recorder_module
+from write_side.store.append import Append
 from write_side.store.conflicts import StoreUnavailable
 from write_side.store.recorder import Recorder, open_recorder
 
@@ -87,6 +90,19 @@ async def test_a_silent_server_does_not_block_an_append_forever(lost: LossyRecor
     async with asyncio.timeout(60):
         with lost.patience(0.3), pytest.raises(StoreUnavailable):
             await lost.recorder.append(plain("test/a"))
+
+
+async def test_a_server_that_stops_reading_does_not_block_a_large_append_forever(
+    lost: LossyRecorder,
+) -> None:
+    """The events fill the buffers between this process and the server."""
+    state = json.dumps("x" * 1_000_000).encode()
+    events = [replace(one, state=state) for one in plain("test/b", n=16).events]
+    await lost.recorder.append(Append(events=plain("test/a").events, is_large=True))
+    lost.proxy.reads.clear()
+    async with asyncio.timeout(20):
+        with lost.patience(0.3), pytest.raises(StoreUnavailable):
+            await lost.recorder.append(Append(events=events, is_large=True))
 
 
 @pytest.mark.slow
