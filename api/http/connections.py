@@ -32,6 +32,7 @@ from api.context import LIMIT_STATUS, SERVICE
 from api.errors import MAX_HEADER, MAX_HEADERS, MAX_TARGET, BadRequest, error_response
 from api.http.client_address import client
 from api.http.large_bodies import response_sent
+from api.http.long_requests import LongRequests
 from api.http.open_connections import OpenConnections, most_connections
 from api.http.request_log import ROUTE, log_fault, log_request, request_id, route_of, traced
 from api.rest.repeated_read import REPEATED_READS
@@ -247,6 +248,7 @@ class Server(web.Server):
         self.application = application
         self.patience = patience
         self.open_connections = OpenConnections(connections)
+        self.long_requests = LongRequests()
         self._served = served
         self._options = options
         self._repeated = application.get(REPEATED_READS)
@@ -268,9 +270,13 @@ class Server(web.Server):
         return self._served.request_factory(message, payload, protocol, writer, task)
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
-        if tracing.tracer() is None:
-            return await self._answer(request)
-        return await traced(request, self._answer)
+        traces = tracing.tracer() is not None
+        answer = traced(request, self._answer) if traces else self._answer(request)
+        self.long_requests.unanswered[answer] = request
+        try:
+            return await answer
+        finally:
+            del self.long_requests.unanswered[answer]
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         if sum(len(name) + len(value) for name, value in request.raw_headers) > MAX_HEADERS:
@@ -317,10 +323,12 @@ async def open_runner(
         max_field_size=MAX_HEADER,
     )
     runner = web.ServerRunner(server, shutdown_timeout=grace)
+    watching = asyncio.create_task(server.long_requests.watch(), name="long requests")
     try:
         await runner.setup()
         yield runner
     finally:
+        watching.cancel()
         # Ends streams, which would not finish by themselves.
         await application.shutdown()
         await runner.cleanup()
