@@ -10,6 +10,7 @@ import socket
 import time
 from functools import partial
 
+import asyncpg
 import structlog
 from msgspec import Struct
 
@@ -145,6 +146,9 @@ async def _follow(follower: Follower, heartbeat: Heartbeat) -> None:
         if isinstance(error, NOT_MIGRATED):
             _log.error("halted", reason=MIGRATE, fault=repr(error))
             reason = MIGRATE
+        elif isinstance(error, asyncpg.DiskFullError):
+            reason = f"a disk of PostgreSQL is full: free or add space ({error})"
+            _log.error("halted", reason=reason)
         else:
             _log.error("halted", exc_info=error)
             reason = f"unexpected error: {type(error).__name__}; see the log of the projector"

@@ -33,6 +33,11 @@ INSERT INTO write_side.event SELECT position, $1, 1, $2, $3, now() FROM at"""
 RESTORE = "DELETE FROM write_side.event WHERE notification_id > $1"
 HEAD = "UPDATE write_side.head SET position = $1"
 SAID = "SELECT halted FROM projector.process"
+FAIL = """
+CREATE FUNCTION public.fail() RETURNS trigger LANGUAGE plpgsql AS
+$$ BEGIN RAISE 'no room' USING ERRCODE = '53100'; END $$"""
+DISK_IS_FULL = """
+CREATE TRIGGER full_disk BEFORE INSERT ON read_model.content_type EXECUTE FUNCTION public.fail()"""
 REFUSE_ONE = "ALTER TABLE read_model.entry ADD CONSTRAINT refused CHECK (slug <> 'one')"
 
 
@@ -229,6 +234,17 @@ async def test_an_unexpected_fault_halts_it_and_is_reported(
         await until_halted(database_url, "unexpected error")
         assert await checkpoint_of(database_url) == 0
         await execute(database_url, ("ALTER TABLE read_model.entry DROP CONSTRAINT refused",))
+        await caught_up(database_url)
+
+
+async def test_a_full_disk_halts_it_until_there_is_space(
+    builder: ContentBuilder, database_url: str
+) -> None:
+    await builder.magazine()
+    await execute(database_url, (FAIL,), (DISK_IS_FULL,))
+    async with projecting(database_url):
+        await until_halted(database_url, "a disk of PostgreSQL is full: free or add space (no room")
+        await execute(database_url, ("DROP TRIGGER full_disk ON read_model.content_type",))
         await caught_up(database_url)
 
 
