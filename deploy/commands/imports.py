@@ -243,12 +243,15 @@ async def _dry_run(
     from write_side.imports.check import check
     from write_side.imports.report import earlier_report
     from write_side.imports.split import parts_before
+    from write_side.imports.split_parts import split_fingerprint
 
-    fingerprint = await asyncio.to_thread(fingerprint_of, table)
     if split:
+        fingerprint = await asyncio.to_thread(split_fingerprint, table, request)
         await parts_before(repository, request, fingerprint)
-    elif earlier := await earlier_report(repository, request, fingerprint):
-        return result_of_report(earlier), None
+    else:
+        fingerprint = await asyncio.to_thread(fingerprint_of, table)
+        if earlier := await earlier_report(repository, request, fingerprint):
+            return result_of_report(earlier), None
     preview = (await check(repository, table, request)).preview
     return result_of_preview(request.import_id, preview), preview
 

@@ -37,9 +37,9 @@ from write_side.imports.split_parts import (
     links_id,
     part_id,
     recorded_parts,
+    split_fingerprint,
 )
 from write_side.imports.split_plan import PART_ROWS, Link, Part, plan
-from write_side.imports.table import fingerprint_of
 from write_side.repository import Repository
 
 
@@ -68,7 +68,7 @@ async def run_split(
     Raises RowsRefused and RepeatsUndecided before anything is imported, ImportStopped,
     StaleDecision if its entries keep changing, and what ``check`` raises.
     """
-    fingerprint = await asyncio.to_thread(fingerprint_of, whole.table)
+    fingerprint = await asyncio.to_thread(split_fingerprint, whole.table, whole.request)
     split = _SplitRun(whole, fingerprint, progress, part_rows)
     for _ in range(ATTEMPTS):
         if report := await split.attempt():
@@ -79,23 +79,24 @@ async def run_split(
 async def parts_before(
     repository: Repository, request: ImportRequest, fingerprint: str
 ) -> Recorded:
-    """The parts that are already imported. Raises ImportIdTaken, FileMismatch, and ImportStopped if
-    they were reverted, are in another language, or the id belongs to an import that was not
-    split."""
+    """The parts that are already imported. ``fingerprint``: see ``split_fingerprint``. Raises
+    ImportIdTaken, FileMismatch, and ImportStopped if they were reverted, had other options, or the
+    id belongs to an import that was not split."""
     if await repository.find_import(request.import_id) is not None:
         raise ImportStopped(
             f"import id {request.import_id!r} was used for an import that was not split; choose "
             "another id"
         )
-    scope, slug = request.scope, request.content_type_slug
+    scope, slug, file = request.scope, request.content_type_slug, fingerprint.partition("-")[0]
     content_type = await repository.fresh_content_type(scope, slug)
     recorded = await recorded_parts(repository, request.import_id)
     for import_id, (import_event, _) in recorded.items():
-        check_same_import(import_event, request.import_id, scope, content_type, fingerprint)
-        if import_event.language != request.language:
+        of_file = replace(import_event, fingerprint=import_event.fingerprint.partition("-")[0])
+        check_same_import(of_file, request.import_id, scope, content_type, file)
+        if import_event.fingerprint not in (fingerprint, file):  # earlier versions have no options
             raise ImportStopped(
-                f"import {request.import_id!r} was begun in language {import_event.language!r}, "
-                f"not {request.language!r}: continue it in the same language"
+                f"import {request.import_id!r} was begun with other options: continue it with "
+                "those of its first run (only --ready-only may differ)"
             )
         if await repository.find_revert(import_id) is not None:
             raise ImportStopped(

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
+
+import msgspec
+from msgspec.structs import replace
 
 from write_side.domain.events import ImportRecorded
 from write_side.domain.identity import Actor, Scope, derived_id, import_stream
 from write_side.domain.refusals import UnknownImport
 from write_side.imports.report import RevertReport, RevertReportEntry, revert_import
-from write_side.imports.table import LIMITS, SPLIT_LIMITS
+from write_side.imports.request import ImportRequest
+from write_side.imports.table import LIMITS, SPLIT_LIMITS, Table, fingerprint_of
 from write_side.repository import Repository
 from write_side.store.append import Appended
 
@@ -25,6 +30,14 @@ def part_id(import_id: str, number: int) -> str:
 def links_id(import_id: str, number: int) -> str:
     """The import id of the step that sets the references of a part's rows to later parts."""
     return derived_id(import_id, "references", str(number))
+
+
+def split_fingerprint(table: Table, request: ImportRequest) -> str:
+    """The fingerprints of the file and, after a hyphen, of the options; without ``ready_only``,
+    because rows that no longer are may be left out of the remaining parts. Best called in a
+    thread."""
+    options = msgspec.msgpack.encode(replace(request, import_id="", ready_only=False))
+    return f"{fingerprint_of(table)}-{hashlib.sha256(options).hexdigest()[:16]}"
 
 
 async def recorded_parts(repository: Repository, import_id: str) -> Recorded:

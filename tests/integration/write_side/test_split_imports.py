@@ -242,13 +242,29 @@ async def test_parts_of_another_content_type_are_not_continued(magazine: Reposit
     assert await magazine.recorder.head() == before
 
 
-async def test_parts_in_another_language_are_not_continued(magazine: Repository) -> None:
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"language": "fr-FR"},
+        {"update": True},
+        {"repeats": "skip"},
+        {"key": 1},
+        {"status": "published"},
+        {"decimal_comma": True},
+        {"day_first": True},
+    ],
+)
+async def test_parts_are_not_continued_with_other_options(
+    magazine: Repository, other: dict[str, Any]
+) -> None:
     with pytest.raises(Killed):
         await split_of(magazine, progress=dying(1))
     before = await magazine.recorder.head()
-    with pytest.raises(ImportStopped, match="begun in language 'en-US', not 'fr-FR'"):
-        await split_of(magazine, language="fr-FR")
+    with pytest.raises(ImportStopped, match="'s-1' was begun with other options"):
+        await split_of(magazine, **other)
     assert await magazine.recorder.head() == before
+    await split_of(magazine, ready_only=True)
+    assert await related(magazine) == WHOLE
 
 
 async def test_an_import_of_ready_rows_is_refused_if_none_is_ready(magazine: Repository) -> None:
