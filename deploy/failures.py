@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from write_side.domain.identity import Scope
 
 DOCTOR = ": run `contentlog doctor`"
 
@@ -20,6 +24,11 @@ class Failed(click.ClickException):
     def show(self, file: object = None) -> None:  # noqa: ARG002 - click's signature
         for line in (f"contentlog: {self.message}", *self._details):
             click.echo(line, err=True)
+
+
+def no_content_type(scope: Scope, slug: str) -> Failed:
+    where = f"{scope.environment} of {scope.workspace!r}"
+    return Failed(f"there is no content type {slug!r} in {where}")
 
 
 @contextmanager

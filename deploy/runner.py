@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from deploy.databases import Databases, connect_read_model, open_databases
 from deploy.environment import load_settings, unknown_names
+from deploy.failures import explanation
 from deploy.logs import configure_logs
 from deploy.settings import PREFIX, Settings
 from deploy.stopping import run_stoppable
@@ -135,12 +136,19 @@ def operator() -> Actor:
 
 
 async def until_visible(databases: Databases, position: int) -> None:
-    """Waits until the read model has passed the position, or prints a note that it has not."""
+    """Waits until the read model has passed the position, or prints a note that it has not. A
+    fault is a note too, because the command has done its work."""
     from read_side.checkpoint import wait_until_visible
     from read_side.status import read_status
 
-    async with connect_read_model(databases) as connection:
-        status = await read_status(connection)
+    try:
+        async with connect_read_model(databases) as connection:
+            status = await read_status(connection)
+    except Exception as error:
+        if (reason := explanation(error)) is None:
+            raise
+        note(f"done, but the read model could not be asked whether it shows it: {reason}")
+        return
     if status.position >= position:
         return
     timeout = VISIBLE_TIMEOUT if status.projectors else UNATTENDED_TIMEOUT

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from deploy.databases import Databases, open_read_model, open_repository
-from deploy.failures import Failed
+from deploy.failures import Failed, no_content_type
 from deploy.runner import UNATTENDED_TIMEOUT, environment_option, note, run, workspace_option
 from write_side.domain.events import STATUSES
 from write_side.domain.identity import BASE_LANGUAGE
@@ -128,8 +128,8 @@ async def _export(
     from read_side.lookups import languages
     from read_side.refusals import TypeNotFound
 
-    await _check(databases, scope)
     async with open_read_model(databases) as pool:
+        await _check(databases, scope)
         try:
             exported = await export(pool, scope, filters)
             with _replacing(output) as path:
@@ -137,10 +137,7 @@ async def _export(
             if not exported.total:
                 _note_languages(filters, await languages(pool, scope))
         except TypeNotFound:
-            raise Failed(
-                f"there is no content type {filters.type_slug!r} in {scope.environment} "
-                f"of {scope.workspace!r}"
-            ) from None
+            raise no_content_type(scope, filters.type_slug or "") from None
     return exported
 
 

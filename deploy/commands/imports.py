@@ -12,12 +12,12 @@ import msgspec
 from click.core import ParameterSource
 
 from deploy.databases import Databases, open_repository
-from deploy.failures import Failed, explanation
+from deploy.failures import Failed, explanation, no_content_type
 from deploy.progress import spinner
 from deploy.runner import note, operator, run, until_visible, utc_minute
 from write_side.domain.events import STATUSES
 from write_side.domain.identity import BASE_LANGUAGE, ENVIRONMENTS, PRODUCTION
-from write_side.domain.refusals import count
+from write_side.domain.refusals import UnknownContentType, count
 from write_side.imports.request import REPEATS, ImportRequest
 from write_side.imports.table import DELIMITERS, Choice, fingerprint_of
 
@@ -134,7 +134,7 @@ def import_command(
     request = ImportRequest(
         Scope(workspace, environment or PRODUCTION),
         kind,
-        options["import_id"] or new_id(),
+        new_id() if options["import_id"] is None else options["import_id"],
         language=options["language"],
         update=options["update"],
         ready_only=options["ready_only"],
@@ -162,7 +162,10 @@ async def _import(
     table = await _read(file, choice, split=split)
     async with open_repository(databases) as repository:
         await check_scope(request.scope, repository)
-        content_type = await repository.content_type(request.scope, request.content_type_slug)
+        try:
+            content_type = await repository.content_type(request.scope, request.content_type_slug)
+        except UnknownContentType:
+            raise no_content_type(request.scope, request.content_type_slug) from None
         if not split and await scope_of_split(repository, request.import_id):
             raise Failed(f"import {request.import_id!r} was split: add --split")
         try:

@@ -513,6 +513,29 @@ def test_without_a_projector_changes_are_stored_with_a_note(run: Run, files: Pat
     assert json.loads(run("status", "--json").stdout)["lag"]["events"] == 3
 
 
+def test_a_command_that_is_done_succeeds_without_the_read_model(
+    run: Run, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise a script would run it again."""
+    monkeypatch.setenv("CONTENTLOG_READ_MODEL_AWAY_URL", "postgresql://127.0.0.1:1/away")
+    monkeypatch.setenv("CONTENTLOG_READ_MODEL", "away")
+    issue = ("key", "issue", "--workspace", "acme", "--permission", "content.view")
+    for command in (
+        ("apply", "acme.yaml"),
+        (*issue, "--name", "shop"),
+        ("import", "posts.csv", "--workspace", "acme", "--type", "posts"),
+    ):
+        done = run(*command)
+        assert done.exit_code == 0, done.output
+        [line] = [line for line in done.stderr.splitlines() if line.startswith("note:")]
+        assert line.startswith(
+            "note: done, but the read model could not be asked whether it shows it: cannot connect"
+        )
+        assert line.endswith("check CONTENTLOG_READ_MODEL_AWAY_URL")
+    export = run("export", "--workspace", "acme", "--type", "posts", "--output", "posts.csv")
+    assert refused(export).startswith("cannot connect to PostgreSQL")
+
+
 def test_a_dry_run_prints_the_changes_and_changes_nothing(run: Run, files: Path) -> None:
     done = run("apply", "acme.yaml", "--dry-run")
     assert (done.exit_code, done.stderr) == (0, "note: this was a dry run; nothing has changed\n")

@@ -343,6 +343,9 @@ def test_an_invalid_environment_or_id_is_named(run_cli: RunCli) -> None:
     wrong = "the import id contains half of a surrogate pair"
     assert refused(run_cli("import", "good.csv", *PLACE, "--import-id", "\udcff")).startswith(wrong)
     assert refused(run_cli("import", "--revert", "\udcff")).startswith(wrong)
+    # A script whose variable is not set would import the file each time.
+    empty = refused(run_cli("import", "good.csv", *PLACE, "--import-id", ""))
+    assert empty.startswith("an import id has 1 to ")
 
 
 def test_options_that_a_revert_ignores_are_refused(run_cli: RunCli) -> None:
@@ -447,7 +450,7 @@ def test_wrong_usage_is_status_2(run_cli: RunCli) -> None:
         run_cli("import", "good.csv", "--workspace", "none", "--type", "posts")
     )
     assert refused(run_cli("import", "good.csv", *PLACE, "--type", "songs")) == (
-        "content type not found"
+        "there is no content type 'songs' in production of 'acme'"
     )
     assert refused(run_cli("import", "good.csv", *PLACE, "--language", "xx")) == (
         "unsupported language 'xx': use a code like en-US or fr-FR"
