@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import sys
 from importlib import import_module
 from types import FrameType
 from typing import Any
@@ -78,7 +79,7 @@ class Commands(click.Group):
                 return super().invoke(ctx)
         except KeyboardInterrupt:
             _block_stops(signal.SIG_BLOCK)
-            is_server = COMMANDS.get(ctx.invoked_subcommand or "") in ("api", "servers")
+            is_server = COMMANDS.get(ctx.invoked_subcommand or "") in ("api", "dev", "servers")
             raise click.exceptions.Exit(0 if is_server else 1) from None
 
 
@@ -95,6 +96,7 @@ def cli() -> None:
 
 def main() -> None:
     """The entry point. SIGTERM acts like Ctrl-C, so that started processes are stopped."""
+    _open_closed_streams()
     # Until the name of the command is known: an interrupted command's status depends on it.
     _block_stops(signal.SIG_BLOCK)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -106,6 +108,14 @@ def main() -> None:
     finally:
         # While Python ends, another signal would kill it and change the exit status.
         _block_stops(signal.SIG_BLOCK)
+
+
+def _open_closed_streams() -> None:
+    """Otherwise a lock or a connection would get the number of a standard stream, and messages."""
+    while (opened := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(opened)
+    sys.stdout, sys.stderr = sys.stdout or os.fdopen(1, "w"), sys.stderr or os.fdopen(2, "w")
 
 
 def _block_stops(how: int) -> None:

@@ -411,6 +411,17 @@ def test_an_unreachable_server_is_one_line_without_its_password(run: Run) -> Non
             assert "secret" not in line
 
 
+@pytest.mark.parametrize("closed", ["2>&-", "0<&- 2>&-"])
+def test_a_command_works_without_the_standard_streams_that_it_does_not_need(
+    database_url: str, closed: str
+) -> None:
+    shell = ["/bin/sh", "-c", f'"$@" {closed}', "sh", *contentlog("status", "--json")]
+    done = subprocess.run(
+        shell, env=environment(database_url), stdout=subprocess.PIPE, text=True, check=False
+    )
+    assert (done.returncode, json.loads(done.stdout or "{}").get("head")) == (0, 0)
+
+
 def test_a_missing_database_is_one_line(
     start: Callable[..., subprocess.Popen[str]], database_url: str
 ) -> None:
