@@ -11,7 +11,12 @@ from hypothesis import strategies as st
 
 from tests.workbooks import in_column, workbook
 from write_side.imports.table import LIMITS, NO_CHOICE, Epoch, FileRefused
-from write_side.imports.xlsx.number_formats import Kind, decimal_text, kind_of_format
+from write_side.imports.xlsx.number_formats import (
+    Kind,
+    decimal_text,
+    kind_of_format,
+    number_text,
+)
 from write_side.imports.xlsx.serials import clock_time, iso_date_time, iso_with_time
 from write_side.imports.xlsx.workbook import workbook_table
 
@@ -137,7 +142,20 @@ def test_times_may_exceed_a_day(serial: str, text: str | None) -> None:
         ("[mm]:ss", "duration"),
         ("[Blue]yyyy", "date"),
         ('"' * 999 + "\\", None),
+        ("0", 1),
+        ("00000", 5),
+        ("0" * 256, None),
+        ("00000-0000", None),
     ],
 )
 def test_formats_distinguish_dates_from_numbers(code: str, kind: Kind | None) -> None:
     assert kind_of_format(code) == kind
+
+
+@pytest.mark.parametrize(
+    ("stored", "text"),
+    [("7", "00007"), ("123456", "123456"), ("0", "00000"), ("7.5", "7.5"), ("-7", "-7")],
+)
+def test_leading_zeros_that_a_format_shows_are_read(stored: str, text: str) -> None:
+    """As in postcodes and article numbers."""
+    assert number_text(stored, kind_of_format("00000"), 1900) == text

@@ -1,4 +1,5 @@
-"""Numbers as a spreadsheet shows them: as decimals, dates, times or durations.
+"""Numbers as a spreadsheet shows them: as decimals, with leading zeros, or as dates, times or
+durations.
 
 The number format decides which (ECMA-376 part 1, 18.8.30). openpyxl knows the built-in formats
 except those of East Asia, and which codes are dates.
@@ -22,7 +23,8 @@ from write_side.imports.table import Epoch
 from write_side.imports.xlsx.archive import Archive
 from write_side.imports.xlsx.serials import clock_time, is_below_a_day, iso_date_time, iso_with_time
 
-Kind = Literal["date", "datetime", "time", "duration"]
+Kind = Literal["date", "datetime", "time", "duration"] | int
+"""A number: how many digits are shown at least, with leading zeros."""
 
 _EAST_ASIAN: dict[int, Kind] = {
     **dict.fromkeys((*range(27, 32), 36, *range(50, 55), 57, 58), "date"),
@@ -54,11 +56,14 @@ def number_kinds(archive: Archive, styles: str) -> list[Kind | None]:
 
 
 def kind_of_format(code: str | None) -> Kind | None:
-    """Decided by the first section, which is for positive numbers. A single ``m`` is a month."""
+    """Decided by the first section, which is for positive numbers. A single ``m`` is a month; only
+    zeros are a number of digits."""
     if code is None or len(code) > _CODE_LENGTH:
         return None
     if is_timedelta_format(code):
         return "duration"
+    if set(code) == {"0"}:
+        return len(code)
     if not is_date_format(code):
         return None
     letters = set(_LITERAL.sub("", code).partition(";")[0].lower())
@@ -73,6 +78,8 @@ def number_text(stored: str, kind: Kind | None, epoch: Epoch) -> str:
     for day 59, and does not distinguish dates from midnights."""
     text = decimal_text(float(stored) if set(stored) & set(".eE") else int(stored))
     match kind:
+        case int() if text.isdecimal():
+            return text.zfill(kind)
         case "date":
             return iso_date_time(text, epoch) or text
         case "duration":
