@@ -217,6 +217,11 @@ async def restore_version(request: DashboardRequest, form: Form) -> web.StreamRe
     return redirect(f"{request.link('entries', entry_id)}#history")
 
 
+async def return_to_entry(request: DashboardRequest) -> web.StreamResponse:
+    """For a reload of the form's URL."""
+    return redirect(request.link("entries", request.request.match_info["id"]))
+
+
 def _restored_translations(
     past: Entry, current: Entry, slugs: Collection[str]
 ) -> dict[str, Translation]:

@@ -63,6 +63,7 @@ def _routes() -> list[web.RouteDef]:
         web.get(f"{ROOT}/entries", page(VIEW, entry_list.show_entries)),
         web.get(f"{ROOT}/entries/export.{{kind:csv|xlsx}}", page(VIEW, entry_list.export_entries)),
         web.post(f"{ROOT}/entries/{{id:[^/]+}}/restore", action(EDIT, entry_page.restore_version)),
+        web.get(f"{ROOT}/entries/{{id:[^/]+}}/restore", page(VIEW, entry_page.return_to_entry)),
         web.get(f"{ROOT}/entries/{{id:[^/]+}}", page(VIEW, entry_page.show_entry)),
         web.get(f"{ROOT}/entries/{{id:[^/]+}}/value", page(VIEW, entry_page.show_value)),
         *_import_routes(),

@@ -89,6 +89,8 @@ async def test_a_version_is_restored_by_an_ordinary_update(
         assert forged.status == 403
         stale = await visitor.post(f"{where}/restore", {"version": "1", "expected": "3"})
         assert stale.status == 409
+        again = await visitor.get(f"{where}/restore")  # its address, opened again
+        assert (again.status, again.headers.get("Location")) == (303, where)
         for version, status in (("", 400), ("9", 404)):
             refused = await visitor.post(f"{where}/restore", {"version": version})
             assert refused.status == status
