@@ -56,10 +56,14 @@ def _run(programs: Programs, lock: int, draft: Path, *command: str, stdin: str =
 
 
 def check_version(place: Place) -> None:
-    """Raises EmbeddedPostgresError for a cluster of a different major version, or of an unreleased
-    contentlog."""
-    found = (place.cluster / "PG_VERSION").read_text(encoding="utf-8").strip()
-    ours = release().partition(".")[0]
+    """Raises EmbeddedPostgresError for a cluster of a different major version or of an unreleased
+    contentlog, and for one that is not complete."""
+    found, ours = _version(place), release().partition(".")[0]
+    if not found:
+        raise EmbeddedPostgresError(
+            f"{place.cluster} is not a complete PostgreSQL cluster: restore it from a backup, or "
+            f"move {place.data} away to start with an empty one"
+        )
     if found != ours:
         raise EmbeddedPostgresError(
             f"{place.cluster} was made by PostgreSQL {found} and this is PostgreSQL {ours}: dump "
@@ -72,3 +76,10 @@ def check_version(place: Place) -> None:
             f"upgraded: move {place.data} away to start with an empty one, or set CONTENTLOG_DATA "
             "to another folder"
         )
+
+
+def _version(place: Place) -> str:
+    try:
+        return (place.cluster / "PG_VERSION").read_text(encoding="utf-8").strip()
+    except FileNotFoundError:
+        return ""

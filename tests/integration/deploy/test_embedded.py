@@ -278,6 +278,18 @@ def test_a_cluster_of_another_major_version_is_refused_with_what_to_do(data: Pat
         pass
 
 
+@pytest.mark.parametrize("version", [None, ""])
+def test_an_incomplete_copy_of_a_cluster_is_refused_with_what_to_do(
+    data: Path, version: str | None
+) -> None:
+    (data / "postgres").mkdir(parents=True)
+    if version is not None:
+        (data / "postgres" / "PG_VERSION").write_text(version)
+    refusal = "postgres is not a complete PostgreSQL cluster: restore it from a backup, or move "
+    with pytest.raises(EmbeddedPostgresError, match=refusal), use(data):
+        pass
+
+
 def test_a_postgresql_folder_itself_is_refused(data: Path) -> None:
     data.mkdir()
     (data / "PG_VERSION").write_text("18\n")
