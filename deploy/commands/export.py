@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-import sys
 import tempfile
 from collections.abc import Collection, Iterator
 from pathlib import Path
@@ -109,16 +108,16 @@ def _format(output: Path) -> str:
 
 @contextlib.contextmanager
 def _destination(output: Path) -> Iterator[Path]:
-    """The file to write. Standard output gets it when it is complete."""
-    if output != STANDARD_OUTPUT:
+    """The file to write. Standard output, a pipe or a device gets it when it is complete."""
+    if output != STANDARD_OUTPUT and (output.is_file() or not output.exists()):
         yield output
         return
     with tempfile.TemporaryDirectory(prefix="contentlog-") as folder:
         path = Path(folder) / "export"
         yield path
-        with path.open("rb") as file:
-            shutil.copyfileobj(file, sys.stdout.buffer)
-        sys.stdout.flush()
+        with path.open("rb") as file, click.open_file(str(output), "wb") as target:
+            shutil.copyfileobj(file, target)
+            target.flush()
 
 
 async def _export(
@@ -177,12 +176,13 @@ async def _write(exported: Export, path: Path, form: str) -> None:
 
 @contextlib.contextmanager
 def _replacing(output: Path) -> Iterator[Path]:
-    """A path to write to, in a temporary folder next to the output. The file replaces the output at
-    the end; after a failure nothing is left."""
+    """A path to write to, in a temporary folder next to the output. The file replaces the output,
+    or what it links to, at the end; after a failure nothing is left."""
+    target = output.resolve()
     try:
-        with tempfile.TemporaryDirectory(prefix=".contentlog-", dir=output.parent) as folder:
+        with tempfile.TemporaryDirectory(prefix=".contentlog-", dir=target.parent) as folder:
             path = Path(folder) / output.name
             yield path
-            path.replace(output)
+            path.replace(target)
     except OSError as error:
         raise Failed(f"cannot write {str(output)!r}: {error.strerror or error}") from error

@@ -86,6 +86,28 @@ def test_a_file_contains_what_the_options_select(export: Export, tmp_path: Path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["POSTS.XLSX", "posts.csv"]
 
 
+def test_a_pipe_or_device_gets_the_file_and_is_not_replaced(export: Export, tmp_path: Path) -> None:
+    """``--output /dev/null`` as root must leave /dev/null as it is."""
+    export("--output", "posts.csv")
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDWR | os.O_NONBLOCK)
+    try:
+        done = export("--output", "pipe", "--format", "csv")
+        assert done.stdout == "2 entries exported to pipe\n"
+        assert (tmp_path / "pipe").is_fifo()
+        assert os.read(reader, 65536) == (tmp_path / "posts.csv").read_bytes()
+    finally:
+        os.close(reader)
+
+
+def test_the_target_of_a_link_is_replaced_and_not_the_link(export: Export, tmp_path: Path) -> None:
+    (tmp_path / "latest.csv").symlink_to("posts.csv")
+    for _ in range(2):  # the second replaces an existing file
+        assert export("--output", "latest.csv").stdout == "2 entries exported to latest.csv\n"
+        assert (tmp_path / "latest.csv").is_symlink()
+        assert column(tmp_path / "posts.csv", 2) == ["two", "one"]
+
+
 def test_standard_output_gets_the_file_and_nothing_else(export: Export, tmp_path: Path) -> None:
     export("--output", "posts.csv")
     done = export("--output", "-")
