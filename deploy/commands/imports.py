@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from write_side.repository import Repository
 
 REVERT_OPTIONS = {"revert", "as_json", "workspace", "environment"}
+REQUEST_OPTIONS = {"language", "update", "ready_only", "repeats", "status"}
+REQUEST_OPTIONS |= {"decimal_comma", "day_first"}
 
 
 @click.command(
@@ -135,13 +137,7 @@ def import_command(
         Scope(workspace, environment or PRODUCTION),
         kind,
         new_id() if options["import_id"] is None else options["import_id"],
-        language=options["language"],
-        update=options["update"],
-        ready_only=options["ready_only"],
-        repeats=options["repeats"],
-        status=options["status"],
-        decimal_comma=options["decimal_comma"],
-        day_first=options["day_first"],
+        **{name: options[name] for name in REQUEST_OPTIONS},
     )
     run(lambda databases, _: _import(databases, file, request, options))
 
@@ -172,10 +168,8 @@ async def _import(
             request = _with_columns(request, options, table, content_type.value_fields)
             rows = count(len(table.rows), "row")
             with spinner(f"{'checking' if dry_run else 'importing'} {rows}"):
-                if dry_run:
-                    result, preview = await _dry_run(repository, table, request, split=split)
-                else:
-                    result, preview = await _run(repository, table, request, split=split)
+                work = _dry_run if dry_run else _run
+                result, preview = await work(repository, table, request, split=split)
         except MappingRefused as refused:
             raise Failed(
                 f"{explanation(refused)} (map a column with --map 'COLUMN=TARGET', or leave it out "
@@ -217,8 +211,7 @@ def _print(result: ImportResult, refusal: str, *, dry_run: bool, as_json: bool) 
         for line in _repeats(result):
             click.echo(line)
     if refusal:
-        nothing = "nothing would be imported" if dry_run else "nothing was imported"
-        raise Failed(f"{nothing}: {refusal}")
+        raise Failed(f"nothing {'would be' if dry_run else 'was'} imported: {refusal}")
     if not as_json:
         click.echo(_outcome(result, dry_run=dry_run))
 
