@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import tempfile
 from collections.abc import Collection, Iterator
@@ -178,7 +179,7 @@ async def _write(exported: Export, path: Path, form: str) -> None:
 def _replacing(output: Path) -> Iterator[Path]:
     """A path to write to, in a temporary folder next to the output. The file replaces the output,
     or what it links to, at the end; after a failure nothing is left."""
-    target = output.resolve()
+    target = Path(os.path.realpath(output))
     try:
         with tempfile.TemporaryDirectory(prefix=".contentlog-", dir=target.parent) as folder:
             path = Path(folder) / output.name

@@ -23,6 +23,7 @@ created again starts with a new one.
 """
 
 import hashlib
+import os
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,7 +67,7 @@ def create_folder(data: Path) -> Path:
 def check_exists(data: Path) -> None:
     """Raises EmbeddedPostgresError if the folder does not exist or has no cluster yet."""
     with explained(data):
-        folder = data.resolve()
+        folder = Path(os.path.realpath(data))  # ``resolve`` fails for a loop of links
         if find(folder) is None:
             raise EmbeddedPostgresError(
                 f"there is no database in {folder}: create one with `contentlog dev` or "

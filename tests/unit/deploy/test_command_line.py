@@ -16,6 +16,8 @@ from click.testing import CliRunner
 from deploy.cli import COMMANDS, cli
 from deploy.commands.api import check_port
 from deploy.commands.dev import base_url, greeting
+from deploy.embedded.errors import EmbeddedPostgresError
+from deploy.embedded.place import check_exists
 from deploy.failures import Failed, explanation
 from deploy.runner import login_name
 from deploy.settings import Settings
@@ -156,6 +158,13 @@ def test_a_command_that_reads_creates_no_database(arguments: list[str], tmp_path
         "`contentlog migrate`, or set CONTENTLOG_DATA to your data folder\n"
     )
     assert not data.exists()
+
+
+def test_a_data_folder_that_is_a_loop_of_links_is_named(tmp_path: Path) -> None:
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    with pytest.raises(EmbeddedPostgresError, match=f"no database in {loop}: "):
+        check_exists(loop)
 
 
 @pytest.mark.parametrize(
