@@ -17,7 +17,7 @@ from deploy.progress import spinner
 from deploy.runner import note, operator, run, until_visible, utc_minute
 from write_side.domain.events import STATUSES
 from write_side.domain.identity import BASE_LANGUAGE, ENVIRONMENTS, PRODUCTION
-from write_side.domain.refusals import UnknownContentType, count
+from write_side.domain.refusals import Refused, UnknownContentType, count
 from write_side.imports.request import REPEATS, ImportRequest
 from write_side.imports.table import DELIMITERS, Choice, fingerprint_of
 
@@ -264,7 +264,9 @@ async def _run_split(whole: ImportRun) -> ImportResult:
     click.echo(f"import id {import_id!r}", err=True)
     try:
         report = await run_split(whole, report_progress)
-    except (asyncio.CancelledError, KeyboardInterrupt):
+    except Refused:
+        raise
+    except BaseException:
         note(f"to continue, run the same command with --import-id {import_id}")
         raise
     for row in report.changed_since:

@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 
 from deploy.cli import cli
 from write_side.imports import preview
+from write_side.store.conflicts import StoreUnavailable
 
 MANIFEST = """
 workspace: acme
@@ -435,6 +436,25 @@ def test_a_file_of_too_many_rows_is_split(run_cli: RunCli) -> None:
         "import 's-1' was reverted: 2001 deleted, 0 restored"
     )
     assert "was reverted" in refused(run_cli(*big, "--split"))
+
+
+def test_an_import_in_parts_that_fails_says_how_to_continue(
+    run_cli: RunCli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def run_split(*_: object) -> None:
+        raise StoreUnavailable("The event store does not respond")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("write_side.imports.split.run_split", run_split)
+        failed = run_cli("import", "good.csv", *PLACE, "--split", "--import-id", "s-1")
+    assert failed.exit_code == 1
+    assert failed.stderr.splitlines()[1:] == [
+        "note: to continue, run the same command with --import-id s-1",
+        "contentlog: the event store does not respond",
+    ]
+    # A refusal has to be corrected first.
+    bad = refused(run_cli("import", "bad.csv", *PLACE, "--split"))
+    assert "to continue" not in bad
 
 
 def test_wrong_usage_is_status_2(run_cli: RunCli) -> None:
