@@ -8,6 +8,7 @@ import click
 from msgspec import Struct
 
 from deploy.databases import Databases, open_repository
+from deploy.failures import Failed
 from deploy.progress import show_rows
 from deploy.runner import json_option, operator, run, until_visible, utc_minute, workspace_option
 from deploy.settings import Settings
@@ -118,7 +119,13 @@ def issue(
         click.echo(
             f"key {name!r} of {workspace!r} issued; the secret is shown only once:", err=True
         )
-        click.echo(secret)
+        try:
+            click.echo(secret)
+        except OSError as error:
+            raise Failed(
+                f"the secret of key {name!r} could not be printed ({error.strerror}): revoke the "
+                "key, and issue it again"
+            ) from error
         await until_visible(databases, done.position)
 
     run(work)

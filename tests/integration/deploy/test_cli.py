@@ -487,6 +487,27 @@ def test_keys_are_issued_listed_and_revoked(run: Run, files: Path) -> None:
 
 
 @pytest.mark.usefixtures("projecting")
+def test_a_key_whose_secret_cannot_be_printed_is_to_be_issued_again(
+    run: Run, files: Path, database_url: str
+) -> None:
+    run("apply", "acme.yaml")
+    issue = ("key", "issue", "--workspace", "acme", "--name", "shop", "--permission")
+    with Path("/dev/full").open("w") as full:
+        failed = subprocess.run(
+            contentlog(*issue, "content.view"),
+            env=environment(database_url),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert (failed.returncode, failed.stderr.splitlines()[-1]) == (
+        1,
+        "contentlog: the secret of key 'shop' could not be printed (No space left on device): "
+        "revoke the key, and issue it again",
+    )
+
+
 async def test_a_key_may_expire_and_be_limited_to_one_environment(
     run: Run, files: Path, database_url: str
 ) -> None:
