@@ -3,6 +3,7 @@ lines with --json."""
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from write_side.verification.claim_check import Difference
 
 T = TypeVar("T")
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 INTERVAL = 1.0  # seconds between two lines of a phase
 SHOWN = 100
@@ -67,6 +69,11 @@ def show_result(text: str | None, *, as_json: bool, **result: Any) -> None:
         click.echo(msgspec.json.encode(result))
     elif text:
         click.echo(text)
+
+
+def printable(text: str) -> str:
+    """Content or a response with its control characters escaped, which a terminal would obey."""
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def show_rows(rows: Sequence[T], line: Callable[[T], str], *, as_json: bool) -> None:

@@ -11,6 +11,7 @@ import click
 
 from deploy.databases import Databases, connect_read_model, open_read_model, open_repository
 from deploy.failures import Failed
+from deploy.progress import printable
 from deploy.runner import environment_option, json_option, run, workspace_option
 from deploy.settings import Settings
 from write_side.waiting import wait_until_set
@@ -130,5 +131,5 @@ def _line(change: Change) -> str:
         assert change.content_type
         return f"{time} UTC  {change.type}  {change.content_type.slug}"
     entry = change.entry
-    name = f"{entry.content_type}/{entry.slug}"
+    name = f"{entry.content_type}/{printable(entry.slug)}"
     return f"{time} UTC  {change.type}  {name}  {entry.language}  version {entry.version}"

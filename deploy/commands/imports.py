@@ -13,7 +13,7 @@ from click.core import ParameterSource
 
 from deploy.databases import Databases, open_repository
 from deploy.failures import Failed, explanation, no_content_type
-from deploy.progress import spinner
+from deploy.progress import printable, spinner
 from deploy.runner import note, operator, run, until_visible, utc_minute
 from write_side.domain.events import STATUSES
 from write_side.domain.identity import BASE_LANGUAGE, ENVIRONMENTS, PRODUCTION
@@ -271,8 +271,8 @@ async def _run_split(whole: ImportRun) -> ImportResult:
         raise
     for row in report.changed_since:
         click.echo(
-            f"row {row.number}: {row.slug} was changed in the meantime; its references to later "
-            "rows were not set",
+            f"row {row.number}: {printable(row.slug)} was changed in the meantime; its references "
+            "to later rows were not set",
             err=True,
         )
     return result_of_split(import_id, report, actor_name(whole.by))
@@ -444,4 +444,5 @@ def _revert_lines(reverted: RevertReport) -> Iterator[str]:
 
 
 def _not_reverted(entry: RevertReportEntry, what: str) -> str:
-    return f"{entry.slug} ({entry.entry_id}) was {what} by {entry.by} at {utc_minute(entry.at)}"
+    slug = printable(entry.slug)
+    return f"{slug} ({entry.entry_id}) was {what} by {entry.by} at {utc_minute(entry.at)}"

@@ -11,7 +11,7 @@ import msgspec
 
 from deploy.databases import Databases, open_read_model, open_repository
 from deploy.failures import Failed
-from deploy.progress import show_result, show_rows
+from deploy.progress import printable, show_result, show_rows
 from deploy.runner import (
     WholeNumber,
     json_option,
@@ -199,7 +199,7 @@ def _delivery_line(row: Delivery) -> str:
     about = [f"#{row.number}", _time(row.at), row.type, _outcome(row)]
     if row.attempt > 1:
         about.append(f"try {row.attempt}")
-    response = " ".join(row.response.split())[:100]
+    response = printable(" ".join(row.response.split())[:100])
     return "  ".join([*about, response] if response else about)
 
 

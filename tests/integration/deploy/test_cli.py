@@ -249,6 +249,22 @@ def test_changes_are_printed_as_the_feed_has_them(run: Run, files: Path) -> None
     assert "globex" in refused(run("changes", "--workspace", "globex"))
 
 
+def test_control_characters_of_slugs_do_not_reach_the_terminal(run: Run, files: Path) -> None:
+    """A client could forge lines of the output, or change the terminal's title."""
+    run("apply", "acme.yaml")
+    (files / "posts.csv").write_text('Title,Slug\nOne,"a\x1b[31m\nb"\n')
+    place = ("--workspace", "acme", "--type", "posts")
+    run("import", "posts.csv", *place, "--import-id", "i-1")
+    run("rebuild")
+    [line] = output_lines(run("changes", *place))[1:]
+    assert r"entry.created  posts/a\x1b[31m\nb  en-US  version 1" in line
+    (files / "posts.csv").write_text('Title,Slug,Views\nOne,"a\x1b[31m\nb",1\n')
+    run("import", "posts.csv", *place, "--update")
+    reverted = run("import", "--revert", "i-1").stdout.splitlines()
+    assert len(reverted) == 2
+    assert reverted[1].startswith(r"a\x1b[31m\nb (")
+
+
 def test_an_unknown_stream_is_refused(run: Run, files: Path) -> None:
     run("apply", "acme.yaml")
     (line,) = output_lines(run("events", "--stream", "workspace/acme"))
