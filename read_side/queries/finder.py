@@ -178,10 +178,10 @@ class Finder:
             return None
         [condition] = conditions
         others = replace(condition, ranges=ranges.complement(condition.ranges))
-        # An entry may have several keys, but only one MISSING.
-        matching = () if condition.repeats and not condition.has_points else (condition,)
+        # An entry may have several keys, but each of them once.
+        countable = [one for one in (condition, others) if one.has_points or not one.repeats]
         for most in (ROWS, COUNTED):
-            for counted in (*matching, others):
+            for counted in countable:
                 [number] = await self._statements.counts([counted], most + 1)
                 if number <= most:
                     return number if counted is condition else self.lists.entries - number

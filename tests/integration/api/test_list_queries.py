@@ -358,6 +358,17 @@ async def test_what_would_read_too_much_is_refused(
     assert (weak.status, weak.body["pagination"]["total"]) == (200, None)
 
 
+async def test_a_total_counts_entries_with_several_values_once(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All published posts are red, and half of them are blue too."""
+    monkeypatch.setattr(finder, "ROWS", len(published()) // 2)
+    path = f"{POSTS}?filter[fields.colours]"
+    for filter_, total in (("[contains]=red", 20), ("[exists]=true", 20), ("[exists]=false", 0)):
+        answer = await server.client().get(f"{path}{filter_}")
+        assert answer.body["pagination"]["total"] == total, filter_
+
+
 LIST = """query ($filter: JSON, $sort: [String!], $search: String, $cursor: String,
                    $limit: Int) {
   contentEntries(type: "posts", status: published, filter: $filter, sort: $sort, search: $search,
