@@ -119,7 +119,15 @@ class EndedVersions:
         read."""
         if not self._kinds:
             return []
-        records = await self._connection.fetch(_ENDED, *self._where, *self._lists, self._checked)
+        parts = {one.path: one.part for one in selected.conditions}
+        records = await self._connection.fetch(
+            _ENDED,
+            *self._where,
+            *self._lists,
+            self._checked,
+            parts.get("title"),
+            parts.get("slug"),
+        )
         if records[0]["read"] >= self._checked:
             return None
         found = []
@@ -127,7 +135,7 @@ class EndedVersions:
             if record["id"] is not None and _has_id(record["id"], selected):
                 kind = self._kinds[record["kind"] - 1]
                 keys = _keys(record, kind)
-                if all(_meets(one, keys) for one in selected.conditions):
+                if all(_meets(one, keys[one.path]) for one in selected.conditions):
                     sort = tuple(keys[key.field] for key in selected.sort)
                     typed = {**record, "type_id": kind.type_id}
                     found.append(Found(sort, record["position"], typed))
@@ -159,8 +167,6 @@ def _keys(record: Any, kind: Kind) -> dict[str, bytes]:
     }
 
 
-def _meets(condition: Condition, keys: dict[str, bytes]) -> bool:
-    key = keys[condition.path]
-    if not any(low <= key < high for low, high in condition.ranges):
-        return False
-    return condition.part is None or condition.part.lower() in key.decode().lower()
+def _meets(condition: Condition, key: bytes) -> bool:
+    """Except for a part of a text, which the statement has compared."""
+    return any(low <= key < high for low, high in condition.ranges)

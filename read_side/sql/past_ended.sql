@@ -1,5 +1,6 @@
--- $1 workspace, $2 environment, $3 at, $4 types, $5 statuses, $6 languages, $7 beginnings, $8 most
--- The versions that have ended, of the entries that were in a list at a moment, with their built-in values.
+-- $1 workspace, $2 environment, $3 at, $4 types, $5 statuses, $6 languages, $7 beginnings, $8 most, $9 title_part, $10 slug_part
+-- The versions that have ended, of the entries that were in a list at a moment, with their built-in values:
+-- those whose title and slug contain a part, if one is given, regardless of case as in query/checked.sql.
 WITH
 \ir past/kinds.sql
 , near AS MATERIALIZED (
@@ -22,4 +23,6 @@ LEFT JOIN (
         LIMIT 1
     ) v
     WHERE near.until > :at
+      AND (:title_part::text IS NULL OR position(lower(:title_part) IN lower(v.title)) > 0)
+      AND (:slug_part::text IS NULL OR position(lower(:slug_part) IN lower(v.slug)) > 0)
 ) v ON true

@@ -157,7 +157,8 @@ def parameters(name: str, properties: dict[str, Any], at: datetime, most: int) -
     arrays = ["{" + ",".join(one) + "}" for one in lists]
     if name == "past_page":
         return [*arguments, position_at(at), *arrays, most // len(kinds) + 1, 11]
-    return [*arguments, *arrays, most]
+    parts = ["title", None] if name == "past_ended" else []
+    return [*arguments, *arrays, most, *parts]
 
 
 def rows_read(plan: dict[str, Any]) -> int:
