@@ -95,9 +95,9 @@ class _PastList:
     async def page(self) -> PastPage:
         query = self._query
         kinds = await self._kinds()
-        total, living = await self._unchanged_entries()
         versions = EndedVersions(self._connection, self._scope, kinds, self._moment.at, CHECKED)
         ended_total, ended = await self._ended(versions)
+        total, living = await self._unchanged_entries(self._end(ended))
         found = sorted([*living, *ended], key=self._place)
         self._check_known(found, versions.horizon)
         page = found[query.offset : query.offset + query.limit]
@@ -142,8 +142,15 @@ class _PastList:
                         "workflow: leave stage out, or use a time after the change"
                     )
 
-    async def _unchanged_entries(self) -> tuple[int | None, list[Found]]:
-        """The total, and the first entries that have not changed since the moment."""
+    def _end(self, ended: Sequence[Found]) -> int:
+        """The position at which the page ends at the latest; 0 if that is unknown."""
+        if self._query.sort or len(ended) < self._most:
+            return 0
+        return sorted(one.position for one in ended)[-self._most]
+
+    async def _unchanged_entries(self, above: int) -> tuple[int | None, list[Found]]:
+        """The total, and the first entries that have not changed since the moment; those at the
+        position ``above`` and below it may be left out."""
         until = Filter("updatedAt", "lte", (self._moment.at.isoformat(),))
         query = replace(self._query, filters=(*self._query.filters, until))
         where = (self._scope.workspace, self._scope.environment, query.type_slug)
@@ -156,7 +163,7 @@ class _PastList:
         after = query.after
         if after is None and not query.sort:
             after = Boundary((), self._moment.position + 1)
-        page_query = PageQuery(selected.conditions, selected.sort, after, self._most)
+        page_query = PageQuery(selected.conditions, selected.sort, after, self._most, above)
         try:
             total, matches = await finder.page(page_query, 0, counted=query.counted)
         except TooBroad as error:

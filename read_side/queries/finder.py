@@ -26,12 +26,14 @@ STREAMS = 1_000
 
 
 class PageQuery(Struct, frozen=True):
-    """``limit``: how many entries to find after the boundary."""
+    """``limit``: how many entries to find after the boundary. ``above``: without sort keys, matches
+    at this position and below it may be left out."""
 
     conditions: tuple[Condition, ...]
     sort: tuple[SortKey, ...]
     after: Boundary | None
     limit: int
+    above: int = 0
 
 
 class Finder:
@@ -131,7 +133,7 @@ class Finder:
         checks = Checks(conditions, query.sort[1:])
         walk = Walk(self._statements, self._budget, checks, query.limit)
         if not query.sort:
-            return await walk.by_position(read, query.after)
+            return await walk.by_position(read, query.after, query.above)
         first = query.sort[0]
         if first.field in ATTRIBUTES:
             return await self._by_attribute(query, first)

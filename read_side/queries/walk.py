@@ -35,8 +35,11 @@ class Walk:
         self._limit = limit
         self._found: list[Match] = []
 
-    async def by_position(self, read: Condition | None, after: Boundary | None) -> list[Match]:
-        """The entries with one of the condition's keys, or all, newest first. Raises TooBroad."""
+    async def by_position(
+        self, read: Condition | None, after: Boundary | None, above: int
+    ) -> list[Match]:
+        """The entries with one of the condition's keys, or all, newest first; down to the position
+        ``above``, or further. Raises TooBroad."""
         below = LATEST if after is None else after.position
         ranges = 1 if read is None else len(read.ranges)
         while not self._is_full:
@@ -46,7 +49,7 @@ class Walk:
             else:
                 rows = await self._statements.equal(read, below, self._checks, size)
             self._found += [Match((), one.position) for one in rows if one.passes]
-            if len(rows) < size:
+            if len(rows) < size or rows[-1].position <= above:
                 break
             below = rows[-1].position
             self._spend(rows)

@@ -405,6 +405,26 @@ async def test_a_refused_offset_proposes_a_cursor(
     assert len((await at(client, then, POSTS, cursor="first")).data) == 10
 
 
+async def test_a_list_whose_newest_entries_have_all_changed_since(
+    client: Client, acme: ContentBuilder, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unchanged entries are read only down to the end of the page."""
+    await acme.content_type()
+    ids = [await acme.entry(f"e{n}", title=f"{n}", status="published") for n in range(60)]
+    then = tick()
+    for entry_id in ids[25:]:
+        await acme.update(entry_id, title="Changed")
+    await server.caught_up()
+    for module in (budget, finder):
+        monkeypatch.setattr(module, "ROWS", 20)
+    cursor, found = "first", list[str]()
+    while cursor:
+        page = await at(client, then, POSTS, cursor=cursor, limit="7", total="none")
+        found += titles(page)
+        cursor = page.body["pagination"]["next"]
+    assert found == [str(n) for n in reversed(range(60))]
+
+
 async def test_fields_of_the_past_are_built_in(
     client: Client, acme: ContentBuilder, server: Server
 ) -> None:
