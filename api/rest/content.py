@@ -36,7 +36,7 @@ from write_side.domain.text import minified
 from write_side.handlers.entries import command_parts
 from write_side.waiting import in_thread_if_large
 
-FIELDS = "fields must be an object; leave it out for an entry without values"
+FIELDS = "fields must be an object; leave it out to set no values"
 MISSING = "Missing required fields: contentTypeSlug and title"
 _OBJECT = msgspec.json.Decoder(dict[str, Raw])
 _STRING = msgspec.json.Decoder(str)

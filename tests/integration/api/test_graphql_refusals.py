@@ -34,6 +34,7 @@ ENVIRONMENT = "Unknown environment 'x': use production or staging"
 REQUIRED = "Publishing needs a value in these required fields: body"
 FULL = "Your plan's limit of 2 entries is reached; upgrade the plan or delete some to add more"
 TAKEN = "'taken' already exists"
+NOT_AN_OBJECT = "fields must be an object; leave it out to set no values"
 NUL = "NUL character"
 
 
@@ -136,8 +137,8 @@ def of_both(case: Any, foreign: str) -> Iterator[Case]:
         "unknown reference": ({"related": [UNKNOWN]}, "which is not in this environment"),
         "foreign reference": ({"related": [foreign]}, "which is not in this environment"),
         "NUL": ({"body": "\x00"}, NUL),
-        "array": ([1], "fields must be an object"),
-        "string": ("body", "fields must be an object"),
+        "array": ([1], NOT_AN_OBJECT),
+        "string": ("body", NOT_AN_OBJECT),
     }
     for name, (arguments, message) in values.items():
         yield case(f"with a wrong {name} in fields", message, fields=arguments)
@@ -150,7 +151,7 @@ def of_both(case: Any, foreign: str) -> Iterator[Case]:
         "a wrong text": ([{**french, "fields": {"body": 1}}], "Field 'body' takes a string"),
         "a locale twice": ([french, french], "the locale 'fr-FR' twice: give it once"),
         "a NUL": ([{**french, "title": "\x00"}], NUL),
-        "no object": ([{**french, "fields": []}], "fields must be an object"),
+        "no object": ([{**french, "fields": []}], NOT_AN_OBJECT),
     }
     for name, (texts, message) in translations.items():
         yield case(f"with a translation of {name}", message, translations=texts)
