@@ -45,7 +45,9 @@ _OPTIONS = {
     ),
 }
 """What asyncpg takes; its own refusal does not name the setting."""
-_KINDS = "|".join(field.encode_name for field in msgspec.structs.fields(NamedReadModel))
+_VARIABLES = {*Settings.__struct_encode_fields__} - {f"{PREFIX}NAMED_MODELS"}
+"""The names of all settings but those of named read models."""
+_KINDS = "|".join(NamedReadModel.__struct_encode_fields__)
 
 
 class Setting(Struct, frozen=True):
@@ -63,7 +65,7 @@ def load_settings(environment: Mapping[str, str]) -> Settings:
 
     Raises SettingsError naming the first variable that is not valid.
     """
-    given = {name: value for name, value in environment.items() if value and name in _variables()}
+    given = {name: value for name, value in environment.items() if value and name in _VARIABLES}
     try:
         settings = msgspec.convert(given, Settings, strict=False)
     except msgspec.ValidationError as error:
@@ -114,13 +116,13 @@ def _named_models(environment: Mapping[str, str]) -> Iterator[tuple[str, NamedRe
 def _named_setting(variable: str) -> re.Match[str] | None:
     """The name and the kind of a named read model's setting; None for another variable."""
     found = re.fullmatch(rf"{_prefix('([A-Z][A-Z0-9]{0,30})')}({_KINDS})", variable)
-    is_reserved = variable in _variables() or (found and found[1] == DEFAULT_MODEL.upper())
+    is_reserved = variable in _VARIABLES or (found and found[1] == DEFAULT_MODEL.upper())
     return None if is_reserved else found
 
 
 def check_model_name(name: str) -> None:
     """Raises SettingsError if a setting of the read model would be one of another meaning."""
-    fixed = [one for one in _variables() if re.fullmatch(f"{_prefix(name.upper())}({_KINDS})", one)]
+    fixed = [one for one in _VARIABLES if re.fullmatch(f"{_prefix(name.upper())}({_KINDS})", one)]
     if fixed:
         raise SettingsError(
             f"a read model cannot have the name '{name}', because {fixed[0]} is a setting of the "
@@ -130,12 +132,6 @@ def check_model_name(name: str) -> None:
 
 def _prefix(name: str) -> str:
     return f"{PREFIX}READ_MODEL_{name}_"
-
-
-def _variables() -> set[str]:
-    """The names of all settings but those of named read models."""
-    fields = msgspec.structs.fields(Settings)
-    return {field.encode_name for field in fields if field.name != "named_models"}
 
 
 def _check_options(variable: str, value: str) -> None:
@@ -175,7 +171,7 @@ def describe(settings: Settings) -> list[Setting]:
 
 def unknown_names(environment: Mapping[str, str]) -> dict[str, str]:
     """Variables that look like settings but are not, sorted, each with a warning."""
-    known = {name.removeprefix(PREFIX) for name in _variables()}
+    known = {name.removeprefix(PREFIX) for name in _VARIABLES}
     given = (name.removeprefix(PREFIX) for name in sorted(environment) if name.startswith(PREFIX))
     return {
         PREFIX + name: _unknown(name, known)

@@ -29,6 +29,14 @@ def test_variables_are_converted_to_their_types() -> None:
     assert (settings.port, settings.event_store_url) == (9000, URL)
 
 
+def test_an_environment_is_read_without_evaluating_annotations(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """That takes a millisecond, and took place for every variable."""
+    monkeypatch.delattr(msgspec.structs, "fields")
+    assert load_settings({"HOME": "/root", "CONTENTLOG_PORT": "9000"}).port == 9000
+
+
 def test_an_empty_variable_counts_as_not_set() -> None:
     assert load_settings({"CONTENTLOG_PORT": "", "CONTENTLOG_READ_MODEL_URL": ""}) == Settings()
 
