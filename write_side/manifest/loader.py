@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -37,6 +38,11 @@ def load_manifest(path: Path) -> Document:
     return read_manifest(document, str(path), is_json=path.suffix.lower() == ".json")
 
 
+@cache
+def _manifest_type() -> msgspec.inspect.Type:
+    return msgspec.inspect.type_info(Manifest)
+
+
 @contextmanager
 def _no_collection() -> Iterator[None]:
     """Pauses garbage collection. A manifest has up to a million small objects, all in use, and
@@ -58,7 +64,7 @@ def read_manifest(document: bytes, name: str, *, is_json: bool = False) -> Docum
     if len(document) > MAX_BYTES:
         raise unreadable(source, f"is larger than {MAX_BYTES:,} bytes")
     values = read_values(document, source, is_json=is_json)
-    valid = Shape(source).valid(values, msgspec.inspect.type_info(Manifest))
+    valid = Shape(source).valid(values, _manifest_type())
     if valid is INVALID:
         source.raise_problems()
     manifest = msgspec.convert(valid, Manifest)

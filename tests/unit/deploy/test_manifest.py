@@ -80,6 +80,12 @@ def test_the_whole_of_a_manifest_is_read() -> None:
     assert manifest.content_types[1].desired_fields()[3].fields[0].slug == "q"
 
 
+def test_the_type_of_a_manifest_is_inspected_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    read_manifest(b"{workspace: acme, name: Acme}", "manifest.yaml")
+    monkeypatch.delattr(msgspec.inspect, "type_info")
+    read_manifest(b"{workspace: acme, name: Acme}", "manifest.yaml")
+
+
 def test_json_is_read_too(tmp_path: Path) -> None:
     path = tmp_path / "acme.json"
     path.write_text('{"workspace": "acme", "name": "Acme", "plan": null}')
