@@ -57,7 +57,8 @@ def open_folder() -> Iterator[Path]:
 def http_server(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
     """Serves on a free port until the end. Yields the URL."""
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
+        # The argument: how many seconds it may take to notice ``shutdown``.
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
         thread.start()
         try:
             yield f"http://127.0.0.1:{server.server_port}"
