@@ -7,8 +7,10 @@ import signal
 from collections.abc import AsyncIterator, Iterator
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import asyncpg
 import pytest
 import structlog
 from hypothesis import settings
@@ -22,6 +24,11 @@ from write_side.store.recorder import Recorder, open_recorder
 # The time an example takes depends mostly on the machine's other work.
 settings.register_profile("contentlog", deadline=None)
 settings.load_profile("contentlog")
+
+FIRST_CREATED_OID = 16_384
+"""PostgreSQL's own types have lower numbers, the same in every database."""
+NO_STATEMENT = SimpleNamespace(name="none")
+"""Instead of the statement that looked types up; asyncpg reads only whether it has a name."""
 
 # If a script runs the suite in the background, the suite ignores Ctrl-C, and so would the
 # processes that tests start and then interrupt.
@@ -60,6 +67,27 @@ def _loggers_follow_their_configuration() -> Iterator[None]:
 def _loggers_begin_as_they_are() -> None:
     """Resets the logging configuration left by a command in an earlier test."""
     structlog.reset_defaults()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _types_are_looked_up_once() -> Iterator[None]:
+    """Remembers PostgreSQL's own types, such as arrays. asyncpg looks them up on every connection,
+    which takes the server three times as long as the connection itself. Through a pooler, which
+    cannot cache statements either, it still does."""
+    looked_up: dict[tuple[Any, ...], Any] = {}
+    look_up = asyncpg.Connection._introspect_types  # type: ignore[attr-defined]
+
+    async def remembered(connection: Any, oids: set[int], timeout: float | None) -> Any:
+        if max(oids) >= FIRST_CREATED_OID or not connection._config.statement_cache_size:
+            return await look_up(connection, oids, timeout)
+        key = (connection.get_server_version(), *sorted(oids))
+        if key not in looked_up:
+            looked_up[key], _ = await look_up(connection, oids, timeout)
+        return looked_up[key], NO_STATEMENT
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(asyncpg.Connection, "_introspect_types", remembered)
+        yield
 
 
 @pytest.fixture(scope="session")
