@@ -98,11 +98,14 @@ def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _numbers_of_the_machine_are_of_the_run(run_folder: Path) -> Iterator[None]:
-    """Keeps the files of ``high_water_mark`` in the run's folder. Tests check for files left among
-    the temporary files."""
+def _numbers_of_the_machine_are_of_the_worker(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[None]:
+    """Keeps the files of ``high_water_mark`` in the worker's folder. Tests check for files left
+    among the temporary files. Every service looks at all files of its folder."""
+    folder = str(tmp_path_factory.getbasetemp())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("read_side.high_water_mark.gettempdir", lambda: str(run_folder))
+        patch.setattr("read_side.high_water_mark.gettempdir", lambda: folder)
         yield
 
 
