@@ -43,10 +43,23 @@ def pytest_configure() -> None:
         raise pytest.UsageError(f"{ENGINE}: {error}") from None
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in its own hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if reason := engine().reason_to_leave_out(item.nodeid):
             item.add_marker(pytest.mark.skip(reason=reason))
+        if group := _sharing(item):
+            item.add_marker(pytest.mark.xdist_group(group))
+
+
+def _sharing(item: pytest.Item) -> str | None:
+    """The package or module with whose tests this one shares a fixture. They run in one worker, so
+    that the fixture is set up once."""
+    fixtures = item._fixtureinfo.name2fixturedefs.values()  # type: ignore[attr-defined]
+    scopes = {definitions[-1].scope for definitions in fixtures}
+    if "package" in scopes:
+        return item.path.parent.name
+    return item.path.stem if "module" in scopes else None
 
 
 @pytest.fixture(autouse=True, scope="session")
