@@ -7,12 +7,13 @@ Commands are loaded when they are called and import heavy modules when they run,
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import signal
 import sys
 from importlib import import_module
 from types import FrameType
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
@@ -111,11 +112,19 @@ def main() -> None:
 
 
 def _open_closed_streams() -> None:
-    """Otherwise a lock or a connection would get the number of a standard stream, and messages."""
-    while (opened := os.open(os.devnull, os.O_RDWR)) <= 2:
-        pass
+    """Opens the null device for each closed standard stream. Otherwise a lock or a connection would
+    get the file descriptor of one, and messages would be written to it. Output to one that was
+    closed still fails, since what a command prints must not be lost; messages do not."""
+    while (opened := os.open(os.devnull, os.O_RDONLY)) <= 2:
+        if opened == 2:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     os.close(opened)
-    sys.stdout, sys.stderr = sys.stdout or os.fdopen(1, "w"), sys.stderr or os.fdopen(2, "w")
+    sys.stdout, sys.stderr = sys.stdout or _unbuffered(1), sys.stderr or _unbuffered(2)
+
+
+def _unbuffered(stream: int) -> TextIO:
+    """Keeps nothing that Python would write, and fail to, when it ends."""
+    return io.TextIOWrapper(os.fdopen(stream, "wb", 0), write_through=True)
 
 
 def _block_stops(how: int) -> None:

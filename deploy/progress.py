@@ -72,7 +72,7 @@ def show_result(text: str | None, *, as_json: bool, **result: Any) -> None:
 
 
 def printable(text: str) -> str:
-    """Content or a response with its control characters escaped, which a terminal would obey."""
+    """The text with its control characters escaped, because a terminal would obey them."""
     return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 

@@ -136,8 +136,8 @@ def operator() -> Actor:
 
 
 async def until_visible(databases: Databases, position: int) -> None:
-    """Waits until the read model has passed the position, or prints a note that it has not. A
-    fault is a note too, because the command has done its work."""
+    """Waits until the read model has passed the position, or prints a note that it has not. If the
+    read model cannot be reached, this is a note too, because the command has done its work."""
     from read_side.checkpoint import wait_until_visible
     from read_side.status import read_status
 
@@ -147,7 +147,7 @@ async def until_visible(databases: Databases, position: int) -> None:
     except Exception as error:
         if (reason := explanation(error)) is None:
             raise
-        note(f"done, but the read model could not be asked whether it shows it: {reason}")
+        note(f"done, but cannot check whether the read model shows it yet: {reason}")
         return
     if status.position >= position:
         return

@@ -143,7 +143,7 @@ class _PastList:
                     )
 
     def _end(self, ended: Sequence[Found]) -> int:
-        """The position at which the page ends at the latest; 0 if that is unknown."""
+        """The lowest position that can be on the page; 0 if that is unknown."""
         if self._query.sort or len(ended) < self._most:
             return 0
         return sorted(one.position for one in ended)[-self._most]

@@ -119,7 +119,8 @@ class EndedVersions:
         read."""
         if not self._kinds:
             return []
-        parts = {one.path: one.part for one in selected.conditions}
+        parts = {one.path: one.part for one in selected.conditions if one.part is not None}
+        assert parts.keys() <= {"title", "slug"}, "the statement compares only these"
         records = await self._connection.fetch(
             _ENDED,
             *self._where,
@@ -168,5 +169,5 @@ def _keys(record: Any, kind: Kind) -> dict[str, bytes]:
 
 
 def _meets(condition: Condition, key: bytes) -> bool:
-    """Except for a part of a text, which the statement has compared."""
+    """Checks the ranges only: the statement has already compared parts of texts."""
     return any(low <= key < high for low, high in condition.ranges)

@@ -31,9 +31,9 @@ Kind: TypeAlias = tuple[str, str, str]
 
 
 class SearchResult(Struct, frozen=True):
-    """The kind, the position and the rank of the newest matches, newest first. ``is_complete``:
-    whether there are no others. ``has_unread``: whether the projector has yet to find the words of
-    some texts."""
+    """The kinds, positions and ranks of the newest matches, in lists of the same order: newest
+    first. ``is_complete``: whether there are no others. ``has_unread``: whether the projector has
+    yet to find the words of some texts."""
 
     kinds: list[Kind]
     positions: list[int]

@@ -111,7 +111,7 @@ def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _numbers_of_the_machine_are_of_the_worker(
+def _each_worker_has_its_own_high_water_marks(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[None]:
     """Keeps the files of ``high_water_mark`` in the worker's folder. Tests check for files left

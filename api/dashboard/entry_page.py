@@ -218,7 +218,7 @@ async def restore_version(request: DashboardRequest, form: Form) -> web.StreamRe
 
 
 async def return_to_entry(request: DashboardRequest) -> web.StreamResponse:
-    """For a reload of the form's URL."""
+    """Answers a GET of the URL that the restore form posts to, as after a refused restore."""
     return redirect(request.link("entries", request.request.match_info["id"]))
 
 

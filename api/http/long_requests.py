@@ -1,7 +1,7 @@
-"""Logs where a request waits that has had no response for a long time.
+"""Logs requests that have had no response for a long time, and where they wait.
 
-Every wait has a limit of its own, so a line means a defect, or work that takes long, such as the
-export of a large workbook. Nothing is cancelled: a write may already be in the log.
+Every wait has its own timeout, so a log line means a defect, or work that takes long, such as the
+export of a large workbook. Nothing is cancelled: a write may already be in the event log.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from aiohttp import web
 from api.http.request_log import request_id
 
 INTERVAL = 60.0
-"""Seconds between two looks; a request that both find is logged."""
+"""Seconds between two checks; a request that both find is logged."""
 Answer: TypeAlias = Coroutine[Any, Any, web.StreamResponse]
 _log = structlog.get_logger("api.long_requests")
 

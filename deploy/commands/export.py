@@ -110,15 +110,17 @@ def _format(output: Path) -> str:
 @contextlib.contextmanager
 def _destination(output: Path) -> Iterator[Path]:
     """The file to write. Standard output, a pipe or a device gets it when it is complete."""
-    if output != STANDARD_OUTPUT and (output.is_file() or not output.exists()):
+    # pathlib's functions raise an error for a path that may not be looked at.
+    is_special = os.path.exists(output) and not os.path.isfile(output)  # noqa: PTH110, PTH113
+    if output != STANDARD_OUTPUT and not is_special:
         yield output
         return
     with tempfile.TemporaryDirectory(prefix="contentlog-") as folder:
         path = Path(folder) / "export"
         yield path
-        with path.open("rb") as file, click.open_file(str(output), "wb") as target:
-            shutil.copyfileobj(file, target)
-            target.flush()
+        with _writing(output), path.open("rb") as file, click.open_file(str(output), "wb") as copy:
+            shutil.copyfileobj(file, copy)
+            copy.flush()
 
 
 async def _export(
@@ -180,10 +182,20 @@ def _replacing(output: Path) -> Iterator[Path]:
     """A path to write to, in a temporary folder next to the output. The file replaces the output,
     or what it links to, at the end; after a failure nothing is left."""
     target = Path(os.path.realpath(output))
+    with (
+        _writing(output),
+        tempfile.TemporaryDirectory(prefix=".contentlog-", dir=target.parent) as folder,
+    ):
+        path = Path(folder) / output.name
+        yield path
+        path.replace(target)
+
+
+@contextlib.contextmanager
+def _writing(output: Path) -> Iterator[None]:
     try:
-        with tempfile.TemporaryDirectory(prefix=".contentlog-", dir=target.parent) as folder:
-            path = Path(folder) / output.name
-            yield path
-            path.replace(target)
+        yield
+    except BrokenPipeError:
+        raise
     except OSError as error:
         raise Failed(f"cannot write {str(output)!r}: {error.strerror or error}") from error

@@ -257,17 +257,20 @@ async def _run_split(whole: ImportRun) -> ImportResult:
     from write_side.domain.entry_changes import actor_name
     from write_side.imports.split import run_split
 
+    has_begun = False
+
     def report_progress(done: int, parts: int) -> None:
+        nonlocal has_begun
+        has_begun = True
         click.echo(f"part {done} of {parts} is imported", err=True)
 
     import_id = whole.request.import_id
     click.echo(f"import id {import_id!r}", err=True)
     try:
         report = await run_split(whole, report_progress)
-    except Refused:
-        raise
-    except BaseException:
-        note(f"to continue, run the same command with --import-id {import_id}")
+    except BaseException as error:
+        if has_begun or not isinstance(error, Refused):
+            note(f"to continue, run the same command with --import-id {import_id}")
         raise
     for row in report.changed_since:
         click.echo(

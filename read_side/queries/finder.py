@@ -180,7 +180,7 @@ class Finder:
             return None
         [condition] = conditions
         others = replace(condition, ranges=ranges.complement(condition.ranges))
-        # An entry may have several keys, but each of them once.
+        # An entry may have several keys, but each key only once: counting one counts entries.
         countable = [one for one in (condition, others) if one.has_points or not one.repeats]
         for most in (ROWS, COUNTED):
             for counted in countable:

@@ -1,6 +1,7 @@
 -- $1 workspace, $2 environment, $3 at, $4 types, $5 statuses, $6 languages, $7 beginnings, $8 most, $9 title_part, $10 slug_part
--- The versions that have ended, of the entries that were in a list at a moment, with their built-in values:
--- those whose title and slug contain a part, if one is given, regardless of case as in query/checked.sql.
+-- The versions that have ended, of the entries that were in a list at a moment, with their built-in values.
+-- Only those whose title contains title_part and whose slug contains slug_part (null: any text), regardless of
+-- case as in query/checked.sql.
 WITH
 \ir past/kinds.sql
 , near AS MATERIALIZED (

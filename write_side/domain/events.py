@@ -235,7 +235,7 @@ class ImportedRow(Struct, frozen=True, array_like=True):
 class ImportRecorded(Event, frozen=True, kw_only=True):
     """One import. The events of its rows follow it in the log; ``created`` and ``updated`` count
     them. ``by`` is the user who imported; ``fingerprint`` is that of the file's content and,
-    if it was split, of its options."""
+    if the file was split, of the import's options."""
 
     import_id: str
     content_type_id: str

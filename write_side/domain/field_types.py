@@ -60,8 +60,8 @@ class FieldTypeSpec(Struct, frozen=True, kw_only=True, dict=True):
     type are checked field by field. ``schema`` describes the same values as JSON Schema.
     ``read_cell`` reads the text of a spreadsheet's cell and raises BadCell; ``write_cell`` is its
     inverse; ``cell_help`` explains the notation to people. ``label`` and ``label_many`` name the
-    type to people. ``display`` selects how the dashboard shows a value. Besides, an import can read
-    a ``number`` with a decimal comma, and a search leaves out the tags of ``markup``.
+    type to people. ``display`` selects how the dashboard shows a value. It has two other effects:
+    imports can read a ``number`` with a decimal comma, and searches ignore the tags of ``markup``.
     ``settings`` are the properties of a field that the type allows, ``needs`` those it must have.
     ``refers_to``: values are ids of entries or of media files. ``any_json``: every JSON value is
     valid, so ``""`` and ``[]`` are not empty, and two values are equal only if their text is.

@@ -80,8 +80,8 @@ async def parts_before(
     repository: Repository, request: ImportRequest, fingerprint: str
 ) -> Recorded:
     """The parts that are already imported. ``fingerprint``: see ``split_fingerprint``. Raises
-    ImportIdTaken, FileMismatch, and ImportStopped if they were reverted, had other options, or the
-    id belongs to an import that was not split."""
+    ImportIdTaken, FileMismatch, and ImportStopped if the parts were reverted or had different
+    options, or if the id belongs to an import that was not split."""
     if await repository.find_import(request.import_id) is not None:
         raise ImportStopped(
             f"import id {request.import_id!r} was used for an import that was not split; choose "
@@ -93,10 +93,13 @@ async def parts_before(
     for import_id, (import_event, _) in recorded.items():
         of_file = replace(import_event, fingerprint=import_event.fingerprint.partition("-")[0])
         check_same_import(of_file, request.import_id, scope, content_type, file)
-        if import_event.fingerprint not in (fingerprint, file):  # earlier versions have no options
+        # Earlier versions of contentlog recorded the fingerprint of the file alone.
+        options = "-" in import_event.fingerprint and import_event.fingerprint != fingerprint
+        if options or import_event.language != request.language:
             raise ImportStopped(
-                f"import {request.import_id!r} was begun with other options: continue it with "
-                "those of its first run (only --ready-only may differ)"
+                f"import {request.import_id!r} was started with different options, or the fields "
+                "have changed: continue it with the options of its first run (only --ready-only "
+                "may differ), and map new fields' columns with --map"
             )
         if await repository.find_revert(import_id) is not None:
             raise ImportStopped(

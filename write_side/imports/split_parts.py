@@ -33,9 +33,8 @@ def links_id(import_id: str, number: int) -> str:
 
 
 def split_fingerprint(table: Table, request: ImportRequest) -> str:
-    """The fingerprints of the file and, after a hyphen, of the options; without ``ready_only``,
-    because rows that no longer are may be left out of the remaining parts. Best called in a
-    thread."""
+    """The fingerprints of the file and, after a hyphen, of the options except ``ready_only``:
+    an import may be continued without rows that are no longer ready. Best called in a thread."""
     options = msgspec.msgpack.encode(replace(request, import_id="", ready_only=False))
     return f"{fingerprint_of(table)}-{hashlib.sha256(options).hexdigest()[:16]}"
 

@@ -201,8 +201,8 @@ async def catalog_transaction(connection: Connection, **options: Any) -> AsyncIt
 
 
 async def set_defaults(connection: Connection, more: Mapping[str, str] | None = None) -> None:
-    """Makes SETTINGS, ``more``, and LZ4 as the compression of long values (ADR 16) the defaults of
-    this connection's role in this database."""
+    """Makes SETTINGS and ``more`` the defaults of this connection's role in this database; also LZ4
+    for long values (ADR 16), if the server has it."""
     async with catalog_transaction(connection):
         # Two simultaneous changes of one role fail.
         await connection.execute(_WAIT, _LOCK)

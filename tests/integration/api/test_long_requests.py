@@ -62,7 +62,7 @@ async def client(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[aiohttp.Clien
 async def test_a_request_without_a_response_is_logged_with_where_it_waits(
     client: aiohttp.ClientSession,
 ) -> None:
-    """Not a stream, nor a request that is still arriving."""
+    """A stream and a request that is still arriving are not logged."""
     with capture_logs() as logs:
         sent = [
             asyncio.create_task(client.get("/stream")),

@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from projector.rebuild import operations
+from read_side import search
 from tests.integration.live_projector import connected, project_all
 from tests.integration.projector.rebuilds import build_settings, silent
 from tests.integration.projector.sample_log import ContentBuilder, raws
@@ -27,6 +28,7 @@ NOTE = Field("note", "Note", "text")
 NEWER = {"estonian"}
 """Stemmers that PostgreSQL 15 does not have."""
 STEMMERS = "SELECT 'pg_catalog.' || dictname FROM pg_ts_dict WHERE dictname LIKE '%_stem'"
+SIZES = "SELECT pg_column_size(words) AS size FROM read_model.entry_search ORDER BY position DESC"
 NUMBERS_CHANGED = """
 SELECT count(*) FROM unnest($2::text[]) AS word
 WHERE ts_lexize($1::text::regdictionary, word) IS DISTINCT FROM ARRAY[word]"""
@@ -38,6 +40,28 @@ async def builder(repository: Repository) -> ContentBuilder:
     await builder.workspace(staging=True)
     await builder.content_type(BODY, NOTE)
     return builder
+
+
+async def test_only_the_newest_texts_within_the_limit_are_ranked(
+    builder: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await builder.entry("title", title="Alpha")
+    await builder.entry("french", fields=raws(body="alpha " * 9), language="fr-FR")
+    await builder.entry("once", fields=raws(body="alpha"))
+    await builder.entry("twice", fields=raws(body="alpha alpha"))
+    await project(database_url)
+    assert await found_slugs(database_url, "alpha", by_rank=True) == [
+        "title",
+        "french",
+        "twice",
+        "once",
+    ]
+    async with connected(database_url) as connection:
+        sizes = [row["size"] for row in await connection.fetch(SIZES)]
+    for number in range(5):
+        monkeypatch.setattr(search, "MOST_BYTES", sum(sizes[:number]))
+        ranks = (await searched(database_url, "alpha")).ranks
+        assert [rank > 0 for rank in ranks] == [n < number for n in range(4)]
 
 
 async def test_no_stemmer_changes_a_number(database_url: str) -> None:

@@ -29,6 +29,7 @@ from write_side.imports.check import check
 from write_side.imports.importer import ImportRun, RepeatsUndecided, RowsRefused
 from write_side.imports.split import ImportStopped, SplitReport, run_split
 from write_side.imports.split_parts import revert_split
+from write_side.imports.table import fingerprint_of
 from write_side.repository import Repository
 
 HEAD = "Title,Body,Related\n"
@@ -260,10 +261,24 @@ async def test_parts_are_not_continued_with_other_options(
     with pytest.raises(Killed):
         await split_of(magazine, progress=dying(1))
     before = await magazine.recorder.head()
-    with pytest.raises(ImportStopped, match="'s-1' was begun with other options"):
+    with pytest.raises(ImportStopped, match="'s-1' was started with different options"):
         await split_of(magazine, **other)
     assert await magazine.recorder.head() == before
     await split_of(magazine, ready_only=True)
+    assert await related(magazine) == WHOLE
+
+
+async def test_parts_of_an_earlier_version_are_not_continued_in_another_language(
+    magazine: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It recorded no options."""
+    with monkeypatch.context() as patched:
+        patched.setattr(split, "split_fingerprint", lambda table, _request: fingerprint_of(table))
+        with pytest.raises(Killed):
+            await split_of(magazine, progress=dying(1))
+    with pytest.raises(ImportStopped, match="'s-1' was started with different options"):
+        await split_of(magazine, language="fr-FR")
+    await split_of(magazine)
     assert await related(magazine) == WHOLE
 
 

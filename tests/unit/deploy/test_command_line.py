@@ -182,7 +182,9 @@ def test_an_interrupted_command_prints_nothing(
     assert (result.exit_code, result.output) == (status, "")
 
 
-@pytest.mark.parametrize(("command", "status"), [("status", 1), ("api", 0), ("dev", 0)])
+@pytest.mark.parametrize(
+    ("command", "status"), [("status", 1), ("api", 0), ("dev", 0), ("webhooks", 0)]
+)
 def test_a_command_may_be_interrupted_while_it_is_imported(
     monkeypatch: pytest.MonkeyPatch, command: str, status: int
 ) -> None:

@@ -32,7 +32,7 @@ def test_variables_are_converted_to_their_types() -> None:
 def test_an_environment_is_read_without_evaluating_annotations(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """That takes a millisecond, and took place for every variable."""
+    """Evaluating them takes a millisecond, and was repeated for every variable."""
     monkeypatch.delattr(msgspec.structs, "fields")
     assert load_settings({"HOME": "/root", "CONTENTLOG_PORT": "9000"}).port == 9000
 

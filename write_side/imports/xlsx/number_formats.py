@@ -24,7 +24,7 @@ from write_side.imports.xlsx.archive import Archive
 from write_side.imports.xlsx.serials import clock_time, is_below_a_day, iso_date_time, iso_with_time
 
 Kind = Literal["date", "datetime", "time", "duration"] | int
-"""A number: how many digits are shown at least, with leading zeros."""
+"""An integer: the minimum number of digits, padded with leading zeros."""
 
 _EAST_ASIAN: dict[int, Kind] = {
     **dict.fromkeys((*range(27, 32), 36, *range(50, 55), 57, 58), "date"),
@@ -56,8 +56,8 @@ def number_kinds(archive: Archive, styles: str) -> list[Kind | None]:
 
 
 def kind_of_format(code: str | None) -> Kind | None:
-    """Decided by the first section, which is for positive numbers. A single ``m`` is a month; only
-    zeros are a number of digits."""
+    """Decided by the first section, which is for positive numbers. A single ``m`` is a month; a
+    format of zeros alone is a number of digits."""
     if code is None or len(code) > _CODE_LENGTH:
         return None
     if is_timedelta_format(code):
