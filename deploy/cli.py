@@ -115,10 +115,11 @@ def _open_closed_streams() -> None:
     """Opens the null device for each closed standard stream. Otherwise a lock or a connection would
     get the file descriptor of one, and messages would be written to it. Output to one that was
     closed still fails, since what a command prints must not be lost; messages do not."""
-    while (opened := os.open(os.devnull, os.O_RDONLY)) <= 2:
-        if opened == 2:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-    os.close(opened)
+    for stream, mode in enumerate((os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)):
+        try:
+            os.fstat(stream)
+        except OSError:
+            os.open(os.devnull, mode)  # gets the lowest free number, which is that of the stream
     sys.stdout, sys.stderr = sys.stdout or _unbuffered(1), sys.stderr or _unbuffered(2)
 
 

@@ -27,8 +27,9 @@ class Failed(click.ClickException):
 
 
 def no_content_type(scope: Scope, slug: str) -> Failed:
-    where = f"{scope.environment} of {scope.workspace!r}"
-    return Failed(f"there is no content type {slug!r} in {where}")
+    return Failed(
+        f"workspace {scope.workspace!r} has no content type {slug!r} in {scope.environment}"
+    )
 
 
 @contextmanager

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from write_side.repository import Repository
 
 REVERT_OPTIONS = {"revert", "as_json", "workspace", "environment"}
-REQUEST_OPTIONS = {"language", "update", "ready_only", "repeats", "status"}
-REQUEST_OPTIONS |= {"decimal_comma", "day_first"}
 
 
 @click.command(
@@ -137,7 +135,13 @@ def import_command(
         Scope(workspace, environment or PRODUCTION),
         kind,
         new_id() if options["import_id"] is None else options["import_id"],
-        **{name: options[name] for name in REQUEST_OPTIONS},
+        language=options["language"],
+        update=options["update"],
+        ready_only=options["ready_only"],
+        repeats=options["repeats"],
+        status=options["status"],
+        decimal_comma=options["decimal_comma"],
+        day_first=options["day_first"],
     )
     run(lambda databases, _: _import(databases, file, request, options))
 

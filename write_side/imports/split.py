@@ -87,15 +87,16 @@ async def parts_before(
             f"import id {request.import_id!r} was used for an import that was not split; choose "
             "another id"
         )
-    scope, slug, file = request.scope, request.content_type_slug, fingerprint.partition("-")[0]
+    scope, slug = request.scope, request.content_type_slug
+    file, _, options = fingerprint.partition("-")
     content_type = await repository.fresh_content_type(scope, slug)
     recorded = await recorded_parts(repository, request.import_id)
     for import_id, (import_event, _) in recorded.items():
-        of_file = replace(import_event, fingerprint=import_event.fingerprint.partition("-")[0])
+        file_before, _, options_before = import_event.fingerprint.partition("-")
+        of_file = replace(import_event, fingerprint=file_before)
         check_same_import(of_file, request.import_id, scope, content_type, file)
-        # Earlier versions of contentlog recorded the fingerprint of the file alone.
-        options = "-" in import_event.fingerprint and import_event.fingerprint != fingerprint
-        if options or import_event.language != request.language:
+        # Earlier versions of contentlog recorded the language, and none of the other options.
+        if options_before not in ("", options) or import_event.language != request.language:
             raise ImportStopped(
                 f"import {request.import_id!r} was started with different options, or the fields "
                 "have changed: continue it with the options of its first run (only --ready-only "

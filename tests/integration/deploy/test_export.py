@@ -159,7 +159,7 @@ def test_invalid_requests_are_refused_in_one_line_and_keep_the_file(
     file.write_text("as it was")
     refusals: list[tuple[dict[str, Any], list[str], str]] = [
         ({"workspace": "nobody"}, [], "there is no workspace 'nobody'"),
-        ({"kind": "nothing"}, [], "there is no content type 'nothing' in production of 'acme'"),
+        ({"kind": "nothing"}, [], "workspace 'acme' has no content type 'nothing' in production"),
         ({}, ["--environment", "staging"], "this team has no staging environment yet"),
     ]
     for named, options, reason in refusals:

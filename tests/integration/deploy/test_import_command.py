@@ -470,7 +470,7 @@ def test_wrong_usage_is_status_2(run_cli: RunCli) -> None:
         run_cli("import", "good.csv", "--workspace", "none", "--type", "posts")
     )
     assert refused(run_cli("import", "good.csv", *PLACE, "--type", "songs")) == (
-        "there is no content type 'songs' in production of 'acme'"
+        "workspace 'acme' has no content type 'songs' in production"
     )
     assert refused(run_cli("import", "good.csv", *PLACE, "--language", "xx")) == (
         "unsupported language 'xx': use a code like en-US or fr-FR"
