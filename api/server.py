@@ -16,11 +16,11 @@ from api.changes.open_streams import OpenStreams
 from api.context import SERVICE, Service
 from api.dashboard.routes import add_dashboard
 from api.graphql import handler as graphql
-from api.http.connections import listen, open_runner
 from api.http.cors import add_preflights
 from api.http.default_headers import add_default_headers
 from api.http.file_turns import add_file_turns
 from api.http.large_bodies import ByteBudget, LargeBodies
+from api.http.listener import open_listener
 from api.http.open_connections import raise_open_files
 from api.http.representation import add_representation
 from api.http.request_counts import COUNTS
@@ -216,8 +216,8 @@ async def _listener(
     if port is None:
         yield
         return
-    async with open_runner(
+    async with open_listener(
         app, patience=settings.client_timeout, grace=GRACE, connections=connections
-    ) as runner:
-        await listen(runner, host, port, reuse_port=settings.reuse_port)
+    ) as listener:
+        await listener.listen(host, port, reuse_port=settings.reuse_port)
         yield

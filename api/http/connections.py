@@ -9,10 +9,8 @@ is overridden here.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import re
-import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Any
 
 import structlog
@@ -29,29 +27,26 @@ from aiohttp.http_parser import RawRequestMessage
 from aiohttp.streams import StreamReader
 
 from api.context import LIMIT_STATUS, SERVICE
-from api.errors import MAX_HEADER, MAX_HEADERS, MAX_TARGET, BadRequest, error_response
+from api.errors import MAX_HEADERS, MAX_TARGET, BadRequest, error_response
 from api.http.client_address import client
 from api.http.large_bodies import response_sent
 from api.http.long_requests import LongRequests
-from api.http.open_connections import OpenConnections, most_connections
+from api.http.open_connections import OpenConnections
 from api.http.request_log import ROUTE, log_fault, log_request, request_id, route_of, traced
 from api.rest.repeated_read import REPEATED_READS
 from api.rest.request_body import AWAITS_CONTINUE
 from write_side import tracing
 
-# Longer than proxies usually keep a connection, so that the proxy closes it first.
-KEEP_ALIVE = 75.0
-# To read the rest of an unread body: if the connection is closed at once, the client may never see
-# its response.
-LINGERING = 2.0
 # Bytes a second; a client that reads more slowly is disconnected.
 SLOWEST = 1024
 # Additional time for a request that did not finish within the shutdown timeout.
 OVERTIME = 0.1
+# Seconds after it was accepted that a connection is kept on shutdown: its first request is probably
+# on its way.
+FIRST_REQUEST = 1.0
 MAX_SEGMENTS = 100
 """Segments of a path; no route has that many. aiohttp's router looks up the path without its last
 segment, then without its last two, and so on: for 32,000 of them, that takes 0.3 s."""
-BACKLOG = 1024
 NO_HTTP = "Bad request: this is not valid HTTP"
 BAD_URL = f"{NO_HTTP}; in a URL, percent-encode spaces and characters outside ASCII"
 _METHOD = re.compile(r"b'[A-Za-z][\w-]* (?:/|\*|https?:)", re.ASCII)
@@ -68,6 +63,7 @@ class Connection(web.RequestHandler):
         self._finished: asyncio.Future[None] | None = None
         self._awaited_since: float | None = None  # the rest of a head, or the first byte
         self._head_size = 0  # bytes that may belong to an unfinished head
+        self._new_until = 0.0  # 0 from the first request on
         self._late: asyncio.TimerHandle | None = None
         self._stuck: asyncio.TimerHandle | None = None
         self.on_lost: Callable[[], None] | None = None
@@ -77,10 +73,12 @@ class Connection(web.RequestHandler):
     def begin(self, body: StreamReader) -> None:
         """The head of a request was read."""
         self._busy, self._body, self._awaited_since, self._head_size = True, body, None, 0
+        self._new_until = 0.0
         self._others.busy(self)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
+        self._new_until = asyncio.get_running_loop().time() + FIRST_REQUEST
         peer = transport.get_extra_info("peername")
         self._others.opened(self, client(peer[0] if peer else None, (), ()))
         if self._patience:
@@ -102,19 +100,28 @@ class Connection(web.RequestHandler):
             asyncio.get_running_loop().call_soon(self._check_head_size)
 
     def close(self) -> None:
-        """Stops after the request in progress."""
+        """Stops after the request in progress; on a new connection, after the first one."""
         if self._has_request():
             self._stopping = True
         else:
             super().close()
 
     async def shutdown(self, timeout: float | None = 15.0) -> None:
-        """Lets the request in progress finish; its body may still arrive."""
+        """Lets the request in progress finish; its body may still arrive, and on a new connection
+        the request itself."""
         self._stopping = True
         if self._has_request():
-            self._finished = asyncio.get_running_loop().create_future()
+            loop = asyncio.get_running_loop()
+            self._finished = loop.create_future()
+            if self._new_until:
+                loop.call_at(self._new_until, self._close_unused)
             await asyncio.wait((self._finished,), timeout=timeout)
-        await super().shutdown(OVERTIME if self._has_request() else timeout)
+        if self._has_request():
+            timeout = OVERTIME
+        else:
+            # If the handler still waits for a request, aiohttp would wait for it too.
+            super().close()
+        await super().shutdown(timeout)
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -196,8 +203,16 @@ class Connection(web.RequestHandler):
 
     def _has_request(self) -> bool:
         """Whether a request is being answered, or its head has arrived and it is handled in the
-        next turn of the loop."""
-        return self._busy or self._head_size > 0
+        next turn of the loop, or the first one is probably on its way."""
+        return self._busy or self._head_size > 0 or self._is_new()
+
+    def _is_new(self) -> bool:
+        return asyncio.get_running_loop().time() < self._new_until
+
+    def _close_unused(self) -> None:
+        self._new_until = 0.0
+        if not self._has_request():
+            self._end()
 
     def _end(self) -> None:
         self._busy, self.on_lost = False, None
@@ -300,41 +315,6 @@ class Server(web.Server):
         return response
 
 
-@contextlib.asynccontextmanager
-async def open_runner(
-    application: web.Application, *, patience: float, grace: float, connections: int | None = None
-) -> AsyncIterator[web.BaseRunner]:
-    """Runs the application on the sites that are added. ``grace``: seconds that requests in
-    progress have to finish at the end; ``connections``: the maximum, if not the process's share of
-    its open files."""
-    started = web.AppRunner(application)
-    await started.setup()
-    assert started.server is not None
-    server = Server(
-        application,
-        started.server,
-        patience,
-        most_connections() if connections is None else connections,
-        access_log=None,
-        keepalive_timeout=KEEP_ALIVE,
-        lingering_time=LINGERING,
-        auto_decompress=False,  # see api/rest/request_body.py
-        max_line_size=MAX_TARGET,
-        max_field_size=MAX_HEADER,
-    )
-    runner = web.ServerRunner(server, shutdown_timeout=grace)
-    watching = asyncio.create_task(server.long_requests.watch(), name="long requests")
-    try:
-        await runner.setup()
-        yield runner
-    finally:
-        watching.cancel()
-        # Ends streams, which would not finish by themselves.
-        await application.shutdown()
-        await runner.cleanup()
-        await started.cleanup()
-
-
 def unreadable(error: BaseException | None) -> Exception:
     """The status of a parser's error: 414, 431, 501, or 400 for anything that is not HTTP."""
     match error:
@@ -357,28 +337,3 @@ def unreadable(error: BaseException | None) -> Exception:
 
 def _later(seconds: float, act: Any, *arguments: Any) -> asyncio.TimerHandle:
     return asyncio.get_running_loop().call_later(seconds, act, *arguments)
-
-
-async def listen(runner: web.BaseRunner, host: str, port: int, *, reuse_port: bool = False) -> None:
-    """Accepts connections. If no descriptor is free, it logs a line and tries again after a second.
-
-    asyncio accepts up to ``backlog`` connections in a turn. For each failure it logs an error and
-    schedules another turn a second later, so with a backlog of 128 their number multiplies every
-    second. asyncio gets a backlog of 1; the socket itself has the real one.
-    """
-    loop = asyncio.get_running_loop()
-    loop.set_exception_handler(_log_fault)
-    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    for family, address in dict.fromkeys((one[0], one[4]) for one in found):
-        listening = socket.create_server(
-            address[:2], family=family, reuse_port=reuse_port, dualstack_ipv6=False
-        )
-        await web.SockSite(runner, listening, backlog=1).start()
-        listening.listen(BACKLOG)
-
-
-def _log_fault(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    if "accept" in context["message"]:
-        _log.error("connections cannot be accepted", fault=repr(context.get("exception")))
-    else:
-        loop.default_exception_handler(context)

@@ -17,7 +17,7 @@ from aiohttp import web
 from msgspec import Struct
 
 from api.context import Service
-from api.http.connections import open_runner
+from api.http.listener import open_listener
 from api.server import application, open_service, operator_application
 from api.settings import ApiSettings
 from read_side.freshness import NONE
@@ -180,11 +180,8 @@ async def serving(
 @asynccontextmanager
 async def listening(app: web.Application, patience: float = 30) -> AsyncIterator[str]:
     """Yields the application's base URL."""
-    async with open_runner(app, patience=patience, grace=1) as runner:
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
-        host, port = runner.addresses[0][:2]
-        yield f"http://{host}:{port}"
+    async with open_listener(app, patience=patience, grace=1) as listener:
+        yield f"http://127.0.0.1:{await listener.listen('127.0.0.1', 0)}"
 
 
 async def room(seconds: float = 15.0) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import gzip
 import re
+import socket
 import time
 import zlib
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import pytest
@@ -16,8 +17,10 @@ from aiohttp import web
 from msgspec import json
 from prometheus_client import REGISTRY
 
-from api.http.connections import Connection, open_runner
+from api.http.connections import Connection
+from api.http.listener import open_listener
 from api.http.request_counts import COUNTS
+from api.http.request_log import ROUTE
 from tests.integration.api.server import Server, serving
 from tests.integration.api.test_refusals import refused
 from tests.integration.projector.sample_log import raws
@@ -412,10 +415,74 @@ async def test_a_request_that_arrives_as_its_connection_closes_is_answered(
         assert await is_closed(streams)
 
 
+async def empty(request: web.Request) -> web.Response:
+    request[ROUTE] = "/"
+    return web.Response()
+
+
+@pytest.mark.parametrize("turns", range(8))
+async def test_a_request_on_a_connection_that_is_accepted_during_shutdown_is_answered(
+    turns: int,
+) -> None:
+    """asyncio accepts a connection over several turns of the event loop."""
+    resume = asyncio.Event()
+    began = asyncio.Event()
+
+    async def wait(request: web.Request) -> web.Response:
+        began.set()
+        await resume.wait()
+        return await empty(request)
+
+    app = web.Application()
+    app.router.add_get("/wait", wait)
+    app.router.add_get("/", empty)
+    async with AsyncExitStack() as serving:
+        listener = await serving.enter_async_context(open_listener(app, patience=30, grace=ENOUGH))
+        address = ("127.0.0.1", await listener.listen("127.0.0.1", 0))
+        waiting = await asyncio.open_connection(*address)
+        waiting[1].write(b"GET /wait HTTP/1.1\r\nHost: x\r\n\r\n")
+        await began.wait()
+        # The kernel completes the connection before the server accepts it.
+        with socket.create_connection(address) as client:
+            client.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            stopping = asyncio.create_task(serving.aclose())
+            client.settimeout(ENOUGH)
+            answer = await asyncio.to_thread(client.recv, 1000)
+            assert not stopping.done()
+            assert answer.startswith(b"HTTP/1.1 200")
+        resume.set()
+        await stopping
+        assert (await waiting[0].readline()).startswith(b"HTTP/1.1 200")
+        waiting[1].close()
+
+
+@pytest.mark.parametrize("sends", [True, False])
+async def test_a_new_connection_is_closed_after_its_first_request_or_a_second(sends: bool) -> None:
+    app = web.Application()
+    app.router.add_get("/", empty)
+    async with AsyncExitStack() as serving:
+        listener = await serving.enter_async_context(open_listener(app, patience=30, grace=ENOUGH))
+        port = await listener.listen("127.0.0.1", 0)
+        streams = reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        stopping = asyncio.create_task(serving.aclose())
+        await asyncio.sleep(0.05)
+        assert not stopping.done()
+        if sends:
+            writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert (await reader.readline()).startswith(b"HTTP/1.1 200")
+            assert b"Connection: close\r\n" in await reader.readuntil(b"\r\n\r\n")
+        assert await is_closed(streams)
+        async with asyncio.timeout(ENOUGH / 2):
+            await stopping
+        writer.close()
+
+
 async def test_a_listener_may_have_a_separate_limit_of_connections() -> None:
-    async with open_runner(web.Application(), patience=30, grace=1, connections=2) as runner:
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        opened = [await asyncio.open_connection(*runner.addresses[0][:2]) for _ in range(3)]
+    async with open_listener(web.Application(), patience=30, grace=1, connections=2) as listener:
+        port = await listener.listen("127.0.0.1", 0)
+        opened = [await asyncio.open_connection("127.0.0.1", port) for _ in range(3)]
         assert await is_closed(opened[0])
         for _, writer in opened:
             writer.transport.abort()

@@ -15,8 +15,7 @@ FILES = 64
 PROGRAM = f"""
 import asyncio, os, resource, sys
 from aiohttp import web
-from api.http.connections import open_runner
-from api.http.connections import listen
+from api.http.listener import open_listener
 from api.http.open_connections import raise_open_files
 from api.http.request_log import ROUTE
 from tests.processes import free_port
@@ -46,8 +45,8 @@ async def main():
     app.router.add_get("/", limit)
     app.router.add_get("/exhaust", exhaust)
     port = free_port()
-    async with open_runner(app, patience=30, grace=1) as runner:
-        await listen(runner, "127.0.0.1", port)
+    async with open_listener(app, patience=30, grace=1) as listener:
+        await listener.listen("127.0.0.1", port)
         print(port, flush=True)
         await asyncio.to_thread(sys.stdin.read)
 
