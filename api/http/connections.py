@@ -59,7 +59,7 @@ class Connection(web.RequestHandler):
         self._patience = server.patience
         self._others = server.open_connections
         self._body: StreamReader | None = None
-        self._busy = self._stopping = False
+        self._busy = self._stopping = self._closed = False
         self._finished: asyncio.Future[None] | None = None
         self._awaited_since: float | None = None  # the rest of a head, or the first byte
         self._head_size = 0  # bytes that may belong to an unfinished head
@@ -88,7 +88,7 @@ class Connection(web.RequestHandler):
     def data_received(self, data: bytes) -> None:
         idle = not self._busy and (self._body is None or self._body.is_eof())
         super().data_received(data)
-        if not idle:
+        if not idle or self._closed:
             return
         if self._patience and not self._head_size:
             self._awaited_since = asyncio.get_running_loop().time()
@@ -104,7 +104,7 @@ class Connection(web.RequestHandler):
         if self._has_request():
             self._stopping = True
         else:
-            super().close()
+            self._close_idle()
 
     async def shutdown(self, timeout: float | None = 15.0) -> None:
         """Lets the request in progress finish; its body may still arrive, and on a new connection
@@ -120,7 +120,7 @@ class Connection(web.RequestHandler):
             timeout = OVERTIME
         else:
             # If the handler still waits for a request, aiohttp would wait for it too.
-            super().close()
+            self._close_idle()
         await super().shutdown(timeout)
 
     def pause_writing(self) -> None:
@@ -208,6 +208,11 @@ class Connection(web.RequestHandler):
 
     def _is_new(self) -> bool:
         return asyncio.get_running_loop().time() < self._new_until
+
+    def _close_idle(self) -> None:
+        """aiohttp ignores what arrives afterwards."""
+        self._closed = True
+        super().close()
 
     def _close_unused(self) -> None:
         self._new_until = 0.0

@@ -128,6 +128,9 @@ async def open_listener(
         # Ends streams, which would not finish by themselves.
         await application.shutdown()
         await listener.close()
+        # Requests that have already arrived are read in the next turn, after this task's own step.
+        for _ in range(2):
+            await asyncio.sleep(0)
         server.pre_shutdown()
         await server.shutdown(grace)
         await started.cleanup()

@@ -387,14 +387,8 @@ class TestBodies:
         refused(await client.post(b"title=T&contentTypeSlug=posts"), 400, "valid JSON")
 
 
-@pytest.mark.parametrize("client_timeout", [30.0, 0.0])
-async def test_a_request_that_arrives_as_its_connection_closes_is_answered(
-    client_timeout: float,
-    database_url: str,
-    repository: Repository,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The handler starts one event loop iteration after the request head is received."""
+@pytest.fixture
+def opened_connections(monkeypatch: pytest.MonkeyPatch) -> list[Connection]:
     made: list[Connection] = []
     opened = Connection.connection_made
 
@@ -403,13 +397,24 @@ async def test_a_request_that_arrives_as_its_connection_closes_is_answered(
         opened(self, transport)
 
     monkeypatch.setattr(Connection, "connection_made", connection_made)
+    return made
+
+
+@pytest.mark.parametrize("client_timeout", [30.0, 0.0])
+async def test_a_request_that_arrives_as_its_connection_closes_is_answered(
+    client_timeout: float,
+    database_url: str,
+    repository: Repository,
+    opened_connections: list[Connection],
+) -> None:
+    """The handler starts one event loop iteration after the request head is received."""
     async with (
         serving(database_url, repository, client_timeout=client_timeout) as server,
         connected(server) as streams,
     ):
         await answered(streams, b"GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n")
-        made[0].data_received(b"GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n")
-        made[0].close()
+        opened_connections[0].data_received(b"GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n")
+        opened_connections[0].close()
         status, headers, _ = await answered(streams, b"")
         assert (status, headers["connection"]) == (404, "close")
         assert await is_closed(streams)
@@ -477,6 +482,35 @@ async def test_a_new_connection_is_closed_after_its_first_request_or_a_second(se
         async with asyncio.timeout(ENOUGH / 2):
             await stopping
         writer.close()
+
+
+async def test_a_request_that_has_arrived_before_shutdown_is_answered() -> None:
+    app = web.Application()
+    app.router.add_get("/", empty)
+    request = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+    async with AsyncExitStack() as serving:
+        listener = await serving.enter_async_context(open_listener(app, patience=30, grace=ENOUGH))
+        address = ("127.0.0.1", await listener.listen("127.0.0.1", 0))
+        with socket.create_connection(address, timeout=ENOUGH) as client:
+            client.sendall(request)
+            assert (await asyncio.to_thread(client.recv, 1000)).startswith(b"HTTP/1.1 200")
+            # The kernel has it before the server does.
+            client.sendall(request)
+            stopping = asyncio.create_task(serving.aclose())
+            assert (await asyncio.to_thread(client.recv, 1000)).startswith(b"HTTP/1.1 200")
+            await stopping
+
+
+async def test_a_request_that_arrives_too_late_does_not_delay_shutdown(
+    database_url: str, repository: Repository, opened_connections: list[Connection]
+) -> None:
+    async with serving(database_url, repository) as server, connected(server) as streams:
+        await answered(streams, b"GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n")
+        opened_connections[0].close()
+        opened_connections[0].data_received(b"GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n")
+        async with asyncio.timeout(ENOUGH / 2):
+            await opened_connections[0].shutdown(ENOUGH)
+        assert await is_closed(streams)
 
 
 async def test_a_listener_may_have_a_separate_limit_of_connections() -> None:
