@@ -24,8 +24,10 @@ from graphql import (
 )
 
 from api.errors import BadRequest
+from api.rest.list_query import ListQuery
 from api.rest.parameters import clamped_limit
 from api.rest.wire import MAX_LIMIT
+from read_side.queries.budget import COUNTED
 from write_side.entry_history import ReadBudget
 
 COST = 100_000
@@ -46,9 +48,14 @@ AS_OF = 1_000
 FOLDED = 100
 """The work of each further entry on a page with ``asOf``, and of each past reference."""
 QUERY = 1_000
-"""The work of a list with filters, sort keys, a search or a cursor: several statements, which may
-check up to 10,000 entries."""
+"""The work of a list with filters, sort keys, a search or a cursor: several statements."""
 _QUERY = ("filter", "sort", "search", "cursor")
+SEARCH = 3_000
+"""The further work of a search, which ranks up to 10,000 entries."""
+CHECK = 3_000
+"""The work of each filter and sort key for which a list may read keys of 10,000 entries."""
+SKIPPED = 5
+"""Entries before the page, read in the time of one value. A plain list does not read them."""
 _SURCHARGES = {
     "createContentEntry": MUTATION,
     "updateContentEntry": MUTATION,
@@ -106,11 +113,20 @@ class CostEstimate:
             page = OBJECT + self._of_selections(node.selection_set, limit)
             if self._argument(node, "asOf") is not None:
                 page += AS_OF + FOLDED * limit
-            return page + QUERY * any(self._argument(node, name) is not None for name in _QUERY)
+            return page + self._of_query(node)
         surcharge = _SURCHARGES.get(name, 0)
         if self._argument(node, "asOf") is not None:
             surcharge += AS_OF
         return surcharge + self._length(node, page) * self.of_item(node)
+
+    def _of_query(self, node: FieldNode) -> int:
+        """Without what ``Budget.charge_checks`` adds."""
+        given = {name for name in _QUERY if self._argument(node, name) is not None}
+        if not given:
+            return 0
+        offset = self._argument(node, "offset")
+        skipped = min(max(offset, 0), COUNTED) if isinstance(offset, int) else 0
+        return QUERY + SEARCH * ("search" in given) + skipped // SKIPPED
 
     def _length(self, node: FieldNode, page: int) -> int:
         match node.name.value:
@@ -163,6 +179,13 @@ class Budget(ReadBudget):
     def charge_folded(self, number: int) -> None:
         """Charges past entries that the estimate did not count."""
         self._charge(FOLDED * number)
+
+    def charge_checks(self, query: ListQuery) -> None:
+        """Charges the filters and sort keys. The first reads keys in order, unless there is a
+        search; an entry is checked for the others, and for a part of a text."""
+        parts = sum(one.operator == "contains" for one in query.filters)
+        checks = len(query.filters) + parts + len(query.sort) - (query.words is None)
+        self._charge(CHECK * max(checks, 0))
 
     def charge_bytes(self, number: int) -> None:
         self._bytes += number

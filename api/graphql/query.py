@@ -140,6 +140,7 @@ class Query:
             cursor or None,
             selects_total(info),
         )
+        context.budget.charge_checks(params)
         filters = {
             "type_slug": searchable(type) if type else None,
             "status": status.value if status else None,

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from api.graphql import cost
-from tests.integration.api.graphql import counting, data, refused
+from tests.integration.api.graphql import counting, data, refused, run_query
 from tests.integration.api.server import Client, Server
 from tests.integration.projector.sample_log import BODY, ContentBuilder, raws
 from write_side.domain.definition import Field, Option
@@ -50,6 +50,48 @@ async def test_references_are_charged_by_their_real_number_before_lookup(
         await refused(client, query % aliased(9, "contentType { name }"), id=many)
     # Two statements for the entry, which its references make large, and one for its type.
     assert len(statements) == 3
+
+
+async def test_filters_and_sort_keys_that_entries_are_checked_for_are_charged(
+    server: Server, client: Client, acme: ContentBuilder
+) -> None:
+    await acme.content_type(RELATED)
+    await server.caught_up()
+
+    def lists(number: int, **arguments: Any) -> tuple[str, dict[str, Any]]:
+        given = "sort: $sort, filter: $filter, search: $search"
+        one = f'contentEntries(type: "posts", {given}) {{ data {{ id }} }}'
+        names = "($sort: [String!], $filter: JSON, $search: String)"
+        return f"query {names} {{ {aliased(number, one)} }}", arguments
+
+    two = {"title": {"gt": "a", "lt": "z"}}
+    for most, arguments in (
+        (89, {"sort": ["title"]}),
+        (89, {"filter": {"title": "a"}}),
+        (24, {"sort": ["title", "-createdAt"]}),
+        (24, {"sort": ["title"], "filter": {"title": "a"}}),
+        (24, {"filter": two}),
+        (24, {"filter": {"title": {"contains": "a"}}}),
+        (14, {"sort": ["title"], "search": "fog"}),
+        (9, {"sort": ["-title", "slug"], "filter": two}),
+    ):
+        document, variables = lists(most, **arguments)
+        await data(client, document, **variables)
+        document, variables = lists(most + 2, **arguments)
+        answer = await run_query(client, document, **variables)
+        assert "The query costs " in answer.text, arguments
+    ordinary = {
+        'sort: ["-publishedAt"]': 4,
+        'sort: ["title", "-createdAt"], filter: {status: "published"}': 1,
+        'search: "fog"': 3,
+        "limit: 10": 2,
+    }
+    places = [each for each, number in ordinary.items() for _ in range(number)]
+    chosen = " ".join(
+        f'a{n}: contentEntries(type: "posts", {one}) {{ data {{ id title fields }} }}'
+        for n, one in enumerate(places)
+    )
+    await data(client, "{" + chosen + "}")
 
 
 async def test_types_are_charged_by_their_real_fields(

@@ -319,6 +319,23 @@ def test_a_list_of_the_past_costs_more_with_each_entry_of_its_page() -> None:
     cost_of(pages(50, 1, ", asOf: $at"), at="2026-01-31")
 
 
+def test_a_search_costs_more_than_a_list_and_reading_up_to_an_offset_too() -> None:
+    def lists(number: int, arguments: str) -> str:
+        one = f"contentEntries(limit: 10, {arguments}) {{ data {{ title slug }} }}"
+        return "{" + " ".join(f"a{n}: {one}" for n in range(number)) + "}"
+
+    cost_of(lists(87, "sort: $keys"), keys=["title"])
+    cost_of(lists(ALIASES, "sort: $keys, offset: 90000"))
+    for most, arguments in (
+        (24, 'search: "fog"'),
+        (4, 'sort: ["title"], offset: 100000'),
+        (4, 'cursor: "first", offset: 9000000'),
+        (87, 'sort: ["title"], offset: -9'),
+    ):
+        cost_of(lists(most, arguments))
+        assert "costs" in refusal(lists(most + 5, arguments))
+
+
 def test_an_argument_is_refused_for_its_first_error_alone() -> None:
     unknown = ", ".join(f"title{n}: 1" for n in range(900))
     query = f"mutation {{ a: createContentEntry(input: {{{unknown}}}) {{ success }} "
