@@ -29,8 +29,8 @@ from write_side.domain.workspace import OPERATE
 from write_side.imports import jobs
 from write_side.imports.jobs import NewJob
 from write_side.imports.report import Report, import_report, revert_import
-from write_side.imports.table import FileRefused
-from write_side.imports.worker import HEAD_BYTES, file_type
+from write_side.imports.table import FileRefused, UnusedChoice
+from write_side.imports.worker import HEAD_BYTES, check_choice, file_type
 
 MOST_PARTS = 600
 """Parts of the form; each may map a column."""
@@ -113,7 +113,9 @@ async def _accepted(call: Call, form: FileForm, key: str | None) -> web.Response
         return _accepted_response(call, earlier)
     options = import_options(call, form, new_id())
     try:
-        file_type(document[:HEAD_BYTES], form.name)
+        check_choice(options.choice, file_type(document[:HEAD_BYTES], form.name))
+    except UnusedChoice as refused:
+        raise BadRequest(f"{form.name} {refused}") from None
     except FileRefused as refused:
         raise UnsupportedMedia(f"{form.name} {refused}") from None
     check_text(form.name, "The name of the file")

@@ -221,14 +221,17 @@ def _print(result: ImportResult, refusal: str, *, dry_run: bool, as_json: bool) 
 
 
 async def _read(file: Path, choice: Choice, *, split: bool) -> Table:
-    """Raises Failed if a file has to be split."""
+    """Raises Failed if a file has to be split, UsageError if a part of the choice would be
+    ignored."""
     from write_side.imports.file_reader import read_file
-    from write_side.imports.table import LIMITS, SPLIT_LIMITS, TooManyRows
+    from write_side.imports.table import LIMITS, SPLIT_LIMITS, TooManyRows, UnusedChoice
 
     limits = SPLIT_LIMITS if split else LIMITS
     try:
         with spinner(f"reading {file.name}"):
             return await read_file(file, file.name, choice, limits)
+    except UnusedChoice as refused:
+        raise click.UsageError(str(refused)) from None
     except TooManyRows as refused:
         if refused.rows > SPLIT_LIMITS.rows:
             raise Failed(f"{refused}, or {SPLIT_LIMITS.rows:,} with --split") from None
@@ -263,10 +266,10 @@ async def _run_split(whole: ImportRun) -> ImportResult:
 
     has_begun = False
 
-    def report_progress(done: int, parts: int) -> None:
+    def report_progress(done: int, parts: int, outcome: str) -> None:
         nonlocal has_begun
         has_begun = True
-        click.echo(f"part {done} of {parts} is imported", err=True)
+        click.echo(f"part {done} of {parts}: {outcome}", err=True)
 
     import_id = whole.request.import_id
     click.echo(f"import id {import_id!r}", err=True)

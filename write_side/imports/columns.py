@@ -4,6 +4,7 @@ by name."""
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
@@ -270,7 +271,8 @@ def _saved_targets(
 
 
 def folded(heading: str) -> str:
-    return _GAPS.sub(" ", heading.casefold()).strip()
+    """What two headings that match have in common. Programs on macOS write accents decomposed."""
+    return _GAPS.sub(" ", unicodedata.normalize("NFC", heading).casefold()).strip()
 
 
 def map_columns(

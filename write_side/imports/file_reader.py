@@ -26,6 +26,7 @@ from write_side.imports.table import (
     Limits,
     Table,
     TooManyRows,
+    UnusedChoice,
     decode_table,
 )
 from write_side.imports.worker import TOO_MUCH, Answer, Task
@@ -81,6 +82,8 @@ async def read_file(
         return await asyncio.to_thread(decode_table, answer.table)
     if answer.rows is not None:
         raise TooManyRows(answer.rows, limits.rows, name)
+    if answer.unused is not None:
+        raise UnusedChoice(f"{name} {answer.unused}")
     if answer.failure is not None:
         _log.error("a file could not be read", name=name, failure=answer.failure)
     raise FileRefused(f"{name} {answer.refusal or _UNREADABLE}")

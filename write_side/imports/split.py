@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
+from typing import Literal, TypeAlias
 
 from msgspec import UNSET, Raw, Struct, UnsetType
 from msgspec.structs import replace
@@ -59,11 +60,15 @@ class SplitReport(Struct, frozen=True):
     changed_since: tuple[PreviewRow, ...]
 
 
+Outcome: TypeAlias = Literal["imported", "already imported", "nothing to import"]
+Progress: TypeAlias = Callable[[int, int, Outcome], None]
+"""Called with the number of each part, the number of all parts, and what became of the part."""
+
+
 async def run_split(
-    whole: ImportRun, progress: Callable[[int, int], None], part_rows: int = PART_ROWS
+    whole: ImportRun, progress: Progress, part_rows: int = PART_ROWS
 ) -> SplitReport:
-    """Imports the rows that are ready, part by part. ``progress`` is called with the number of
-    parts that are done.
+    """Imports the rows that are ready, part by part.
 
     Raises RowsRefused and RepeatsUndecided before anything is imported, ImportStopped,
     StaleDecision if its entries keep changing, and what ``check`` raises.
@@ -113,7 +118,7 @@ async def parts_before(
 class _SplitRun(Struct):
     whole: ImportRun
     fingerprint: str
-    progress: Callable[[int, int], None]
+    progress: Progress
     part_rows: int
     has_appended: bool = False
 
@@ -136,21 +141,25 @@ class _SplitRun(Struct):
         done = {n for n in numbers if part_id(request.import_id, n) in recorded}
         parts = plan(dry_run, done, self.part_rows)
         try:
-            changed = await self._append(parts, dry_run.content_type, recorded)
+            changed = await self._append(parts, dry_run.content_type, recorded, done)
         except OVERTAKEN:
             return None
         return await self._report(dry_run, changed)
 
     async def _append(
-        self, parts: Sequence[Part], content_type: ContentType, recorded: Recorded
+        self,
+        parts: Sequence[Part],
+        content_type: ContentType,
+        recorded: Recorded,
+        done: Collection[int],
     ) -> list[PreviewRow]:
-        """The rows whose references were not set."""
+        """The rows whose references were not set. ``done``: numbers of the recorded parts."""
         for part in parts:
             if part.commands:
                 own_id = part_id(self.whole.request.import_id, part.number)
                 name = f"({part.number} of {len(parts)})"
                 await self._import(own_id, name, part.commands, part.rows)
-            self.progress(part.number, len(parts))
+            self.progress(part.number, len(parts), _outcome(part, is_done=part.number in done))
         changed: list[PreviewRow] = []
         for part in parts:
             own_id = links_id(self.whole.request.import_id, part.number)
@@ -220,6 +229,12 @@ class _SplitRun(Struct):
             replayed=bool(found) and not self.has_appended,
             changed_since=tuple(changed),
         )
+
+
+def _outcome(part: Part, *, is_done: bool) -> Outcome:
+    if is_done:
+        return "already imported"
+    return "imported" if part.commands else "nothing to import"
 
 
 def _missing(entry: Entry, link: Link) -> tuple[dict[str, Raw], Status | UnsetType]:

@@ -40,6 +40,10 @@ class NoHeadings(FileRefused):
         super().__init__("has no headings: write the names of the columns into the first row")
 
 
+class UnusedChoice(FileRefused):
+    """A choice does not apply to this type of file."""
+
+
 class Choice(Struct, frozen=True):
     """How to read a file. None means detected automatically."""
 

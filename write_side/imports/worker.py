@@ -26,6 +26,7 @@ from write_side.imports.table import (
     Limits,
     Table,
     TooManyRows,
+    UnusedChoice,
     encode_table,
 )
 
@@ -62,12 +63,13 @@ class Task(Struct, frozen=True):
 
 
 class Answer(Struct, frozen=True):
-    """One of the four members is set. ``rows``: of a file with too many. ``failure``: an unexpected
-    error, for the log."""
+    """One of the members is set. ``rows``: of a file with too many. ``unused``: the refusal of a
+    choice that does not apply. ``failure``: an unexpected error, for the log."""
 
     table: EncodedTable | None = None
     rows: int | None = None
     refusal: str | None = None
+    unused: str | None = None
     failure: str | None = None
 
 
@@ -85,6 +87,8 @@ def answer_to(task: Task, file: BinaryIO) -> Answer:
         return Answer(table=encode_table(table_in(file, task)))
     except TooManyRows as refused:
         return Answer(rows=refused.rows)
+    except UnusedChoice as refused:
+        return Answer(unused=str(refused))
     except FileRefused as refused:
         return Answer(refusal=str(refused))
     except MemoryError:
@@ -100,13 +104,24 @@ def table_in(file: BinaryIO, task: Task) -> Table:
     if size > limits.upload_bytes:
         raise FileRefused(f"has {size:,} bytes; at most {limits.upload_bytes:,} are imported")
     file.seek(0)
-    if file_type(file.read(HEAD_BYTES), name) == "xlsx":
+    found = file_type(file.read(HEAD_BYTES), name)
+    check_choice(task.choice, found)
+    if found == "xlsx":
         # Importing openpyxl takes longer than reading most CSV files.
         from write_side.imports.xlsx.workbook import workbook_table
 
         return workbook_table(file, name, task.choice, limits)
     file.seek(0)
     return read_csv(file.read(limits.upload_bytes), name, task.choice, limits)
+
+
+def check_choice(choice: Choice, found: FileType) -> None:
+    """Raises UnusedChoice with what follows the file's name."""
+    if found == "csv" and choice.sheet is not None:
+        raise UnusedChoice("is a CSV file, which has no sheets: leave the sheet out")
+    for name in ("encoding", "delimiter") if found == "xlsx" else ():
+        if getattr(choice, name) is not None:
+            raise UnusedChoice(f"is a workbook, which has no {name}: leave the {name} out")
 
 
 def confine(limits: Limits) -> None:

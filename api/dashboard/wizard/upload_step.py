@@ -53,7 +53,7 @@ async def receive_upload(request: DashboardRequest) -> web.StreamResponse:
                 request.scope,
                 form.name,
                 await form.document(),
-                reading_choice(form.fields),
+                reading_choice(form.fields, form.name),
                 charge=partial(request.service.limits.charge_seconds, request.known_caller),
             )
     except FileRefused as refused:

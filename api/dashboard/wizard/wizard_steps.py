@@ -154,11 +154,13 @@ async def form_choices(request: DashboardRequest) -> FormChoices:
     )
 
 
-def reading_choice(form: Mapping[str, str]) -> Choice:
-    """How to read the file; unknown values mean detection."""
+def reading_choice(form: Mapping[str, str], file_name: str) -> Choice:
+    """How to read the file; unknown values mean detection. The form has fields for both types of
+    files, and says which; those of the other type are ignored."""
+    if file_name.lower().endswith(".xlsx"):
+        return Choice(sheet=form.get("sheet", "").strip() or None)
     encoding = form.get("encoding", "")
     return Choice(
-        sheet=form.get("sheet", "").strip() or None,
         encoding=encoding if encoding in ENCODINGS else None,
         delimiter=DELIMITERS.get(form.get("delimiter", "")),
     )

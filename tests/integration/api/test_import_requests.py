@@ -258,6 +258,7 @@ class TestRefusals:
             (415, await client.post({"contentType": "posts"}, PATH)),
             (415, await send(client, name="posts.txt")),
             (415, await send(client, b"%PDF-1.7", name="posts.pdf")),
+            (400, await send(client, sheet="Data")),
             (400, await send(client, None)),
             (400, await send(client, contentType=" ")),
             (400, await send(client, update="yes")),

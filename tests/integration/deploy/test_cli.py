@@ -641,7 +641,7 @@ def test_an_interrupted_import_in_parts_says_how_to_continue(
         importing = start(*command)
         assert importing.stderr is not None
         lines = iter(importing.stderr.readline, "")
-        assert "part 1 of 3 is imported\n" in lines
+        assert "part 1 of 3: imported\n" in lines
         importing.send_signal(signal.SIGTERM)
         holder.rollback()
     [hint] = [line for line in lines if line.startswith("note: ")]

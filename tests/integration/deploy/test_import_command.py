@@ -424,11 +424,15 @@ def test_a_file_of_too_many_rows_is_split(run_cli: RunCli) -> None:
     assert (len(body["parts"]), len(body["rows"])) == (3, 2001)
     assert result.stderr.splitlines()[:3] == [
         "import id 's-1'",
-        "part 1 of 2 is imported",
-        "part 2 of 2 is imported",
+        "part 1 of 2: imported",
+        "part 2 of 2: imported",
     ]
-    again = done(run_cli(*big, "--split"))
-    assert again == ["import 's-1' has already run: no changes"]
+    again = run_cli(*big, "--split")
+    assert done(again) == ["import 's-1' has already run: no changes"]
+    assert again.stderr.splitlines()[1:3] == [
+        "part 1 of 2: already imported",
+        "part 2 of 2: already imported",
+    ]
     assert "s-1" in refused(run_cli("import", "good.csv", *PLACE, "--import-id", "s-1"))
     other = ("--workspace", "acme", "--environment", "staging")
     assert refused(run_cli("import", "--revert", "s-1", *other)) == "there is no import 's-1'"
@@ -464,6 +468,7 @@ def test_wrong_usage_is_status_2(run_cli: RunCli) -> None:
         ("import", "good.csv", "--revert", "i-1"),
         ("import", "good.csv", *PLACE, "--map", "Title"),
         ("import", "good.csv", *PLACE, "--delimiter", "x"),
+        ("import", "good.csv", *PLACE, "--sheet", "Data"),
     ):
         assert run_cli(*arguments).exit_code == 2, arguments
     assert "no workspace 'none'" in refused(

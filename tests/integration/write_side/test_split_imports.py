@@ -3,7 +3,6 @@ parts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -27,7 +26,7 @@ from write_side.domain.refusals import FileMismatch, ImportIdTaken, UnknownImpor
 from write_side.imports import split
 from write_side.imports.check import check
 from write_side.imports.importer import ImportRun, RepeatsUndecided, RowsRefused
-from write_side.imports.split import ImportStopped, SplitReport, run_split
+from write_side.imports.split import ImportStopped, Outcome, Progress, SplitReport, run_split
 from write_side.imports.split_parts import revert_split
 from write_side.imports.table import fingerprint_of
 from write_side.repository import Repository
@@ -50,7 +49,7 @@ async def split_of(
     repository: Repository,
     text: str = CYCLE,
     import_id: str = "s-1",
-    progress: Callable[[int, int], None] = lambda *_: None,
+    progress: Progress = lambda *_: None,
     **options: Any,
 ) -> SplitReport:
     table = table_of(text)
@@ -58,8 +57,8 @@ async def split_of(
     return await run_split(ImportRun(repository, table, request, OPERATOR), progress, part_rows=2)
 
 
-def dying(after: int) -> Callable[[int, int], None]:
-    def progress(done: int, _parts: int) -> None:
+def dying(after: int) -> Progress:
+    def progress(done: int, _parts: int, _outcome: Outcome) -> None:
         if done == after:
             raise Killed
 
@@ -96,9 +95,9 @@ WHOLE = {"a": ["b", "e"], "b": ["c"], "c": ["a"], "d": [], "e": ["a"]}
 
 
 async def test_references_between_parts_work_in_both_directions(magazine: Repository) -> None:
-    reported: list[tuple[int, int]] = []
+    reported: list[tuple[int, int, Outcome]] = []
     report = await split_of(magazine, progress=lambda *now: reported.append(now))
-    assert reported == [(1, 3), (2, 3), (3, 3)]
+    assert reported == [(1, 3, "imported"), (2, 3, "imported"), (3, 3, "imported")]
     assert (report.preview.counts.new, report.replayed, len(report.import_ids)) == (5, False, 4)
     assert await related(magazine) == WHOLE
 
@@ -127,7 +126,11 @@ async def test_a_crash_after_any_part_is_resumed_and_nothing_is_imported_twice(
 ) -> None:
     with pytest.raises(Killed):
         await split_of(magazine, progress=dying(after))
-    report = await split_of(magazine)
+    outcomes: list[Outcome] = []
+    report = await split_of(magazine, progress=lambda *now: outcomes.append(now[2]))
+    assert outcomes == ["already imported"] * after + ["imported"] * (3 - after)
+    other = await split_of(magazine, import_id="s-2", progress=lambda *now: outcomes.append(now[2]))
+    assert (outcomes[3:], other.import_ids) == (["nothing to import"] * 3, ())
     assert (report.preview.counts.new, report.replayed) == (5, False)
     assert await related(magazine) == WHOLE
     before = await magazine.recorder.head()

@@ -41,6 +41,19 @@ def test_headings_are_compared_by_name_then_slug_without_regard_to_case() -> Non
     assert targets("Title", "second", "Body") == ["Title", "second", "body"]
 
 
+def test_composed_and_decomposed_characters_are_alike() -> None:
+    fields = (Field("price", "Prix é", "number"), Field("decomposed", "Pe\u0301riode", "text"))
+    headings = ("Title", "Prix e\u0301", "Période")
+    expected = ("Title", "price", "decomposed")
+    assert propose_targets(headings, fields).targets == expected
+    table = Table("x.csv", headings, (Row(2, ("a", "1", "e\u0301")),))
+    assert map_columns(REQUEST, (), None, table, fields).targets == expected
+    saved = [MappedColumn("Prix é", "decomposed")]
+    assert propose_targets(headings, fields, saved).targets[1] == "decomposed"
+    named = map_columns(REQUEST, [("prix é", "")], "période", table, fields)
+    assert (named.targets[1], named.key) == ("", 2)
+
+
 @pytest.mark.parametrize("heading", ["goes_live", "GOES-LIVE", "  Goes   live", "Goes_-live"])
 def test_spaces_underscores_and_hyphens_are_alike(heading: str) -> None:
     assert targets(heading) == ["goes_live"]

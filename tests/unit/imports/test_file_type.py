@@ -7,7 +7,7 @@ import io
 import pytest
 
 from tests.workbooks import PARTS, workbook
-from write_side.imports.table import LIMITS, NO_CHOICE
+from write_side.imports.table import LIMITS, NO_CHOICE, Choice
 from write_side.imports.worker import Task, answer_to
 
 
@@ -51,6 +51,31 @@ def test_other_file_types_are_refused_with_what_to_do(
     document: bytes, name: str, message: str
 ) -> None:
     assert message in refusal(document, name)
+
+
+@pytest.mark.parametrize(
+    ("document", "name", "choice", "message"),
+    [
+        (
+            b"Title\na\n",
+            "a.csv",
+            Choice(sheet="S"),
+            "is a CSV file, which has no sheets: leave the",
+        ),
+        (workbook(), "a.xlsx", Choice(encoding="utf-8"), "is a workbook, which has no encoding"),
+        (
+            workbook(),
+            "a.xlsx",
+            Choice("One", delimiter=";"),
+            "which has no delimiter: leave the del",
+        ),
+    ],
+)
+def test_a_choice_that_does_not_apply_to_the_type_is_refused(
+    document: bytes, name: str, choice: Choice, message: str
+) -> None:
+    answer = answer_to(Task(name, choice, LIMITS), io.BytesIO(document))
+    assert message in (answer.unused or "")
 
 
 @pytest.mark.parametrize("heading", ["PK", "PAR1", "RIFF", "GIF8", "Rar!"])
