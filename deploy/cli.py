@@ -69,6 +69,11 @@ class Commands(click.Group):
                 error.command_name, possibilities=COMMANDS, ctx=ctx
             ) from None
 
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        """Also explains a failure to print the help or the version."""
+        with explained():
+            return super().make_context(*args, **extra)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Runs the command; an expected failure ends with one line and exit status 1.
 

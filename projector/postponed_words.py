@@ -86,7 +86,7 @@ class PostponedWords:
 
 
 async def find_words(
-    connection: Connection, epoch: int, search: EntrySearch, after: Environment = ("", "")
+    connection: Connection, epoch: int, search: EntrySearch, after: Environment
 ) -> Environment | None:
     """Finds the words of the oldest texts without words in the next environment after this one:
     environments take turns. Returns the environment, or None if every text has words.

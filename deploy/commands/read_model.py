@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from deploy.databases import Databases
+from deploy.databases import Databases, connect_event_store, connect_read_model
 from deploy.failures import Failed
 from deploy.progress import progress, show_differences, show_result
 from deploy.runner import json_option, read_model_option, run
@@ -44,7 +44,7 @@ async def _rebuild(
 ) -> None:
     from projector.rebuild.operations import ReadModelMismatch, rebuild
 
-    build = _build_settings(databases, settings)
+    build = await _build_settings(databases, settings)
     try:
         with progress(as_json=as_json) as report:
             done = await rebuild(build, accept_differences=accept_differences, report=report)
@@ -81,8 +81,9 @@ def rollback_command(as_json: bool) -> None:
 async def _rollback(databases: Databases, settings: Settings, as_json: bool) -> None:
     from projector.rebuild.operations import rollback
 
+    build = await _build_settings(databases, settings)
     with progress(as_json=as_json) as report:
-        position = await rollback(_build_settings(databases, settings), report)
+        position = await rollback(build, report)
     text = f"the previous read model is live again, at position {position}"
     show_result(text, as_json=as_json, position=position)
 
@@ -106,7 +107,7 @@ def verify_command(repair: bool, as_json: bool) -> None:
 async def _verify(databases: Databases, settings: Settings, repair: bool, as_json: bool) -> None:
     from projector.rebuild.operations import repair_claims, verify
 
-    build = _build_settings(databases, settings)
+    build = await _build_settings(databases, settings)
     with progress(as_json=as_json) as report:
         verified = await verify(build, report)
     show_differences([*verified.read_model, *verified.claims], as_json=as_json)
@@ -147,9 +148,12 @@ def _refuse(verified: VerificationResult, repaired: int) -> None:
         raise Failed("; ".join(wrong))
 
 
-def _build_settings(databases: Databases, settings: Settings) -> BuildSettings:
+async def _build_settings(databases: Databases, settings: Settings) -> BuildSettings:
+    """Raises DatabaseUnreachable, which names the setting of a database that cannot be reached."""
     from projector.rebuild.build import BuildSettings
 
+    async with connect_event_store(databases), connect_read_model(databases):
+        pass
     return BuildSettings(
         event_store_url=databases.event_store_url,
         read_model_url=databases.read_model_url,

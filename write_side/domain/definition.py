@@ -117,6 +117,8 @@ def _check_fields(fields: Sequence[Field], within: str, depth: int, at: At) -> N
             whose = f"The repeater '{within}'" if within else "A content type"
             raise InvalidDefinition(f"{whose} has at most {MAX_FIELDS} fields, not {len(fields)}")
         _check_most(fields)
+    if depth > MAX_REPEATER_DEPTH:
+        return
     seen: set[str] = set()
     for index, field in enumerate(fields):
         path = f"{within}.{field.slug}" if within else field.slug

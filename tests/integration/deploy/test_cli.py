@@ -415,16 +415,22 @@ def test_an_unreachable_server_is_one_line_without_its_password(run: Run) -> Non
     with socket.socket() as unheard:
         unheard.bind(("127.0.0.1", 0))
         url = f"postgresql://ann:secret@127.0.0.1:{unheard.getsockname()[1]}/content"
-        for command in (("status",), ("events",), ("migrate",)):
-            line = refused(run(*command, url=url))
+        for command in ("status", "events", "migrate", "rebuild", "rollback", "verify"):
+            line = refused(run(command, url=url))
             assert re.search(
                 r"cannot connect to PostgreSQL at .+ \(.+\): check CONTENTLOG_\w+_URL$", line
             )
             assert "secret" not in line
-        for command in (("rebuild",), ("rollback",), ("verify",)):
-            line = refused(run(*command, url=url))
-            assert line.endswith(": run `contentlog doctor`")
-            assert "secret" not in line
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("--version",), ("import", "--help")])
+def test_help_that_cannot_be_printed_is_one_line(arguments: tuple[str, ...]) -> None:
+    shell = ["/bin/sh", "-c", '"$@" >/dev/full', "sh", *contentlog(*arguments)]
+    failed = subprocess.run(shell, stderr=subprocess.PIPE, text=True, check=False)
+    assert failed.returncode == 1
+    [line] = failed.stderr.splitlines()
+    assert line.startswith("contentlog: ")
+    assert "No space left on device" in line
 
 
 @pytest.mark.parametrize("closed", ["2>&-", "0<&- 2>&-"])

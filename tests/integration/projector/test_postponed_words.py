@@ -33,6 +33,8 @@ from write_side.domain.identity import Scope
 from write_side.postgres.connection import Connection
 from write_side.repository import Repository
 
+FIRST = ("", "")
+"""Before every environment."""
 UNREAD = "SELECT locale FROM entry_search WHERE words IS NULL ORDER BY position, locale"
 
 
@@ -78,7 +80,7 @@ async def test_long_texts_of_one_workspace_are_read_after_the_writes_of_all(
         verified = await verify(build_settings(database_url, workers=1), silent)
         assert verified.read_model == []
         chunks = 0
-        search, place = EntrySearch(model), ("", "")
+        search, place = EntrySearch(model), FIRST
         while found := await find_words(model, epoch, search, place):
             place = found
             chunks += 1
@@ -225,10 +227,10 @@ async def test_texts_that_a_batch_is_changing_are_left_out(database_url: str) ->
             await other.execute(
                 "UPDATE read_model.entry_search SET words = NULL WHERE workspace = 'acme'"
             )
-            place = await find_words(model, epoch, EntrySearch(model))
+            place = await find_words(model, epoch, EntrySearch(model), FIRST)
         assert place == ("acme", "production")
         assert await rows(database_url, UNREAD) == [("",), ("de-DE",)] * 4
-        await find_words(model, epoch, EntrySearch(model))
+        await find_words(model, epoch, EntrySearch(model), FIRST)
     assert await rows(database_url, UNREAD) == []
 
 
@@ -237,7 +239,7 @@ async def test_words_are_not_written_in_a_later_epoch(database_url: str) -> None
     async with first_batch_written(database_url) as (model, epoch):
         await begin_epoch(model)
         with pytest.raises(CheckpointConflict):
-            await find_words(model, epoch, EntrySearch(model))
+            await find_words(model, epoch, EntrySearch(model), FIRST)
     assert await rows(database_url, UNREAD) == [("",), ("de-DE",)] * 4
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Literal
 
 import pytest
@@ -143,6 +145,21 @@ def test_an_ill_formed_definition_is_refused_with_the_reason(
     with pytest.raises(InvalidDefinition) as refused:
         check_definition("Posts", fields, ())
     assert why in str(refused.value)
+
+
+def test_nothing_inside_a_repeater_that_is_nested_too_deep_is_checked() -> None:
+    """Each level would be read again by every level around it."""
+    found: list[str] = []
+
+    @contextmanager
+    def at(*_path: str | int) -> Iterator[None]:
+        try:
+            yield
+        except InvalidDefinition as refused:
+            found.append(str(refused))
+
+    check_definition("Posts", [nested(MAX_REPEATER_DEPTH + 3)], (), at)
+    assert found == ["Repeaters nest at most 4 deep: 'faq.faq.faq.faq.faq'"]
 
 
 def test_a_setting_that_is_zero_is_refused_for_a_type_without_it(
