@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import click
 
 from deploy.databases import Databases, connect_read_model, open_read_model, open_repository
-from deploy.failures import Failed
+from deploy.failures import Failed, no_content_type
 from deploy.progress import printable
-from deploy.runner import environment_option, json_option, run, workspace_option
+from deploy.runner import environment_option, json_option, note, run, workspace_option
 from deploy.settings import Settings
 from write_side.waiting import wait_until_set
 
@@ -69,15 +69,22 @@ def changes_command(
 async def _view(
     databases: Databases, scope: Scope, type_slug: str | None
 ) -> AsyncIterator[ChangeView]:
-    """Raises the refusals of an unknown workspace or environment."""
+    """Notes an unknown content type, because a removed one has changes too. Raises the refusals of
+    an unknown workspace or environment."""
     from api.changes.bodies import ChangeView
     from api.rest.tokens import ChangeTokens
     from read_side.changes import ChangeSelection
+    from write_side.domain.refusals import UnknownContentType
     from write_side.handlers.checks import check_scope
     from write_side.store.access import token_key
 
     async with open_repository(databases) as repository:
         await check_scope(scope, repository)
+        if type_slug is not None:
+            try:
+                await repository.content_type(scope, type_slug)
+            except UnknownContentType:
+                note(no_content_type(scope, type_slug).message)
         tokens = ChangeTokens(await token_key(repository.recorder.fetch))
     yield ChangeView(tokens, scope, ChangeSelection(type_slug))
 

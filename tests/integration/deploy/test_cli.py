@@ -247,6 +247,10 @@ def test_changes_are_printed_as_the_feed_has_them(run: Run, files: Path) -> None
         run("changes", "--workspace", "acme", "--after", "x")
     )
     assert "globex" in refused(run("changes", "--workspace", "globex"))
+    mistyped = run("changes", "--workspace", "acme", "--type", "post")
+    note = "note: workspace 'acme' has no content type 'post' in production\n"
+    assert (mistyped.exit_code, mistyped.stdout, mistyped.stderr) == (0, "", note)
+    assert output_lines(run("changes", "--workspace", "acme", "--type", "posts"))
 
 
 def test_control_characters_of_slugs_do_not_reach_the_terminal(run: Run, files: Path) -> None:
