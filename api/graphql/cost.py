@@ -212,12 +212,13 @@ class Budget(ReadBudget):
         self._read += size
 
     def _charge(self, cost: int) -> None:
-        self.cost += cost
-        if self.cost > COST:
+        total = self.cost + cost
+        if total > COST:
             raise BadRequest(
-                f"The query costs {self.cost:,}; the limit is {COST:,}: "
-                "request smaller pages or fewer nested lists"
+                f"The query costs {total:,}; the limit is {COST:,}: "
+                "request smaller pages, or fewer nested lists, searches, filters and sort keys"
             )
+        self.cost = total
 
 
 def charged_list(info: strawberry.Info[Any, Any], items: Sequence[T]) -> list[T]:

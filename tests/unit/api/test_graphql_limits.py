@@ -29,6 +29,8 @@ from api.graphql.document_limits import (
     validation_errors,
 )
 from api.graphql.schema import schema
+from api.rest.list_query import ListQuery
+from read_side.queries.request import SortKey
 
 NESTED = """
 query ($limit: Int = 10) {
@@ -93,7 +95,7 @@ def test_a_refusal_has_the_cost_the_limit_and_what_to_do() -> None:
     query = "{ contentEntries(limit: 100) { data { history(limit: 100) { fields { field } } } } }"
     assert refusal(query) == (
         f"The query costs 1,211,010; the limit is {COST:,}: "
-        "request smaller pages or fewer nested lists"
+        "request smaller pages, or fewer nested lists, searches, filters and sort keys"
     )
 
 
@@ -334,6 +336,17 @@ def test_a_search_costs_more_than_a_list_and_reading_up_to_an_offset_too() -> No
     ):
         cost_of(lists(most, arguments))
         assert "costs" in refusal(lists(most + 5, arguments))
+
+
+def test_a_list_that_is_refused_is_not_charged() -> None:
+    budget = Budget()
+    query = ListQuery(10, 0, words="fog", sort=(SortKey("title"), SortKey("slug")))
+    for _ in range(16):
+        budget.charge_checks(query)
+    for _ in range(9):
+        with pytest.raises(BadRequest, match="costs 102,000; the limit"):
+            budget.charge_checks(query)
+    assert budget.cost == 96_000
 
 
 def test_an_argument_is_refused_for_its_first_error_alone() -> None:

@@ -151,14 +151,21 @@ def test_odd_and_huge_merged_ranges_do_not_matter(ref: str) -> None:
     assert table(document).cell_warnings == ()
 
 
-def test_spaces_around_the_name_of_a_sheet_need_not_be_given() -> None:
+def test_spaces_and_the_unicode_form_of_the_name_of_a_sheet_need_not_be_given() -> None:
     book = openpyxl.Workbook()
     book.create_sheet(" Posts ").append(["First"])
     book.create_sheet("Posts").append(["Second"])
     book.create_sheet("Topics ").append(["Third"])
+    book.create_sheet("Pre\u0301cis").append(["Fourth"])
     file = io.BytesIO()
     book.save(file)
-    for name, heading in ((" Posts ", "First"), ("Posts", "Second"), ("Topics", "Third")):
+    for name, heading in (
+        (" Posts ", "First"),
+        ("Posts", "Second"),
+        ("Topics", "Third"),
+        ("Précis", "Fourth"),
+        ("Pre\u0301cis", "Fourth"),
+    ):
         assert table(file.getvalue(), Choice(sheet=name)).headings == (heading,)
 
 

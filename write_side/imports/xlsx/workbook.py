@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 import warnings
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -210,16 +211,21 @@ def _refuse_other(archive: Archive) -> NoReturn:
 
 
 def _chosen(sheets: Sequence[Sheet], choice: Choice) -> Sheet:
-    """The chosen sheet, whose name may have spaces around it, or the first visible one."""
+    """The chosen sheet, whose name may have spaces around it or be decomposed, or the first visible
+    one."""
     if not sheets:
         raise FileRefused("has no sheet with cells")
     if choice.sheet is None:
         return min(sheets, key=lambda sheet: sheet.is_hidden)
-    for same in (str, str.strip):
+    for same in (str, _composed):
         for sheet in sheets:
             if same(sheet.name) == same(choice.sheet):
                 return sheet
     raise FileRefused(f"has no sheet {choice.sheet!r}; expected one of: {_names(sheets)}")
+
+
+def _composed(name: str) -> str:
+    return unicodedata.normalize("NFC", name).strip()
 
 
 def _names(sheets: Sequence[Sheet]) -> str:
