@@ -150,13 +150,14 @@ async def _import(
     databases: Databases, file: Path, request: ImportRequest, options: Mapping[str, Any]
 ) -> None:
     """Raises Failed if nothing is imported because of errors or repeats."""
-    from api.imports.result import with_file
+    from api.imports.result import result_of_preview, with_file
     from write_side.handlers.checks import check_scope
     from write_side.handlers.imports import check_import_id
     from write_side.imports.columns import MappingRefused
+    from write_side.imports.importer import RepeatsUndecided, RowsRefused
     from write_side.imports.split_parts import scope_of_split
 
-    split, dry_run = options["split"], options["dry_run"]
+    split, dry_run, refusal = options["split"], options["dry_run"], ""
     choice = Choice(options["sheet"], options["encoding"], DELIMITERS.get(options["delimiter"]))
     check_import_id(request.import_id)
     table = await _read(file, choice, split=split)
@@ -173,33 +174,32 @@ async def _import(
             rows = count(len(table.rows), "row")
             with spinner(f"{'checking' if dry_run else 'importing'} {rows}"):
                 work = _dry_run if dry_run else _run
-                result, preview = await work(repository, table, request, split=split)
+                result = await work(repository, table, request, split=split)
+        except (RowsRefused, RepeatsUndecided) as refused:
+            result = result_of_preview(request.import_id, refused.preview)
+            refusal = _refusal(request, refused.preview)
         except MappingRefused as refused:
             raise Failed(
                 f"{explanation(refused)} (map a column with --map 'COLUMN=TARGET', or leave it out "
                 "with --map 'COLUMN=')"
             ) from None
     result = with_file(result, table)
-    _print(result, _refusal(request, preview), dry_run=dry_run, as_json=options["as_json"])
+    _print(result, refusal, dry_run=dry_run, as_json=options["as_json"])
     if not dry_run:
         await until_visible(databases, result.position or 0)
 
 
-def _refusal(request: ImportRequest, preview: Preview | None) -> str:
-    """Why nothing is imported; "" if rows are imported."""
+def _refusal(request: ImportRequest, preview: Preview) -> str:
+    """Why nothing is imported."""
     from write_side.imports.preview import repeats_text
 
-    if preview is None:
-        return ""
     if preview.is_refused(request):
         others = ", and no other row is ready" if request.ready_only else ""
         return f"{count(preview.counts.error, 'row has', 'rows have')} errors{others}"
-    if preview.is_undecided(request):
-        return (
-            f"{repeats_text(preview.repeated)}: choose with --repeats skip, update or suffix, or "
-            "derive the slugs from another column with --key"
-        )
-    return ""
+    return (
+        f"{repeats_text(preview.repeated)}: choose with --repeats skip, update or suffix, or "
+        "derive the slugs from another column with --key"
+    )
 
 
 def _print(result: ImportResult, refusal: str, *, dry_run: bool, as_json: bool) -> None:
@@ -240,10 +240,11 @@ async def _read(file: Path, choice: Choice, *, split: bool) -> Table:
 
 async def _dry_run(
     repository: Repository, table: Table, request: ImportRequest, *, split: bool
-) -> tuple[ImportResult, Preview | None]:
-    """The report, with the preview unless the import has already run."""
+) -> ImportResult:
+    """Raises RowsRefused, RepeatsUndecided."""
     from api.imports.result import result_of_preview, result_of_report
     from write_side.imports.check import check
+    from write_side.imports.importer import check_importable
     from write_side.imports.report import earlier_report
     from write_side.imports.split import parts_before
     from write_side.imports.split_parts import split_fingerprint
@@ -254,9 +255,10 @@ async def _dry_run(
     else:
         fingerprint = await asyncio.to_thread(fingerprint_of, table)
         if earlier := await earlier_report(repository, request, fingerprint):
-            return result_of_report(earlier), None
+            return result_of_report(earlier)
     preview = (await check(repository, table, request)).preview
-    return result_of_preview(request.import_id, preview), preview
+    check_importable(preview, request)
+    return result_of_preview(request.import_id, preview)
 
 
 async def _run_split(whole: ImportRun) -> ImportResult:
@@ -290,26 +292,17 @@ async def _run_split(whole: ImportRun) -> ImportResult:
 
 async def _run(
     repository: Repository, table: Table, request: ImportRequest, *, split: bool
-) -> tuple[ImportResult, Preview | None]:
-    """The report, with the preview if the import is refused."""
-    from api.imports.result import result_of_preview, result_of_report
-    from write_side.imports.importer import (
-        ImportRun,
-        PreviewOutdated,
-        RepeatsUndecided,
-        RowsRefused,
-        run_import,
-    )
+) -> ImportResult:
+    """Raises RowsRefused, RepeatsUndecided."""
+    from api.imports.result import result_of_report
+    from write_side.imports.importer import ImportRun, PreviewOutdated, run_import
 
     whole = ImportRun(repository, table, request, operator())
-    try:
-        if split:
-            return await _run_split(whole), None
-        report = await run_import(whole)
-    except (RowsRefused, RepeatsUndecided) as refused:
-        return result_of_preview(request.import_id, refused.preview), refused.preview
+    if split:
+        return await _run_split(whole)
+    report = await run_import(whole)
     assert not isinstance(report, PreviewOutdated), "there is no preview to compare with"
-    return result_of_report(report), None
+    return result_of_report(report)
 
 
 def _detected_encoding(result: ImportResult) -> Iterator[str]:
