@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import codecs
 import contextlib
-import csv
-import io
 from collections.abc import Sequence
 
 from aiohttp import web
@@ -25,6 +24,7 @@ from api.dashboard.wizard.wizard_steps import (
     result_link,
     show_step,
 )
+from api.export.table import encoded
 from write_side.domain.cells import listed
 from write_side.domain.content_type import ContentType
 from write_side.domain.definition import Field
@@ -33,7 +33,6 @@ from write_side.domain.values import is_null, texts_of
 from write_side.imports import uploads
 from write_side.imports.check import check
 from write_side.imports.columns import MappingRefused
-from write_side.imports.escapes import guard
 from write_side.imports.importer import ImportRun, PreviewOutdated, run_import
 from write_side.imports.preview import (
     SHOWN,
@@ -320,13 +319,10 @@ def _omitted_text(omitted: Omitted) -> str:
 
 def _problems_csv(preview: Preview) -> bytes:
     """The problems of every row, with the same guard against formulas as an export."""
-    text = io.StringIO()
-    writer = csv.writer(text)
-    writer.writerow(("Row", "Severity", "Column", "Cell", "Problem"))
+    lines = [["Row", "Severity", "Column", "Cell", "Problem"]]
     for row in preview.rows:
-        for note in row.notes:
-            cells = (note.severity, note.heading, note.cell, note.reason)
-            writer.writerow((row.number, *map(guard, cells)))
+        number = str(row.number)
+        lines += [[number, n.severity, n.heading, n.cell, n.reason] for n in row.notes]
         if row.omitted:
-            writer.writerow((row.number, "", "", "", f"and {_omitted_text(row.omitted)}"))
-    return text.getvalue().encode("utf-8-sig", "replace")
+            lines.append([number, "", "", "", f"and {_omitted_text(row.omitted)}"])
+    return codecs.BOM_UTF8 + encoded(lines)

@@ -401,7 +401,7 @@ async def test_problems_and_pages_are_made_in_a_thread(
 
     for module, name in (
         (preview_step, "Problem"),
-        (preview_step, "guard"),
+        (preview_step, "encoded"),
         (page_handlers, "render"),
         (columns_step, "render"),
     ):
