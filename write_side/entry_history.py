@@ -23,7 +23,7 @@ from write_side.domain.entry import Entry
 from write_side.domain.entry_changes import Change, change
 from write_side.domain.events import EntryEvent
 from write_side.domain.identity import Scope, content_type_stream, entry_stream, is_id, media_stream
-from write_side.domain.refusals import UnknownContentType, UnknownEntry
+from write_side.domain.refusals import UnknownEntry
 from write_side.domain.workspace import Media, evolve_media
 from write_side.entry_snapshots import SHAPE, after
 from write_side.repository import Repository
@@ -38,14 +38,17 @@ T = TypeVar("T")
 
 
 class ReadBudget:
-    """Counts the events that are read and their bytes, and may raise before a stream is read. A
-    stream is always read to its end, so the history of a single entry is never refused."""
+    """Counts the events that are read, and their bytes in ``read``; may raise before a stream is
+    read. A stream is always read to its end, so the history of a single entry is never refused."""
+
+    events = read = 0
 
     def begin_stream(self) -> None:
         pass
 
     def count_event(self, size: int) -> None:
-        pass
+        self.events += 1
+        self.read += size
 
 
 UNBOUNDED = ReadBudget()
@@ -110,21 +113,6 @@ class _LatestChanges:
         return tuple(found)
 
 
-async def entry_at(
-    repository: Repository,
-    scope: Scope,
-    entry_id: str,
-    at: datetime,
-    budget: ReadBudget = UNBOUNDED,
-) -> Entry:
-    """The entry of the scope at that time; raises UnknownEntry."""
-    async with repository.recorder.long_reads.turn(scope.workspace):
-        found = await entries_at(repository, scope, [entry_id], at, budget)
-    if entry_id not in found:
-        raise UnknownEntry
-    return found[entry_id]
-
-
 async def entry_versions(
     repository: Repository, scope: Scope, entry_id: str, versions: Collection[int]
 ) -> dict[int, Entry]:
@@ -140,21 +128,6 @@ async def entry_versions(
     if entry is None or entry.scope != scope or len(found) < len(set(versions)):
         raise UnknownEntry
     return found
-
-
-async def content_type_at(
-    repository: Repository,
-    scope: Scope,
-    content_type_id: str,
-    at: datetime,
-    budget: ReadBudget = UNBOUNDED,
-) -> ContentType:
-    """The content type of the scope at that time; raises UnknownContentType."""
-    async with repository.recorder.long_reads.turn(scope.workspace):
-        found = await content_types_at(repository, scope, [content_type_id], at, budget)
-    if content_type_id not in found:
-        raise UnknownContentType
-    return found[content_type_id]
 
 
 async def entries_at(

@@ -160,7 +160,7 @@ class Budget(ReadBudget):
 
     def __init__(self) -> None:
         self._estimate: CostEstimate | None = None
-        self.cost = self._events = self._read = self._bytes = 0
+        self.cost = self._bytes = 0
 
     def begin(self, estimate: CostEstimate) -> None:
         """Charges the estimate, before anything is looked up."""
@@ -196,20 +196,16 @@ class Budget(ReadBudget):
             )
 
     def begin_stream(self) -> None:
-        if self._events >= EVENTS:
+        if self.events >= EVENTS:
             raise BadRequest(
                 f"The query reads more than {EVENTS:,} changes: "
                 "request the history of fewer entries at a time"
             )
-        if self._read >= BYTES:
+        if self.read >= BYTES:
             raise BadRequest(
                 f"The query reads more than {BYTES:,} bytes of changes: "
                 "request fewer entries at a time"
             )
-
-    def count_event(self, size: int) -> None:
-        self._events += 1
-        self._read += size
 
     def _charge(self, cost: int) -> None:
         total = self.cost + cost

@@ -18,15 +18,13 @@ from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry
 from write_side.domain.events import Translation
 from write_side.domain.identity import Scope
-from write_side.domain.refusals import UnknownEntry
+from write_side.domain.refusals import UnknownContentType, UnknownEntry
 from write_side.entry_history import (
     UNBOUNDED,
     ReadBudget,
-    content_type_at,
     content_types_at,
     entries_after,
     entries_at,
-    entry_at,
 )
 from write_side.waiting import in_slices
 
@@ -72,19 +70,12 @@ class PastList(Struct, frozen=True):
 class ListBudget(ReadBudget):
     """The budget of a list over REST. Raises BadRequest."""
 
-    def __init__(self) -> None:
-        self._events = self._bytes = 0
-
     def begin_stream(self) -> None:
-        if self._events >= EVENTS or self._bytes >= BYTES:
+        if self.events >= EVENTS or self.read >= BYTES:
             raise BadRequest(
                 f"asOf would read more than {EVENTS:,} changes of these entries, "
                 f"or {BYTES:,} bytes of them: use a smaller limit or include fewer paths"
             )
-
-    def count_event(self, size: int) -> None:
-        self._events += 1
-        self._bytes += size
 
 
 async def entry_of_slug(
@@ -92,7 +83,7 @@ async def entry_of_slug(
 ) -> PastEntry:
     """The entry that had the slug at that time. Raises NotFound, UnknownContentType or UnknownEntry
     if there was none, BadRequest for a time in the future, NotVisibleYet, ReadModelUnavailable,
-    StoreUnavailable, and what the budget raises.
+    StoreUnavailable, Overloaded, and what the budget raises.
 
     The read model identifies the entry; the log has its content. If the log says that the entry had
     another slug at that time, the read model is behind, and the entry is not found.
@@ -106,9 +97,15 @@ async def entry_of_slug(
         language=key.language,
         at=key.at,
     )
-    content_type = await content_type_at(service.repository, scope, owner.type_id, key.at, budget)
-    entry = await entry_at(service.repository, scope, owner.entry_id, key.at, budget)
-    if entry.slug != key.slug:
+    repository = service.repository
+    async with repository.recorder.long_reads.turn(scope.workspace):
+        # First, because a budget never refuses the history of a single entry.
+        types = await content_types_at(repository, scope, [owner.type_id], key.at, budget)
+        if owner.type_id not in types:
+            raise UnknownContentType
+        entries = await entries_at(repository, scope, [owner.entry_id], key.at, budget)
+    entry, content_type = entries.get(owner.entry_id), types[owner.type_id]
+    if entry is None or entry.slug != key.slug:
         raise UnknownEntry
     return PastEntry(rendered(entry, content_type, key.locale), entry, content_type)
 
@@ -116,11 +113,12 @@ async def entry_of_slug(
 async def entry_of_id(
     service: Service, scope: Scope, *, entry_id: str, locale: str, at: datetime
 ) -> PastEntry:
-    """Raises BadRequest, NotVisibleYet, UnknownEntry, UnknownContentType, StoreUnavailable."""
+    """Raises BadRequest, NotVisibleYet, UnknownEntry, and what ``entries_of_ids`` raises."""
     await _check_past(service, at)
-    entry = await entry_at(service.repository, scope, entry_id, at)
-    content_type = await content_type_at(service.repository, scope, entry.content_type_id, at)
-    return PastEntry(rendered(entry, content_type, locale), entry, content_type)
+    found = await entries_of_ids(service, scope, [entry_id], UNBOUNDED, locale=locale, at=at)
+    if entry_id not in found:
+        raise UnknownEntry
+    return found[entry_id]
 
 
 async def list_at(
@@ -153,8 +151,8 @@ async def entries_of_ids(
     locale: str,
     at: datetime,
 ) -> dict[str, PastEntry]:
-    """The entries with these ids that existed at that time, to which entries of the same time
-    refer. Raises StoreUnavailable, Overloaded, and what the budget raises."""
+    """The entries with these ids that existed at that time. Raises StoreUnavailable, Overloaded,
+    and what the budget raises."""
     repository = service.repository
     async with repository.recorder.long_reads.turn(scope.workspace):
         entries = await entries_at(repository, scope, ids, at, budget)

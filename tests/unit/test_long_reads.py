@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any, cast
 
 import asyncpg
 import pytest
 from msgspec.structs import replace
 
-from tests.unit.samples import ENTRY, NOON, created, updated
-from write_side.domain.identity import Scope
+from api.rest.point_in_time import entries_of_ids
+from tests.unit.samples import ENTRY, NOON, created, type_created, updated
+from write_side.domain.identity import ENTRY_STREAMS, Scope
 from write_side.domain.refusals import UnknownEntry
-from write_side.entry_history import HistoryRequest, entry_at, entry_versions, histories
+from write_side.entry_history import HistoryRequest, ReadBudget, entry_versions, histories
 from write_side.fair_queue import Overloaded
 from write_side.repository import Repository
 from write_side.store.mapper import EventMapper, StreamEvent
@@ -47,14 +49,17 @@ class LongHistory(Recorder):
     async def fetch(self, _statement: str, *parameters: Any) -> list[asyncpg.Record]:
         version = parameters[1][0] + 1
         await asyncio.sleep(0)
-        rows = [] if version > PAGES else [_row(parameters[0][0], version)]
+        stream = parameters[0][0]
+        pages = PAGES if stream.startswith(ENTRY_STREAMS[0]) else 1
+        rows = [] if version > pages else [_row(stream, version)]
         self.most = max(self.most, Row.live)
         await asyncio.sleep(0)
         return cast("list[asyncpg.Record]", rows)
 
 
 def _row(stream: str, version: int) -> Row:
-    event = created() if version == 1 else updated(title=f"t{version}")
+    first = created if stream.startswith(ENTRY_STREAMS[0]) else type_created
+    event = first() if version == 1 else updated(title=f"t{version}")
     stored = EventMapper().to_stored_event(
         StreamEvent(stream, version, replace(event, workspace="victim"))
     )
@@ -69,7 +74,8 @@ def _row(stream: str, version: int) -> Row:
 
 
 async def _as_of(repository: Repository, scope: Scope) -> None:
-    await entry_at(repository, scope, ENTRY, NOON)
+    service = cast("Any", SimpleNamespace(repository=repository))
+    await entries_of_ids(service, scope, [ENTRY], ReadBudget(), locale="", at=NOON)
 
 
 async def _history(repository: Repository, scope: Scope) -> None:
