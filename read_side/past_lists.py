@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from read_side.past_versions import EndedVersions, Found, Kind
 from read_side.pool import Pool, at_one_moment
-from read_side.queries.budget import BY_CURSOR, ROWS, alternative, either
+from read_side.queries.budget import BY_CURSOR, ROWS, alternative
 from read_side.queries.comparison import ATTRIBUTES, EntrySelection, selection
 from read_side.queries.finder import PageQuery
 from read_side.queries.lists import Lists, catalogue, is_selected
@@ -26,6 +26,7 @@ from read_side.queries.ranges import rank
 from read_side.queries.request import Boundary, EntryQuery, Filter
 from read_side.refusals import InvalidQuery, TooBroad, TypeNotFound
 from write_side.domain.identity import Scope
+from write_side.domain.refusals import in_words
 from write_side.postgres.connection import Connection
 from write_side.postgres.statements import statement
 
@@ -195,7 +196,8 @@ class _PastList:
             f"asOf with filters or sort keys checks the versions that were replaced since, here "
             f"more than {CHECKED:,}: "
             + (
-                f"add a filter on {either(open_)}, because only versions of these are checked then"
+                f"add a filter on {in_words(open_)}, "
+                "because only versions of these are checked then"
                 if open_
                 else "leave filters and sort keys out, or use a later time"
             )

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from read_side.queries.comparison import EntrySelection
 from read_side.queries.statements import CHUNK
 from read_side.refusals import TooBroad
+from write_side.domain.refusals import in_words
 
 ROWS = 10_000
 """Entries that a request checks one by one."""
@@ -52,7 +53,7 @@ class Budget:
 
     def exceeded(self) -> TooBroad:
         # Without filters, those with the same first sort key are checked.
-        less = f"narrow {either(self._labels)}" if self._labels else "sort by fewer keys"
+        less = f"narrow {in_words(self._labels)}" if self._labels else "sort by fewer keys"
         if self._offset:
             less = f"{BY_CURSOR}, or {less}"
         return TooBroad(
@@ -67,12 +68,6 @@ def alternative(added: str, others: Sequence[str]) -> str:
     if not others:
         return ""
     return (
-        f", or add {added} on {either(others)} that at most {ROWS:,} entries match, because only "
+        f", or add {added} on {in_words(others)} that at most {ROWS:,} entries match, because only "
         "these are checked then"
     )
-
-
-def either(names: Sequence[str]) -> str:
-    """The names as a list in a sentence."""
-    *first, last = names
-    return f"{', '.join(first)} or {last}" if first else last

@@ -28,7 +28,7 @@ end word the messages of all packages.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 _LONGEST = 200
@@ -226,6 +226,12 @@ def shortened(text: str, longest: int = 100) -> str:
 def count(n: int, one: str, many: str = "") -> str:
     """``1 entry``, ``2,000 entries``."""
     return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
+def in_words(names: Sequence[str], last: str = "or") -> str:
+    """``a, b or c``"""
+    *first, end = names
+    return f"{', '.join(first)} {last} {end}" if first else end
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:

@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import inspect
 from msgspec.inspect import Type
 
-from write_side.domain.refusals import shortened
+from write_side.domain.refusals import in_words, shortened
 from write_side.manifest.readers import UNREADABLE
 from write_side.manifest.source import SECRET, Path, Source
 
@@ -60,7 +60,7 @@ class Shape:
         is_text = isinstance(value, str)
         suggestion = self._source.suggestion(value, allowed) if is_text else None
         shown = f"{shortened(value)!r} is not allowed" if is_text else self._shown(value, path)
-        message = f"{shown}; expected {_listed(allowed)}"
+        message = f"{shown}; expected {in_words(allowed)}"
         self._source.add(path, message, allowed=allowed, suggestion=suggestion)
         return INVALID
 
@@ -80,7 +80,7 @@ class Shape:
 
     def _refuse_unknown_keys(self, value: dict[str, Any], known: Sequence[str], path: Path) -> None:
         for key in (key for key in value if key not in known):
-            message = f"unknown key {shortened(key)!r}; expected {_listed(known)}"
+            message = f"unknown key {shortened(key)!r}; expected {in_words(known)}"
             meant = self._source.suggestion(key, known)
             self._source.add((*path, key), message, is_key=True, allowed=known, suggestion=meant)
 
@@ -154,11 +154,6 @@ def _expected(kind: Type) -> str:
             return f"a whole number from {kind.ge} to {(kind.lt or 1) - 1}"
         case inspect.StructType():
             names = [field.encode_name for field in kind.fields if field.required]
-            return f"a mapping with {_listed(names, 'and')}" if names else "a mapping"
+            return f"a mapping with {in_words(names, 'and')}" if names else "a mapping"
         case _:
             return "a list"
-
-
-def _listed(words: Sequence[str], last: str = "or") -> str:
-    *before, end = words
-    return f"{', '.join(before)} {last} {end}" if before else end
