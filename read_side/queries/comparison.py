@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from read_side.queries import ranges
 from read_side.queries.ranges import Ranges
-from read_side.queries.request import EntryQuery, Filter, SortKey
+from read_side.queries.request import OPERATORS, EntryQuery, Filter, SortKey
 from read_side.refusals import InvalidQuery
 from write_side.domain.definition import Field, value_fields
 from write_side.domain.entry_keys import BUILT_IN, paths_of
@@ -41,7 +41,6 @@ _NAMED = 5
 """Fields of a type that a refusal suggests."""
 EQUALITY = ("eq", "ne", "in", "nin", "exists")
 _ORDER = ("eq", "ne", "lt", "lte", "gt", "gte", "in", "nin", "exists")
-_TEXT = (*_ORDER, "contains", "startsWith")
 _MULTIPLE = ("contains", "exists")
 
 
@@ -91,7 +90,7 @@ def operators_of(ordering: Ordering, *, multiple: bool = False) -> Sequence[str]
     if multiple:
         return _MULTIPLE
     if ordering.has_parts:
-        return _TEXT
+        return OPERATORS
     return _ORDER if ordering.has_order else EQUALITY
 
 

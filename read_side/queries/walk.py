@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from read_side.queries.budget import Budget
 from read_side.queries.comparison import Condition
-from read_side.queries.ranges import END, Range, Ranges, intersection, point, rank
+from read_side.queries.ranges import COMPARABLE, END, Range, Ranges, intersection, point, rank
 from read_side.queries.request import Boundary, SortKey
 from read_side.queries.statements import LATEST, Candidate, Checks, Match, Statements
 from write_side.domain.keys import INCOMPARABLE
@@ -21,7 +21,6 @@ from write_side.domain.keys import INCOMPARABLE
 FindGroup: TypeAlias = Callable[[bytes, int], Awaitable[list[Match]]]
 """Finds the first entries of a group, by its key."""
 _LAST: Ranges = ((INCOMPARABLE, END),)
-_FIRST: Ranges = ((b"", INCOMPARABLE),)
 
 
 class Walk:
@@ -68,7 +67,7 @@ class Walk:
         if not first.descending:
             await self._ascend(ranges, after)
             return self._found[: self._limit]
-        for one in reversed(intersection(ranges, _FIRST)):
+        for one in reversed(intersection(ranges, COMPARABLE)):
             await self._descend(one)
         # What cannot be compared comes last in both directions.
         await self._ascend(intersection(ranges, _LAST), None)
