@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack
 from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -11,8 +12,10 @@ from api.rest import wire
 from api.rest.tokens import ChangeTokens
 from api.rest.wire import EntrySlug, Id, Language, SingleEntry, Status, Time, Wire, timestamp
 from read_side.changes import ChangePage, ChangeRecord, ChangeSelection, Kind
-from read_side.entries import EntryRow
+from read_side.entries import EntryRow, entries_by_id
+from read_side.pool import Pool
 from write_side.domain.identity import Scope
+from write_side.fair_queue import FairQueue
 
 Token = Annotated[
     str,
@@ -73,6 +76,10 @@ Current = Mapping[str, EntryRow]
 """Entries as they can be read now, by id."""
 
 
+class TooLarge(Exception):
+    """The entries of several changes have more bytes than are read at once."""
+
+
 class ChangeView(Struct, frozen=True):
     """How a request shows changes. ``locale``: of entries; None if it does not include any."""
 
@@ -88,6 +95,32 @@ class ChangeView(Struct, frozen=True):
     def previous(self, page: ChangePage) -> str | None:
         """The id of the change before the page."""
         return None if page.previous is None else self.token(page.previous)
+
+    async def current(
+        self,
+        pool: Pool,
+        found: Sequence[ChangeRecord],
+        most: int,
+        turns: FairQueue | None = None,
+    ) -> Current:
+        """The entries of the changes as they are now, if it includes them. ``turns``: for large
+        ones. Raises ReadModelUnavailable, Overloaded, and TooLarge for those of several changes
+        with more than ``most`` bytes."""
+        if self.locale is None:
+            return {}
+        ids = list({change.entry_id for change in found if change.entry_id})
+        async with AsyncExitStack() as held:
+
+            async def before_reading(size: int, has_large: bool) -> None:
+                if size > most and len(found) > 1:
+                    raise TooLarge
+                if has_large and turns is not None:
+                    await held.enter_async_context(turns.turn(self.scope.workspace))
+
+            rows = await entries_by_id(
+                pool, self.scope, ids=ids, locale=self.locale, before=before_reading
+            )
+        return {row.id: row for row in rows}
 
     def changes(
         self, found: Iterable[ChangeRecord], previous: str | None, current: Current

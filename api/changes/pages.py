@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AsyncExitStack
 from datetime import datetime, timedelta
 
 from msgspec import Struct
 
-from api.changes.bodies import ChangeView, Current
+from api.changes.bodies import ChangeView, Current, TooLarge
 from api.context import Call
 from api.errors import BadRequest, Gone, NotVisibleYet
 from api.rest import parameters
@@ -25,7 +24,6 @@ from read_side.changes import (
     ChangeSelection,
     Kind,
 )
-from read_side.entries import entries_by_id
 from write_side.domain.refusals import shortened
 
 PAGE = 100
@@ -118,35 +116,17 @@ async def with_current(
 ) -> tuple[Sequence[ChangeRecord], Current]:
     """The changes, or the first of them if their entries are too large together, and the entries as
     they are now. Raises Overloaded."""
-    if view.locale is None:
-        return found, {}
     while True:
         try:
-            return found, await current_entries(call, view.locale, found)
+            return found, await current_entries(call, view, found)
         except TooLarge:
             found = found[: len(found) // 2]
 
 
-class TooLarge(Exception):
-    """The entries have more than CURRENT_BYTES."""
-
-
-async def current_entries(call: Call, locale: str, found: Sequence[ChangeRecord]) -> Current:
-    """The entries of the changes. Raises Overloaded, and TooLarge for those of several changes."""
-    ids = list({change.entry_id for change in found if change.entry_id})
-    async with AsyncExitStack() as turns:
-
-        async def before_reading(size: int, has_large: bool) -> None:
-            if size > CURRENT_BYTES and len(found) > 1:
-                raise TooLarge
-            if has_large:
-                turn = call.service.large_bodies.turns.turn(call.scope.workspace)
-                await turns.enter_async_context(turn)
-
-        rows = await entries_by_id(
-            call.service.read_model, call.scope, ids=ids, locale=locale, before=before_reading
-        )
-    return {row.id: row for row in rows}
+async def current_entries(call: Call, view: ChangeView, found: Sequence[ChangeRecord]) -> Current:
+    """See ``ChangeView.current``."""
+    turns = call.service.large_bodies.turns
+    return await view.current(call.service.read_model, found, CURRENT_BYTES, turns)
 
 
 def includes_entries(text: str) -> bool:

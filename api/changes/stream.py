@@ -14,10 +14,9 @@ from typing import ParamSpec, TypeVar
 from aiohttp import web
 
 from api.auth.keys import secret_of
-from api.changes.bodies import CaughtUp, Change, Current
+from api.changes.bodies import CaughtUp, Change, Current, TooLarge
 from api.changes.pages import (
     ChangesRequest,
-    TooLarge,
     current_entries,
     first_page,
     with_current,
@@ -212,7 +211,7 @@ class ChangeStream:
             return {}
         key = ("current", view.locale)
         if key not in arrivals.shared:
-            reading = current_entries(self._call, view.locale, arrivals.changes)
+            reading = current_entries(self._call, view, arrivals.changes)
             arrivals.shared[key] = asyncio.create_task(reading, name="current entries")
         try:
             current: Current = await asyncio.shield(arrivals.shared[key])

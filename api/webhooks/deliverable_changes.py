@@ -6,12 +6,11 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from api.changes.bodies import ChangeView, Current
+from api.changes.bodies import ChangeView, TooLarge
 from api.rest.tokens import ChangeTokens
 from api.rest.wire import encode
 from api.webhooks.message import Message, message_of
-from read_side.changes import ChangePage, ChangeRecord, ChangeSelection, changes_after
-from read_side.entries import entries_by_id
+from read_side.changes import ChangePage, ChangeSelection, changes_after
 from read_side.pool import Pool
 from write_side.domain.change_kinds import KINDS, Kind
 from write_side.domain.identity import BASE_LANGUAGE
@@ -50,10 +49,12 @@ class FeedChanges(Struct, frozen=True):
         found = await self._select(endpoint, kinds, after, limit)
         locale = BASE_LANGUAGE if endpoint.include_entry else None
         view = ChangeView(self.tokens, endpoint.scope, ChangeSelection(None, kinds), locale)
-        records: Sequence[ChangeRecord] = found.changes
-        current: Current = {}
-        if locale is not None:
-            records, current = await self._with_current(endpoint, locale, records)
+        records = found.changes
+        try:
+            current = await view.current(self.read_model, records, CURRENT_BYTES)
+        except TooLarge:
+            records = records[:1]
+            current = await view.current(self.read_model, records, CURRENT_BYTES)
         shown = view.changes(records, view.previous(found), current)
         changes = [
             DeliverableChange(
@@ -74,28 +75,6 @@ class FeedChanges(Struct, frozen=True):
             for slug in endpoint.types or (None,)
         ]
         return pages[0] if len(pages) == 1 else merged(pages)
-
-    async def _with_current(
-        self, endpoint: Webhook, locale: str, records: Sequence[ChangeRecord]
-    ) -> tuple[Sequence[ChangeRecord], Current]:
-        """The changes, or the first one if their entries are too large together."""
-
-        async def before_reading(size: int, _has_large: bool) -> None:
-            if size > CURRENT_BYTES and len(records) > 1:
-                raise _TooLarge
-
-        ids = list({record.entry_id for record in records if record.entry_id})
-        try:
-            rows = await entries_by_id(
-                self.read_model, endpoint.scope, ids=ids, locale=locale, before=before_reading
-            )
-        except _TooLarge:
-            return await self._with_current(endpoint, locale, records[:1])
-        return records, {row.id: row for row in rows}
-
-
-class _TooLarge(Exception):
-    """The entries of a page have more than CURRENT_BYTES."""
 
 
 def merged(pages: Sequence[ChangePage]) -> ChangePage:
