@@ -13,7 +13,6 @@ from projector.history import add_history
 from projector.rows import (
     EntryState,
     ImportRow,
-    KeyRow,
     MediaRow,
     PastType,
     Rows,
@@ -58,14 +57,13 @@ class RequiredRows(Struct):
     entries: set[str]
     types: set[tuple[str, str]]
     workspaces: set[str]
-    keys: set[tuple[str, str]]
     webhooks: set[tuple[str, str]]
     imports: set[tuple[str, str]]
 
 
 def required_rows(batch: Iterable[RecordedEvent]) -> RequiredRows:
     """The rows that the batch builds on and does not create itself."""
-    found = RequiredRows(set(), set(), set(), set(), set(), set())
+    found = RequiredRows(set(), set(), set(), set(), set())
     created: set[str] = set()
     for recorded in batch:
         event = recorded.event
@@ -77,8 +75,6 @@ def required_rows(batch: Iterable[RecordedEvent]) -> RequiredRows:
                     found.entries.add(event.entry_id)
             case e.WorkspaceRenamed() | e.PlanChanged() | e.EnvironmentAdded():
                 found.workspaces.add(event.workspace)
-            case e.KeyPermissionsChanged() | e.KeyRevoked():
-                found.keys.add((event.workspace, event.key_id))
             case e.WebhookChanged() | e.WebhookSwitchedOff() | e.WebhookSwitchedOn():
                 found.webhooks.add((event.workspace, event.name))
             case e.ImportReverted():
@@ -198,24 +194,6 @@ def _workspace_changed(recorded: RecordedEvent, event: Any, before: Rows, after:
     after.workspaces[event.workspace] = known
 
 
-def _key_issued(_r: RecordedEvent, event: e.KeyIssued, _b: Rows, after: Rows) -> None:
-    after.keys[event.key_id] = KeyRow(
-        id=event.key_id,
-        workspace=event.workspace,
-        name=event.name,
-        permissions=event.permissions,
-        issued_at=event.at,
-    )
-
-
-def _key_changed(recorded: RecordedEvent, event: Any, before: Rows, after: Rows) -> None:
-    known = _required(after.keys, before.keys, event.key_id, recorded)
-    if isinstance(event, e.KeyRevoked):
-        after.keys[event.key_id] = replace(known, revoked_at=event.at)
-    else:
-        after.keys[event.key_id] = replace(known, permissions=event.permissions)
-
-
 def _media(_r: RecordedEvent, event: Any, _b: Rows, after: Rows) -> None:
     key = (event.workspace, event.media_id)
     if isinstance(event, e.MediaRemoved):
@@ -275,9 +253,9 @@ _STEPS: dict[type[e.Event], Callable[[RecordedEvent, Any, Rows, Rows], None]] = 
     e.WorkspaceRenamed: _workspace_changed,
     e.PlanChanged: _workspace_changed,
     e.EnvironmentAdded: _workspace_changed,
-    e.KeyIssued: _key_issued,
-    e.KeyPermissionsChanged: _key_changed,
-    e.KeyRevoked: _key_changed,
+    e.KeyIssued: _ignore,
+    e.KeyPermissionsChanged: _ignore,
+    e.KeyRevoked: _ignore,
     e.ContentTypeCreated: _type,
     e.ContentTypeRevised: _type,
     e.ContentTypeRemoved: _type_removed,

@@ -91,15 +91,6 @@ class WorkspaceRow(Struct, frozen=True, kw_only=True):
     created_at: datetime
 
 
-class KeyRow(Struct, frozen=True, kw_only=True):
-    id: str
-    workspace: str
-    name: str
-    permissions: tuple[str, ...]
-    issued_at: datetime
-    revoked_at: datetime | None = None
-
-
 class MediaRow(MediaFile, frozen=True, kw_only=True):
     workspace: str
 
@@ -139,7 +130,6 @@ class Rows(Struct):
     """
 
     workspaces: dict[str, WorkspaceRow] = {}
-    keys: dict[str, KeyRow] = {}
     media: dict[tuple[str, str], MediaRow | None] = {}
     webhooks: dict[tuple[str, str], WebhookRow | None] = {}
     imports: dict[str, ImportRow] = {}

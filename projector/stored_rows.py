@@ -12,7 +12,6 @@ from projector.rows import (
     TYPE_COLUMNS,
     EntryState,
     ImportRow,
-    KeyRow,
     Rows,
     WebhookRow,
     WorkspaceRow,
@@ -64,9 +63,6 @@ async def load_rows(
     if wanted.workspaces:
         rows = await load("load_workspaces", list(wanted.workspaces))
         before.workspaces.update((row["slug"], _workspace(row)) for row in rows)
-    if wanted.keys:
-        rows = await load("load_keys", *columns(wanted.keys))
-        before.keys.update((row["id"], msgspec.convert(dict(row), KeyRow)) for row in rows)
     if wanted.webhooks:
         rows = await load("load_webhooks", *columns(wanted.webhooks))
         before.webhooks.update(

@@ -219,7 +219,6 @@ async def _write_others(transaction: WriteTransaction, after: Rows) -> None:
         slug, name, plan, *others = msgspec.structs.astuple(workspace)
         encoded = msgspec.json.encode(plan).decode()
         await transaction.add("put_workspaces", [slug, name, encoded, *others])
-    await _put_each(transaction, "put_keys", after.keys.values())
     await _put_each(transaction, "put_imports", after.imports.values())
     await _put_each(transaction, "put_past_types", after.past_types)
     await _put_each(transaction, "put_media", [row for row in after.media.values() if row])

@@ -10,6 +10,6 @@ SELECT create_reference_table('locale_partition');
 SELECT create_distributed_table('workspace', 'slug', colocate_with => 'none');
 SELECT create_distributed_table(name::regclass, 'workspace', colocate_with => 'workspace')
 FROM unnest(ARRAY[
-    'api_key', 'media', 'webhook', 'import_run', 'content_type', 'entry', 'entry_value', 'entry_locale',
+    'media', 'webhook', 'import_run', 'content_type', 'entry', 'entry_value', 'entry_locale',
     'entry_search', 'locale_count', 'past_slug', 'past_type', 'past_version', 'change', 'entry_count',
     'rendering', 'indexing']) AS name;

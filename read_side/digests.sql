@@ -82,10 +82,6 @@ SELECT 'workspace', slug, jsonb_build_array(slug)::text, 0,
        hash_record_extended(ROW(slug, name, plan::text, environments, created_at), 0)
 FROM workspace
 UNION ALL
-SELECT 'api_key', workspace, jsonb_build_array(workspace, id)::text, 0,
-       hash_record_extended(ROW(id, workspace, name, permissions, issued_at, revoked_at), 0)
-FROM api_key
-UNION ALL
 SELECT 'media', workspace, jsonb_build_array(workspace, id)::text, 0,
        hash_record_extended(ROW(workspace, id, url, name, content_type), 0)
 FROM media

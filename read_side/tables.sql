@@ -28,17 +28,6 @@ CREATE TABLE workspace (
     created_at   timestamptz NOT NULL
 );
 
-CREATE TABLE api_key (
-    id          text        NOT NULL,
-    workspace   text        NOT NULL,
-    name        text        NOT NULL,
-    permissions text[]      NOT NULL,
-    issued_at   timestamptz NOT NULL,
-    revoked_at  timestamptz,
-    PRIMARY KEY (id, workspace)
-);
-CREATE INDEX api_key_workspace ON api_key (workspace, name);
-
 CREATE TABLE media (
     workspace    text NOT NULL,
     id           text NOT NULL,

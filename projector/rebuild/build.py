@@ -150,7 +150,7 @@ class Build:
             "VACUUM (ANALYZE) "
             "entry, entry_value, entry_search, entry_locale, past_slug, past_version, change"
         )
-        await self._model.execute("ANALYZE content_type, media, api_key")
+        await self._model.execute("ANALYZE content_type, media")
 
 
 async def drop_read_model(connection: Connection, name: str) -> None:

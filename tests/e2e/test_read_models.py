@@ -37,7 +37,7 @@ WRITES = 120
 """The least number of writes of all writers together."""
 _ENTRIES = "SELECT workspace, count(*) AS n FROM read_model.entry GROUP BY 1"
 _FOREIGN = "SELECT count(*) FROM read_model.{table} WHERE workspace <> ALL ($1)"
-TABLES = ("entry", "content_type", "api_key", "change", "entry_count", "past_version")
+TABLES = ("entry", "content_type", "change", "entry_count", "past_version")
 
 
 class Installation(Struct):

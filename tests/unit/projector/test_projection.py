@@ -93,7 +93,6 @@ def rows_after(*events: e.Event) -> Rows:
         types={**POSTS_TYPE.types, **after.types},
         entries=after.entries,
         workspaces=after.workspaces,
-        keys=after.keys,
     )
 
 
@@ -355,22 +354,13 @@ class TestTheRest:
         assert (row.name, row.plan) == ("New", Plan(entries=3))
         assert row.environments == ("production", "staging")
 
-    def test_a_key_is_permitted_and_revoked_without_its_hash(self) -> None:
+    def test_keys_have_no_rows(self) -> None:
         batch = recorded(
             e.KeyIssued(**event_of(key_id="k", name="K", permissions=("a",), secret_hash="h")),
             e.KeyPermissionsChanged(**event_of(key_id="k", permissions=("b",))),
             e.KeyRevoked(**event_of(key_id="k", at=LATER)),
         )
-        row = project(batch, Rows()).keys["k"]
-        assert asdict(row) == {
-            "id": "k",
-            "workspace": "acme",
-            "name": "K",
-            "permissions": ("b",),
-            "issued_at": NOON,
-            "revoked_at": LATER,
-        }
-        assert project(batch[:1], Rows()).keys["k"].permissions == ("a",)
+        assert project(batch, Rows()) == Rows()
 
     def test_media_is_added_changed_and_removed(self) -> None:
         def media(kind: type[e.Event], name: str) -> e.Event:
@@ -446,7 +436,6 @@ class TestTheRest:
         "event",
         [
             e.PlanChanged(**event_of(plan=Plan())),
-            e.KeyRevoked(**event_of(key_id="k")),
             e.ImportReverted(**event_of(import_id="i", content_type_id=POSTS)),
         ],
     )
@@ -472,14 +461,9 @@ class TestNeeds:
     def test_an_entry_needs_its_type(self) -> None:
         assert required_rows(recorded(deleted())).types == {("acme", POSTS)}
 
-    def test_workspaces_and_keys_are_loaded_for_their_changes(self) -> None:
-        found = required_rows(
-            recorded(
-                e.PlanChanged(**event_of(plan=Plan())),
-                e.KeyRevoked(**event_of(key_id="k")),
-            )
-        )
-        assert (found.workspaces, found.keys) == ({"acme"}, {("acme", "k")})
+    def test_workspaces_and_webhooks_are_loaded_for_their_changes(self) -> None:
+        changed = recorded(e.PlanChanged(**event_of(plan=Plan())))
+        assert required_rows(changed).workspaces == {"acme"}
         switched = recorded(e.WebhookSwitchedOn(**event_of(name="w")))
         assert required_rows(switched).webhooks == {("acme", "w")}
         assert required_rows(recorded(created())).workspaces == set()
