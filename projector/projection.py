@@ -23,7 +23,7 @@ from write_side.domain import events as e
 from write_side.domain.content_type import evolve as evolve_content_type
 from write_side.domain.entry import evolve
 from write_side.domain.entry_changes import actor_name
-from write_side.domain.identity import PRODUCTION, Actor
+from write_side.domain.identity import Actor
 from write_side.domain.refusals import ExplainedError
 from write_side.domain.webhook import evolve_webhook
 
@@ -56,14 +56,13 @@ class RequiredRows(Struct):
 
     entries: set[str]
     types: set[tuple[str, str]]
-    workspaces: set[str]
     webhooks: set[tuple[str, str]]
     imports: set[tuple[str, str]]
 
 
 def required_rows(batch: Iterable[RecordedEvent]) -> RequiredRows:
     """The rows that the batch builds on and does not create itself."""
-    found = RequiredRows(set(), set(), set(), set(), set())
+    found = RequiredRows(set(), set(), set(), set())
     created: set[str] = set()
     for recorded in batch:
         event = recorded.event
@@ -73,8 +72,6 @@ def required_rows(batch: Iterable[RecordedEvent]) -> RequiredRows:
             case _ if isinstance(event, _ENTRY_EVENTS):
                 if event.entry_id not in created:
                     found.entries.add(event.entry_id)
-            case e.WorkspaceRenamed() | e.PlanChanged() | e.EnvironmentAdded():
-                found.workspaces.add(event.workspace)
             case e.WebhookChanged() | e.WebhookSwitchedOff() | e.WebhookSwitchedOn():
                 found.webhooks.add((event.workspace, event.name))
             case e.ImportReverted():
@@ -172,26 +169,10 @@ def _type_removed(
     after.changes.append(type_change(event, recorded.position, removed))
 
 
-def _workspace_created(_r: RecordedEvent, event: e.WorkspaceCreated, _b: Rows, after: Rows) -> None:
-    after.workspaces[event.workspace] = WorkspaceRow(
-        slug=event.workspace,
-        name=event.name,
-        plan=event.plan,
-        environments=(PRODUCTION,),
-        created_at=event.at,
-    )
-
-
-def _workspace_changed(recorded: RecordedEvent, event: Any, before: Rows, after: Rows) -> None:
-    known = _required(after.workspaces, before.workspaces, event.workspace, recorded)
-    match event:
-        case e.WorkspaceRenamed():
-            known = replace(known, name=event.name)
-        case e.PlanChanged():
-            known = replace(known, plan=event.plan)
-        case e.EnvironmentAdded():
-            known = replace(known, environments=(*known.environments, event.environment))
-    after.workspaces[event.workspace] = known
+def _workspace(
+    _r: RecordedEvent, event: e.WorkspaceCreated | e.WorkspaceRenamed, _b: Rows, after: Rows
+) -> None:
+    after.workspaces[event.workspace] = WorkspaceRow(slug=event.workspace, name=event.name)
 
 
 def _media(_r: RecordedEvent, event: Any, _b: Rows, after: Rows) -> None:
@@ -249,10 +230,10 @@ def _ignore(_r: RecordedEvent, _event: Any, _b: Rows, _after: Rows) -> None:
 
 
 _STEPS: dict[type[e.Event], Callable[[RecordedEvent, Any, Rows, Rows], None]] = {
-    e.WorkspaceCreated: _workspace_created,
-    e.WorkspaceRenamed: _workspace_changed,
-    e.PlanChanged: _workspace_changed,
-    e.EnvironmentAdded: _workspace_changed,
+    e.WorkspaceCreated: _workspace,
+    e.WorkspaceRenamed: _workspace,
+    e.PlanChanged: _ignore,
+    e.EnvironmentAdded: _ignore,
     e.KeyIssued: _ignore,
     e.KeyPermissionsChanged: _ignore,
     e.KeyRevoked: _ignore,

@@ -17,7 +17,6 @@ from read_side.lookups import ImportRun, MediaFile
 from read_side.notices import FedChange
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry
-from write_side.domain.events import Plan
 from write_side.domain.webhook import Webhook
 
 T = TypeVar("T")
@@ -86,9 +85,6 @@ class PastType(Struct, frozen=True, kw_only=True):
 class WorkspaceRow(Struct, frozen=True, kw_only=True):
     slug: str
     name: str
-    plan: Plan
-    environments: tuple[str, ...]
-    created_at: datetime
 
 
 class MediaRow(MediaFile, frozen=True, kw_only=True):

@@ -14,18 +14,14 @@ from projector.rows import (
     ImportRow,
     Rows,
     WebhookRow,
-    WorkspaceRow,
     columns,
 )
 from write_side.domain.content_type import ContentType
 from write_side.domain.definition import decode_fields, decode_stages
 from write_side.domain.entry import Entry
-from write_side.domain.events import Plan
 from write_side.domain.rendering import stored_translations, stored_values
 from write_side.postgres.connection import Connection
 from write_side.postgres.statements import statement
-
-_PLAN = msgspec.json.Decoder(Plan)
 
 FEW = 16
 LOADED_BYTES = 32 * 1024 * 1024
@@ -60,9 +56,6 @@ async def load_rows(
     if missing:
         types.update(await load_types(connection, missing))
     before.types.update((i, types[i]) for _, i in wanted.types if i in types)
-    if wanted.workspaces:
-        rows = await load("load_workspaces", list(wanted.workspaces))
-        before.workspaces.update((row["slug"], _workspace(row)) for row in rows)
     if wanted.webhooks:
         rows = await load("load_webhooks", *columns(wanted.webhooks))
         before.webhooks.update(
@@ -108,8 +101,3 @@ def type_row(row: Any) -> ContentType:
     values = {name: row[name] for name in TYPE_COLUMNS}
     values |= {"fields": decode_fields(row["fields"]), "stages": decode_stages(row["stages"])}
     return ContentType(**values)
-
-
-def _workspace(row: Any) -> WorkspaceRow:
-    values = {"plan": _PLAN.decode(row["plan"]), "environments": tuple(row["environments"])}
-    return WorkspaceRow(**{**row, **values})

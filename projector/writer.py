@@ -215,10 +215,7 @@ async def _write_types(transaction: WriteTransaction, before: Rows, after: Rows)
 
 
 async def _write_others(transaction: WriteTransaction, after: Rows) -> None:
-    for workspace in after.workspaces.values():
-        slug, name, plan, *others = msgspec.structs.astuple(workspace)
-        encoded = msgspec.json.encode(plan).decode()
-        await transaction.add("put_workspaces", [slug, name, encoded, *others])
+    await _put_each(transaction, "put_workspaces", after.workspaces.values())
     await _put_each(transaction, "put_imports", after.imports.values())
     await _put_each(transaction, "put_past_types", after.past_types)
     await _put_each(transaction, "put_media", [row for row in after.media.values() if row])

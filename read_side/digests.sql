@@ -79,7 +79,7 @@ SELECT 'content_type', workspace,
 FROM content_type
 UNION ALL
 SELECT 'workspace', slug, jsonb_build_array(slug)::text, 0,
-       hash_record_extended(ROW(slug, name, plan::text, environments, created_at), 0)
+       hash_record_extended(ROW(slug, name), 0)
 FROM workspace
 UNION ALL
 SELECT 'media', workspace, jsonb_build_array(workspace, id)::text, 0,

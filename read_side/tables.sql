@@ -21,11 +21,8 @@ CREATE TABLE checkpoint (
 ) WITH (fillfactor = 10);
 
 CREATE TABLE workspace (
-    slug         text        NOT NULL PRIMARY KEY,
-    name         text        NOT NULL,
-    plan         json        NOT NULL,
-    environments text[]      NOT NULL,
-    created_at   timestamptz NOT NULL
+    slug text NOT NULL PRIMARY KEY,
+    name text NOT NULL
 );
 
 CREATE TABLE media (
