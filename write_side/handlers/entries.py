@@ -10,6 +10,7 @@ from msgspec import UNSET, Raw, UnsetType
 
 from write_side.commands import CreateEntry, DeleteEntry, UpdateEntry
 from write_side.decision import Decision, header
+from write_side.domain.cells import same
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry, changes, evolve, projected_bytes, translates
 from write_side.domain.events import EntryCreated, EntryDeleted, EntryUpdated
@@ -18,6 +19,7 @@ from write_side.domain.locales import check_locale
 from write_side.domain.refusals import (
     EntryIdTaken,
     InvalidEntry,
+    InvalidField,
     PlanLimitReached,
     Refused,
     SlugTaken,
@@ -166,7 +168,7 @@ def checked_update(
 
 def update_event(command: UpdateEntry, entry: Entry, content_type: ContentType) -> EntryUpdated:
     """The event of an update, with only its values checked."""
-    fields = checked(content_type.value_fields, command.fields)
+    fields = _checked_values(command, entry, content_type)
     translations = checked_translations(content_type, entry.language, command.translations)
     check_stage(content_type, command.stage_id)
     return EntryUpdated(
@@ -188,6 +190,25 @@ def update_event(command: UpdateEntry, entry: Entry, content_type: ContentType) 
             if translates(entry, locale, translation)
         },
     )
+
+
+def _checked_values(
+    command: UpdateEntry, entry: Entry, content_type: ContentType
+) -> dict[str, Raw]:
+    """The given values. One that the entry has, or had in the restored version, may no longer fit:
+    an option may have been removed since."""
+    accepted: dict[str, Raw] = {}
+    for field in content_type.value_fields:
+        try:
+            accepted |= checked([field], command.fields)
+        except InvalidField:
+            given = command.fields[field.slug]
+            held = (values.get(field.slug, NULL) for values in (entry.fields, command.restored))
+            kept = next((value for value in held if same(field, given, value)), None)
+            if kept is None:
+                raise
+            accepted[field.slug] = kept
+    return accepted
 
 
 def _new_targets(

@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.integration.write_side.handler_fixtures import (
     AUTHORS,
@@ -18,6 +19,7 @@ from tests.integration.write_side.handler_fixtures import (
 )
 from tests.integration.write_side.sample_commands import raws
 from write_side import commands as c
+from write_side.domain.definition import Field, Option
 from write_side.domain.events import EntryCreated, EntryDeleted, EntryUpdated, Plan, Translation
 from write_side.domain.identity import new_id
 from write_side.domain.refusals import (
@@ -205,6 +207,33 @@ async def test_an_existing_reference_is_accepted_even_if_its_target_was_deleted(
     await context.update(post, fields=raws(author=None))
     async with context.assert_refused(UnknownReference, "which is not in this environment"):
         await context.update(post, fields=raws(author=author))
+
+
+async def test_a_value_that_no_longer_fits_is_accepted_if_the_entry_has_it_or_had_it(
+    context: HandlerContext,
+) -> None:
+    news, essay = Option("news", "News"), Option("essay", "Essay")
+    kind = Field("kind", "Kind", "select", options=(news, essay))
+    kinds = Field("kinds", "Kinds", "select", multiple=True, options=(news, essay))
+    notes = Field("notes", "Notes", "repeater", fields=(kind,))
+    await context.content_type("pages", (kind, kinds, notes))
+    values = {"kind": "essay", "kinds": ["news", "essay"], "notes": [{"kind": "essay"}]}
+    page = await context.entry("a", "pages", fields=raws(**values))
+    kind, kinds = (replace(field, options=(news,)) for field in (kind, kinds))
+    revised = (kind, kinds, replace(notes, fields=(kind,)))
+    await context.execute(
+        c.ReviseContentType, scope=SCOPE, slug="pages", name="Pages", fields=revised
+    )
+    async with context.assert_appended(EntryUpdated):
+        await context.update(page, title="b", fields=raws(**values))
+    for changed in ({"kinds": ["essay"]}, {"notes": [{"kind": "essay"}, {}]}):
+        async with context.assert_refused(InvalidField, "takes"):
+            await context.update(page, fields=raws(**changed))
+    await context.update(page, fields=raws(kind="news"))
+    async with context.assert_refused(InvalidField, "takes one of: news"):
+        await context.update(page, fields=raws(kind="essay"))
+    async with context.assert_appended(EntryUpdated):
+        await context.update(page, fields=raws(kind="essay"), restored=raws(**values))
 
 
 async def test_an_existing_entry_may_refer_to_itself(context: HandlerContext) -> None:
