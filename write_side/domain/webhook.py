@@ -154,6 +154,12 @@ def check_destination(url: str, allowed: Sequence[Network]) -> None:
         )
 
 
+def check_number(webhooks: int) -> None:
+    """Raises InvalidDefinition."""
+    if webhooks > MOST_WEBHOOKS:
+        raise InvalidDefinition(f"A workspace has at most {MOST_WEBHOOKS} webhooks: remove one")
+
+
 def check_selection(types: Sequence[str], events: Sequence[str]) -> None:
     """Raises InvalidDefinition."""
     for slug in types:

@@ -26,12 +26,12 @@ from write_side.domain.events import (
     WebhookSwitchedOn,
 )
 from write_side.domain.identity import webhook_stream
-from write_side.domain.refusals import InvalidDefinition, UnknownWebhook, WebhookTaken
+from write_side.domain.refusals import UnknownWebhook, WebhookTaken
 from write_side.domain.text import check_text
 from write_side.domain.webhook import (
-    MOST_WEBHOOKS,
     Webhook,
     Webhooks,
+    check_number,
     check_selection,
     check_url,
     secret_bytes,
@@ -53,8 +53,7 @@ async def create_webhook(command: CreateWebhook, repository: Repository) -> Deci
     webhooks = await repository.webhooks(command.workspace)
     if command.name in webhooks.by_name:
         raise WebhookTaken(command.name)
-    if len(webhooks.by_name) >= MOST_WEBHOOKS:
-        raise InvalidDefinition(f"A workspace has at most {MOST_WEBHOOKS} webhooks: remove one")
+    check_number(len(webhooks.by_name) + 1)
     created = WebhookCreated(**header(command), **_definition(command))
     return _decision(webhooks, created, _secret(command, "put", secret=command.secret))
 

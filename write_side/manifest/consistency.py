@@ -13,7 +13,7 @@ from write_side.domain.definition import (
 )
 from write_side.domain.identity import ENVIRONMENTS, STAGING
 from write_side.domain.refusals import InvalidDefinition
-from write_side.domain.webhook import check_selection, check_url, secret_bytes
+from write_side.domain.webhook import check_number, check_selection, check_url, secret_bytes
 from write_side.domain.workspace import check_media_url, check_permissions
 from write_side.manifest.document import Manifest
 from write_side.manifest.source import Path, Source
@@ -78,6 +78,8 @@ def _check_media(manifest: Manifest, source: Source) -> None:
 
 def _check_webhooks(manifest: Manifest, source: Source) -> None:
     names = set[Hashable]()
+    with source.at("webhooks"):
+        check_number(len(manifest.webhooks))
     for index, webhook in enumerate(manifest.webhooks):
         path = ("webhooks", index)
         with source.at(*path, "name"):

@@ -14,9 +14,9 @@ from write_side.commands import (
 from write_side.domain.identity import STAGING
 from write_side.domain.refusals import InvalidDefinition
 from write_side.domain.webhook import (
-    MOST_WEBHOOKS,
     Webhook,
     check_destination,
+    check_number,
     new_webhook_secret,
 )
 from write_side.manifest.document import ManifestWebhook
@@ -63,8 +63,7 @@ def _note_types(
 
 def _check(desired: DesiredState, count: int) -> None:
     with desired.source.at("webhooks"):
-        if count > MOST_WEBHOOKS:
-            raise InvalidDefinition(f"A workspace has at most {MOST_WEBHOOKS} webhooks: remove one")
+        check_number(count)
     for index, declared in enumerate(desired.manifest.webhooks):
         with desired.source.at("webhooks", index, "url"):
             check_destination(declared.url, desired.networks)

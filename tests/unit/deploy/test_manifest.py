@@ -232,6 +232,12 @@ def test_absent_fields_and_workflow_are_unchanged(
             "workflow: {stages: [{id: b, name: B}, {id: b, name: C}]}}]}",
             "1:105: contentTypes[0].workflow.stages[1].id: repeated stage id: 'b'",
         ),
+        (
+            "{workspace: acme, name: A, webhooks: ["
+            + ", ".join(f"{{name: w{n}, url: 'https://a.example'}}" for n in range(51))
+            + "]}",
+            "1:38: webhooks: a workspace has at most 50 webhooks",
+        ),
     ],
 )
 def test_errors_are_reported_with_their_place(text: str, message: str) -> None:
