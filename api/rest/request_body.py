@@ -29,7 +29,6 @@ SLOWEST = 8 * 1024  # bytes per second at which a body must arrive after ``clien
 DAMAGED = "Request body cannot be read: its encoding is damaged"
 NOT_OURS = "Request body cannot be read: Content-Encoding may be gzip or deflate"
 ENCODINGS = ("gzip", "deflate")
-UNSUPPORTED = ("br", "zstd")
 # The rest after a member is copied for the next one, so pieces are small.
 PIECE = 4096
 # An empty member has 20 bytes but costs as much time as a full one.
@@ -113,12 +112,14 @@ async def arriving(call: Call) -> AsyncIterator[Callable[[int], Awaitable[None]]
 
 
 def _decompressor(request: web.Request) -> Decompressor | None:
-    """None if the body is not decompressed: without an encoding, or with an unknown one. Raises
-    BadRequest for one that is unsupported, and for several."""
+    """None without an encoding. Raises BadRequest for an unsupported one, and for several."""
     encoding = ",".join(request.headers.getall("Content-Encoding", ())).strip().lower()
-    if encoding in UNSUPPORTED or "," in encoding:
+    if encoding in ("", "identity"):
+        return None
+    encoding = encoding.removeprefix("x-")  # RFC 9110, 8.4.1.3
+    if encoding not in ENCODINGS:
         raise BadRequest(NOT_OURS)
-    return Decompressor(encoding) if encoding in ENCODINGS else None
+    return Decompressor(encoding)
 
 
 async def _read(call: Call, limit: int, decompressor: Decompressor | None) -> bytes:

@@ -333,11 +333,17 @@ class TestBodies:
     async def test_an_unsupported_compression_is_a_400_that_names_the_supported_ones(
         self, short_timeout_server: Server
     ) -> None:
-        for encoding in ("br", "zstd", "gzip, gzip"):
+        for encoding in ("br", "zstd", "gzip, gzip", "aes128gcm", "none"):
             answer = await short_timeout_server.client().post(
                 NEW, headers={"Content-Encoding": encoding}
             )
             refused(answer, 400, "gzip or deflate")
+
+    async def test_x_gzip_is_gzip(self, short_timeout_server: Server) -> None:
+        body = gzip.compress(b'{"contentTypeSlug": "posts", "title": "T"}')
+        request = gzip_request(POST, body).replace(b": gzip", b": x-gzip")
+        async with connected(short_timeout_server) as streams:
+            assert (await answered(streams, request))[0] == 200
 
     async def test_an_unread_body_is_never_decompressed(
         self, short_timeout_server: Server, decompressed_sizes: list[int]
