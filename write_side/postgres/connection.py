@@ -12,6 +12,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
 
+from write_side.postgres.copying_connection import CopyingConnection
 from write_side.postgres.leader_watch import HostSession, Session, leader_watch, wants_leader
 from write_side.postgres.pooled_connection import PooledConnection
 from write_side.postgres.pooler import PoolerUrl, UnexpectedPooler
@@ -95,12 +96,16 @@ async def connect(
         known = {name: value for name, value in settings.items() if name in _KNOWN_TO_POOLERS}
         pooled = {"connection_class": PooledConnection, **options, "statement_cache_size": 0}
         return await _connect(dsn, server_settings=known, **pooled)
+    copying = {"connection_class": CopyingConnection, **options}
     try:
-        connection = await _connect(dsn, server_settings=settings, **options)
+        connection = await _connect(dsn, server_settings=settings, **copying)
     except asyncpg.ProtocolViolationError as error:
         if _UNSUPPORTED not in str(error):
             raise
         raise UnexpectedPooler(dsn) from error
+    # Not isinstance: asyncpg makes every connection an instance of each of its subclasses.
+    if type(connection) is CopyingConnection:
+        connection.patience = options.get("command_timeout")
     try:
         await _check_session(connection, dsn, options.get("timeout"))
     except BaseException:

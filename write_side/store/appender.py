@@ -255,14 +255,13 @@ async def staged(
         (batch, n, event.originator_id, event.originator_version, event.topic, event.state.decode())
         for n, event in enumerate(events, 1)
     )
-    # asyncpg's own timeout does not end a COPY whose data the server does not read.
-    async with asyncio.timeout(timeout):
-        await connection.copy_records_to_table(
-            "staged_event",
-            schema_name="write_side",
-            columns=_STAGED_COLUMNS,
-            records=records,
-        )
+    await connection.copy_records_to_table(
+        "staged_event",
+        schema_name="write_side",
+        columns=_STAGED_COLUMNS,
+        records=records,
+        timeout=timeout,
+    )
     try:
         yield str(batch)
     except asyncpg.PostgresError:

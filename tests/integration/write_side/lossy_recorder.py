@@ -10,6 +10,7 @@ import pytest
 
 from tests.integration.write_side.sample_commands import plain
 from tests.proxy import Proxy, proxy_to
+from write_side.postgres.connection import connect
 from write_side.store.append import Append, Appended
 from write_side.store.recorder import Recorder
 
@@ -55,11 +56,11 @@ async def lossy(database_url: str) -> AsyncIterator[LossyRecorder]:
         proxy = await stack.enter_async_context(proxy_to(database_url))
         pool = await stack.enter_async_context(asyncpg.create_pool(database_url, min_size=1))
 
-        async def connect() -> asyncpg.Connection[asyncpg.Record]:
+        async def connect_through() -> asyncpg.Connection[asyncpg.Record]:
             found.connects += 1
-            return await asyncpg.connect(proxy.url)
+            return await connect(proxy.url)
 
-        recorder = Recorder(pool, connect)
+        recorder = Recorder(pool, connect_through)
         stack.push_async_callback(recorder.close)
         found = LossyRecorder(recorder, proxy)
         yield found

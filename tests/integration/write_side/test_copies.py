@@ -1,0 +1,53 @@
+"""A COPY whose data the server does not read."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+
+import asyncpg
+import pytest
+
+from tests.proxy import Proxy, proxy_to
+from write_side.postgres.connection import connect
+
+ENOUGH = 20.0
+
+
+@asynccontextmanager
+async def blocked(
+    url: str, patience: float | None
+) -> AsyncIterator[tuple[Proxy, asyncio.Task[str]]]:
+    """A COPY of more than the buffers between this process and the server hold."""
+    async with proxy_to(url) as proxy:
+        connection = await connect(proxy.url, command_timeout=patience)
+        await connection.execute("CREATE TEMPORARY TABLE copied (text text)")
+        began = asyncio.Event()
+
+        def records() -> Iterator[tuple[str]]:
+            proxy.reads.clear()
+            began.set()
+            for _ in range(32):
+                yield ("x" * 1_000_000,)
+
+        copying = asyncio.create_task(connection.copy_records_to_table("copied", records=records()))
+        await began.wait()
+        try:
+            yield proxy, copying
+        finally:
+            proxy.reads.set()
+            connection.terminate()
+
+
+async def test_it_ends_if_the_connection_is_lost(database_url: str) -> None:
+    async with blocked(database_url, None) as (proxy, copying), asyncio.timeout(ENOUGH):
+        proxy.cut()
+        with pytest.raises(asyncpg.PostgresConnectionError):
+            await copying
+
+
+async def test_it_ends_after_the_time_for_a_statement(database_url: str) -> None:
+    async with blocked(database_url, 0.2) as (_, copying), asyncio.timeout(ENOUGH):
+        with pytest.raises(TimeoutError):
+            await copying

@@ -1,0 +1,53 @@
+"""A connection whose COPY ends if the server does not read its data, or if the connection is lost.
+
+asyncpg's own waits for such a server without a limit, and does not notice that it is gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import asyncpg
+
+from write_side.waiting import is_cancelled
+
+if TYPE_CHECKING:
+    _Connection = asyncpg.Connection[asyncpg.Record]
+else:
+    _Connection = asyncpg.Connection
+
+
+class CopyingConnection(_Connection):
+    """``patience``: seconds for a COPY without a timeout of its own; None is no limit."""
+
+    __slots__ = ("patience",)
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.patience: float | None = None
+
+    async def copy_records_to_table(
+        self, table_name: str, *, timeout: float | None = None, **options: Any
+    ) -> str:
+        """Raises ConnectionDoesNotExistError, TimeoutError."""
+        limit = self.patience if timeout is None else timeout
+        copying = asyncio.create_task(
+            super().copy_records_to_table(table_name, timeout=limit, **options)
+        )
+
+        def end(_connection: object) -> None:
+            copying.cancel()
+
+        self.add_termination_listener(end)
+        try:
+            async with asyncio.timeout(limit):
+                return await copying
+        except (Exception, asyncio.CancelledError) as error:
+            # asyncpg fails to report the end to a server that is gone.
+            if self.is_closed() and not is_cancelled():
+                lost = "connection was lost during a COPY"
+                raise asyncpg.ConnectionDoesNotExistError(lost) from error
+            raise
+        finally:
+            self.remove_termination_listener(end)
