@@ -107,11 +107,12 @@ class Connection(web.RequestHandler):
             self._close_idle()
 
     async def shutdown(self, timeout: float | None = 15.0) -> None:
-        """Lets the request in progress finish; its body may still arrive, and on a new connection
-        the request itself."""
+        """Lets the request in progress finish and its response be sent; its body may still arrive,
+        and on a new connection the request itself."""
         self._stopping = True
+        loop, transport = asyncio.get_running_loop(), self.transport
+        end = None if timeout is None else loop.time() + timeout
         if self._has_request():
-            loop = asyncio.get_running_loop()
             self._finished = loop.create_future()
             if self._new_until:
                 loop.call_at(self._new_until, self._close_unused)
@@ -122,6 +123,11 @@ class Connection(web.RequestHandler):
             # If the handler still waits for a request, aiohttp would wait for it too.
             self._close_idle()
         await super().shutdown(timeout)
+        if transport is not None and transport.get_write_buffer_size():
+            # The end of a response: the event loop would drop it when it ends.
+            self._finished = loop.create_future()
+            left = None if end is None else max(end - loop.time(), 0.0)
+            await asyncio.wait((self._finished,), timeout=left)
 
     def pause_writing(self) -> None:
         super().pause_writing()

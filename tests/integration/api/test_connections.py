@@ -519,6 +519,38 @@ async def test_a_request_that_arrives_too_late_does_not_delay_shutdown(
         assert await is_closed(streams)
 
 
+async def test_a_response_that_waits_for_its_client_is_sent_before_the_end() -> None:
+    """It is below the size from which aiohttp waits for the client."""
+    size = 50_000
+
+    async def answer(request: web.Request) -> web.Response:
+        request[ROUTE] = "/"
+        assert request.transport is not None
+        connected: socket.socket = request.transport.get_extra_info("socket")
+        connected.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+        return web.Response(body=bytes(size))
+
+    app = web.Application()
+    app.router.add_get("/", answer)
+    async with AsyncExitStack() as serving:
+        listener = await serving.enter_async_context(open_listener(app, patience=30, grace=ENOUGH))
+        port = await listener.listen("127.0.0.1", 0)
+        with socket.socket() as client:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            client.connect(("127.0.0.1", port))
+            client.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            head = await asyncio.to_thread(client.recv, 100)
+            assert head.startswith(b"HTTP/1.1 200")
+            stopping = asyncio.create_task(serving.aclose())
+            await asyncio.wait([stopping], timeout=0.1)
+            assert not stopping.done()
+            with client.makefile("rb") as rest:
+                received = await asyncio.to_thread(rest.read)
+            assert received.endswith(bytes(size))
+            async with asyncio.timeout(ENOUGH / 2):
+                await stopping
+
+
 async def test_a_listener_may_have_a_separate_limit_of_connections() -> None:
     async with open_listener(web.Application(), patience=30, grace=1, connections=2) as listener:
         port = await listener.listen("127.0.0.1", 0)
