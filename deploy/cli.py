@@ -42,6 +42,8 @@ COMMANDS = {
     "settings": "installation",
 }
 """Name → module of deploy.commands, which has the command as NAME_command."""
+REPEAT_AFTER = 0.01
+"""Seconds."""
 
 
 class Commands(click.Group):
@@ -106,7 +108,9 @@ def main() -> None:
     # Until the name of the command is known: an interrupted command's status depends on it.
     _block_stops(signal.SIG_BLOCK)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    sys.unraisablehook = _repeat_interrupt
     with contextlib.suppress(AttributeError):
+        signal.signal(signal.SIGALRM, _as_sigterm)
         if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup ignores it
             signal.signal(signal.SIGHUP, _as_sigterm)
     try:
@@ -136,6 +140,15 @@ def _unbuffered(stream: int) -> TextIO:
 def _block_stops(how: int) -> None:
     with contextlib.suppress(AttributeError):  # not on Windows
         signal.pthread_sigmask(how, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
+
+
+def _repeat_interrupt(ignored: Any) -> None:
+    """Python ignores what is raised in a finalizer or a callback, such as those of imports. If that
+    is the KeyboardInterrupt of a signal, the process gets SIGTERM after that moment."""
+    if isinstance(ignored.exc_value, KeyboardInterrupt) and hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_REAL, REPEAT_AFTER)
+    else:
+        sys.__unraisablehook__(ignored)
 
 
 def _as_sigterm(_number: int, _frame: FrameType | None) -> None:

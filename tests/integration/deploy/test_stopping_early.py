@@ -66,6 +66,33 @@ finally:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT"])
+def test_a_signal_is_not_lost_in_code_whose_errors_python_ignores(name: str) -> None:
+    command = f"""
+import os, signal, sys, time, types
+import click
+from deploy.cli import main
+
+class Finalized:
+    def __del__(self):
+        os.kill(os.getpid(), signal.{name})
+
+@click.command("api")
+def api():
+    Finalized()
+    time.sleep(10)
+    sys.exit(3)
+
+sys.modules["deploy.commands.api"] = types.SimpleNamespace(api_command=api)
+sys.argv = ["contentlog", "api"]
+main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", command], capture_output=True, text=True, timeout=PATIENCE
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_a_hangup_that_nohup_ignores_stays_ignored() -> None:
     command = """
 import signal, sys
