@@ -43,7 +43,7 @@ COMMANDS = {
 }
 """Name → module of deploy.commands, which has the command as NAME_command."""
 REPEAT_AFTER = 0.01
-"""Seconds."""
+"""Seconds until an ignored signal is sent again."""
 
 
 class Commands(click.Group):
@@ -143,8 +143,8 @@ def _block_stops(how: int) -> None:
 
 
 def _repeat_interrupt(ignored: Any) -> None:
-    """Python ignores what is raised in a finalizer or a callback, such as those of imports. If that
-    is the KeyboardInterrupt of a signal, the process gets SIGTERM after that moment."""
+    """Python ignores exceptions in finalizers and in some callbacks, such as those of imports. If
+    the exception is the KeyboardInterrupt of a signal, SIGTERM follows after REPEAT_AFTER."""
     if isinstance(ignored.exc_value, KeyboardInterrupt) and hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, REPEAT_AFTER)
     else:

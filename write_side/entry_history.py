@@ -38,8 +38,9 @@ T = TypeVar("T")
 
 
 class ReadBudget:
-    """Counts the events that are read, and their bytes in ``read``; may raise before a stream is
-    read. A stream is always read to its end, so the history of a single entry is never refused."""
+    """``events``: the number of events that were read; ``read``: their bytes. A subclass may raise
+    before a stream is read. A stream is always read to its end, so the history of a single entry is
+    never refused."""
 
     events = read = 0
 

@@ -77,7 +77,7 @@ Current = Mapping[str, EntryRow]
 
 
 class TooLarge(Exception):
-    """The entries of several changes have more bytes than are read at once."""
+    """The entries of several changes are together too large to be read at once."""
 
 
 class ChangeView(Struct, frozen=True):
@@ -103,9 +103,10 @@ class ChangeView(Struct, frozen=True):
         most: int,
         turns: FairQueue | None = None,
     ) -> Current:
-        """The entries of the changes as they are now, if it includes them. ``turns``: for large
-        ones. Raises ReadModelUnavailable, Overloaded, and TooLarge for those of several changes
-        with more than ``most`` bytes."""
+        """The entries of the changes as they are now; empty if the view does not include entries.
+        ``turns``: the queue in which large entries wait to be read. Raises ReadModelUnavailable,
+        Overloaded, and TooLarge if there are several changes whose entries have more than ``most``
+        bytes."""
         if self.locale is None:
             return {}
         ids = list({change.entry_id for change in found if change.entry_id})

@@ -121,7 +121,7 @@ async def csv_chunks(export: Export) -> AsyncGenerator[bytes, None]:
 
 
 def encoded(rows: Iterable[Sequence[str]]) -> bytes:
-    """Half of a surrogate pair, which only an imported file can have, becomes a question mark."""
+    """A lone surrogate, which only an imported file can contain, becomes a question mark."""
     text = io.StringIO(newline="")
     csv.writer(text).writerows(
         [cell if type(cell) is Digits else guard(cell) for cell in row] for row in rows

@@ -51,11 +51,11 @@ QUERY = 1_000
 """The work of a list with filters, sort keys, a search or a cursor: several statements."""
 _QUERY = ("filter", "sort", "search", "cursor")
 SEARCH = 3_000
-"""The further work of a search, which ranks up to 10,000 entries."""
+"""The additional work of a search, which ranks up to 10,000 entries."""
 CHECK = 3_000
-"""The work of each filter and sort key for which a list may read keys of 10,000 entries."""
+"""The work of each filter and sort key for which up to 10,000 entries may be checked."""
 SKIPPED = 5
-"""Entries before the page, read in the time of one value. A plain list does not read them."""
+"""Entries before the page that count as much as one value. A plain list does not read them."""
 _SURCHARGES = {
     "createContentEntry": MUTATION,
     "updateContentEntry": MUTATION,
@@ -120,7 +120,7 @@ class CostEstimate:
         return surcharge + self._length(node, page) * self.of_item(node)
 
     def _of_query(self, node: FieldNode) -> int:
-        """Without what ``Budget.charge_checks`` adds."""
+        """The cost of a query, without what ``Budget.charge_checks`` adds."""
         given = {name for name in _QUERY if self._argument(node, name) is not None}
         if not given:
             return 0
@@ -181,8 +181,8 @@ class Budget(ReadBudget):
         self._charge(FOLDED * number)
 
     def charge_checks(self, query: ListQuery) -> None:
-        """Charges the filters and sort keys. The first reads keys in order, unless there is a
-        search; an entry is checked for the others, and for a part of a text."""
+        """Charges the filters and sort keys that are checked entry by entry. Without a search, the
+        first is not, because its keys are read in order. ``contains`` is an additional check."""
         parts = sum(one.operator == "contains" for one in query.filters)
         checks = len(query.filters) + parts + len(query.sort) - (query.words is None)
         self._charge(CHECK * max(checks, 0))

@@ -41,8 +41,8 @@ from write_side import tracing
 SLOWEST = 1024
 # Additional time for a request that did not finish within the shutdown timeout.
 OVERTIME = 0.1
-# Seconds after it was accepted that a connection is kept on shutdown: its first request is probably
-# on its way.
+# On shutdown, an unused connection stays open until it is this many seconds old, because its first
+# request is probably on its way.
 FIRST_REQUEST = 1.0
 MAX_SEGMENTS = 100
 """Segments of a path; no route has that many. aiohttp's router looks up the path without its last
@@ -100,15 +100,15 @@ class Connection(web.RequestHandler):
             asyncio.get_running_loop().call_soon(self._check_head_size)
 
     def close(self) -> None:
-        """Stops after the request in progress; on a new connection, after the first one."""
+        """Closes after the request in progress or, on a new connection, after the first one."""
         if self._has_request():
             self._stopping = True
         else:
             self._close_idle()
 
     async def shutdown(self, timeout: float | None = 15.0) -> None:
-        """Lets the request in progress finish and its response be sent; its body may still arrive,
-        and on a new connection the request itself."""
+        """Waits up to ``timeout`` seconds until the request in progress has arrived completely and
+        its response is sent; on a new connection, waits for the first request too."""
         self._stopping = True
         loop, transport = asyncio.get_running_loop(), self.transport
         end = None if timeout is None else loop.time() + timeout
@@ -120,11 +120,11 @@ class Connection(web.RequestHandler):
         if self._has_request():
             timeout = OVERTIME
         else:
-            # If the handler still waits for a request, aiohttp would wait for it too.
+            # Otherwise aiohttp would wait for a handler that is waiting for a request.
             self._close_idle()
         await super().shutdown(timeout)
         if transport is not None and transport.get_write_buffer_size():
-            # The end of a response: the event loop would drop it when it ends.
+            # The rest of a response, which would be lost when the event loop ends.
             self._finished = loop.create_future()
             left = None if end is None else max(end - loop.time(), 0.0)
             await asyncio.wait((self._finished,), timeout=left)
@@ -209,14 +209,14 @@ class Connection(web.RequestHandler):
 
     def _has_request(self) -> bool:
         """Whether a request is being answered, or its head has arrived and it is handled in the
-        next turn of the loop, or the first one is probably on its way."""
+        next iteration of the event loop, or the first one is probably on its way."""
         return self._busy or self._head_size > 0 or self._is_new()
 
     def _is_new(self) -> bool:
         return asyncio.get_running_loop().time() < self._new_until
 
     def _close_idle(self) -> None:
-        """aiohttp ignores what arrives afterwards."""
+        """Closes the connection; data that arrives afterwards is ignored."""
         self._closed = True
         super().close()
 

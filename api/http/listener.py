@@ -1,8 +1,8 @@
-"""Accepts connections for an application, and on shutdown loses no request of one that it accepted.
+"""Accepts connections for an application. On shutdown, no request on an accepted one is lost.
 
-asyncio's own server drops a connection that it accepts in the turn of the event loop in which it is
-closed: its client waits for a response that never comes. aiohttp drops the first request of a
-connection that is accepted one turn earlier.
+asyncio's own server drops a connection that it accepts in the iteration of the event loop in which
+the server is closed: the client waits for a response that never comes. aiohttp drops the first
+request on a connection that is accepted one iteration earlier.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ KEEP_ALIVE = 75.0
 LINGERING = 2.0
 BACKLOG = 1024
 PAUSE = 1.0
-"""Seconds until connections are accepted again after no descriptor was free."""
+"""Seconds until connections are accepted again if no file descriptor was free."""
 _log = structlog.get_logger("api.connections")
 
 
@@ -37,8 +37,8 @@ class Listener:
         self._opening: set[asyncio.Task[None]] = set()
 
     async def listen(self, host: str, port: int, *, reuse_port: bool = False) -> int:
-        """Accepts connections. Returns the port, which the system chooses if it is 0. Raises
-        OSError."""
+        """Starts to accept connections. Returns the port, which the system chooses if ``port`` is
+        0. Raises OSError."""
         found = await asyncio.get_running_loop().getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
@@ -57,8 +57,8 @@ class Listener:
         return chosen
 
     async def close(self) -> None:
-        """Accepts the connections that clients have already made, and no more after them. Then the
-        server knows all of them."""
+        """Accepts the connections that clients have already made, and then no more. Returns when
+        the server knows all of them."""
         for listening in self._sockets:
             asyncio.get_running_loop().remove_reader(listening)
             for _ in range(BACKLOG):
@@ -73,8 +73,8 @@ class Listener:
             asyncio.get_running_loop().add_reader(listening, self._accept, listening)
 
     def _accept(self, listening: socket.socket) -> bool:
-        """Accepts one connection, so that others are served meanwhile. Returns False if there is
-        none."""
+        """Accepts only one connection, so that existing ones are served in between. Returns False
+        if none was accepted."""
         loop = asyncio.get_running_loop()
         try:
             accepted, _ = listening.accept()
@@ -101,9 +101,10 @@ class Listener:
 async def open_listener(
     application: web.Application, *, patience: float, grace: float, connections: int | None = None
 ) -> AsyncIterator[Listener]:
-    """Runs the application. ``patience``: seconds for the head of a request, and for reading a
-    response; 0: no limit. ``grace``: seconds that requests in progress have to finish at the end;
-    ``connections``: the maximum, if not the process's share of its open files."""
+    """Runs the application. ``patience``: seconds that a client has to send the head of a request
+    and to read a response; 0 means no limit. ``grace``: seconds that requests in progress have to
+    finish on shutdown. ``connections``: the maximum; by default, the share of the process's open
+    files that ``most_connections`` returns."""
     started = web.AppRunner(application)
     await started.setup()
     assert started.server is not None
@@ -128,7 +129,8 @@ async def open_listener(
         # Ends streams, which would not finish by themselves.
         await application.shutdown()
         await listener.close()
-        # Requests that have already arrived are read in the next turn, after this task's own step.
+        # Requests that have already arrived are read in the next iteration of the event loop, after
+        # this task has run in it.
         for _ in range(2):
             await asyncio.sleep(0)
         server.pre_shutdown()

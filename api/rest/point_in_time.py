@@ -99,7 +99,7 @@ async def entry_of_slug(
     )
     repository = service.repository
     async with repository.recorder.long_reads.turn(scope.workspace):
-        # First, because a budget never refuses the history of a single entry.
+        # The type first: after a long entry, the budget would refuse to read it.
         types = await content_types_at(repository, scope, [owner.type_id], key.at, budget)
         if owner.type_id not in types:
             raise UnknownContentType

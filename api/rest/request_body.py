@@ -27,7 +27,7 @@ from write_side.domain.text import without_strings
 
 SLOWEST = 8 * 1024  # bytes per second at which a body must arrive after ``client_timeout``
 DAMAGED = "Request body cannot be read: its encoding is damaged"
-NOT_OURS = "Request body cannot be read: Content-Encoding may be gzip or deflate"
+NOT_OURS = "Request body cannot be read: Content-Encoding must be gzip or deflate"
 ENCODINGS = ("gzip", "deflate")
 # The rest after a member is copied for the next one, so pieces are small.
 PIECE = 4096
@@ -112,7 +112,7 @@ async def arriving(call: Call) -> AsyncIterator[Callable[[int], Awaitable[None]]
 
 
 def _decompressor(request: web.Request) -> Decompressor | None:
-    """None without an encoding. Raises BadRequest for an unsupported one, and for several."""
+    """None if there is no encoding. Raises BadRequest for an unsupported one or for several."""
     encoding = ",".join(request.headers.getall("Content-Encoding", ())).strip().lower()
     if encoding in ("", "identity"):
         return None

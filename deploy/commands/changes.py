@@ -69,8 +69,8 @@ def changes_command(
 async def _view(
     databases: Databases, scope: Scope, type_slug: str | None
 ) -> AsyncIterator[ChangeView]:
-    """Notes an unknown content type, because a removed one has changes too. Raises the refusals of
-    an unknown workspace or environment."""
+    """Prints a note for an unknown content type: it may have been removed, and still has changes.
+    Raises the refusals of an unknown workspace or environment."""
     from api.changes.bodies import ChangeView
     from api.rest.tokens import ChangeTokens
     from read_side.changes import ChangeSelection

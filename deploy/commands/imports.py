@@ -221,8 +221,8 @@ def _print(result: ImportResult, refusal: str, *, dry_run: bool, as_json: bool) 
 
 
 async def _read(file: Path, choice: Choice, *, split: bool) -> Table:
-    """Raises Failed if a file has to be split, UsageError if a part of the choice would be
-    ignored."""
+    """Raises Failed if the file has to be split, UsageError if an option does not apply to its
+    type."""
     from write_side.imports.file_reader import read_file
     from write_side.imports.table import LIMITS, SPLIT_LIMITS, TooManyRows, UnusedChoice
 

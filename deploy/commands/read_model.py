@@ -149,7 +149,7 @@ def _refuse(verified: VerificationResult, repaired: int) -> None:
 
 
 async def _build_settings(databases: Databases, settings: Settings) -> BuildSettings:
-    """Raises DatabaseUnreachable, which names the setting of a database that cannot be reached."""
+    """Connects to both databases once. Raises DatabaseUnreachable, which names the setting."""
     from projector.rebuild.build import BuildSettings
 
     async with connect_event_store(databases), connect_read_model(databases):

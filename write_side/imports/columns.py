@@ -271,7 +271,7 @@ def _saved_targets(
 
 
 def folded(heading: str) -> str:
-    """What two headings that match have in common. Programs on macOS write accents decomposed."""
+    """The form in which headings are compared. Programs on macOS may decompose accents."""
     return _GAPS.sub(" ", unicodedata.normalize("NFC", heading).casefold()).strip()
 
 

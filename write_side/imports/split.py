@@ -62,7 +62,7 @@ class SplitReport(Struct, frozen=True):
 
 Outcome: TypeAlias = Literal["imported", "already imported", "nothing to import"]
 Progress: TypeAlias = Callable[[int, int, Outcome], None]
-"""Called with the number of each part, the number of all parts, and what became of the part."""
+"""Called for each part with its number, the number of all parts, and its outcome."""
 
 
 async def run_split(

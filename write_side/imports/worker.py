@@ -116,7 +116,7 @@ def table_in(file: BinaryIO, task: Task) -> Table:
 
 
 def check_choice(choice: Choice, found: FileType) -> None:
-    """Raises UnusedChoice with what follows the file's name."""
+    """Raises UnusedChoice; its message continues a sentence that begins with the file's name."""
     if found == "csv" and choice.sheet is not None:
         raise UnusedChoice("is a CSV file, which has no sheets: leave the sheet out")
     for name in ("encoding", "delimiter") if found == "xlsx" else ():

@@ -103,7 +103,7 @@ async def connect(
         if _UNSUPPORTED not in str(error):
             raise
         raise UnexpectedPooler(dsn) from error
-    # Not isinstance: asyncpg makes every connection an instance of each of its subclasses.
+    # Not isinstance: asyncpg overrides it, and it is true for every connection.
     if type(connection) is CopyingConnection:
         connection.patience = options.get("command_timeout")
     try:

@@ -1,6 +1,6 @@
 """A connection whose COPY ends if the server does not read its data, or if the connection is lost.
 
-asyncpg's own waits for such a server without a limit, and does not notice that it is gone.
+asyncpg's own COPY waits for such a server without a limit, and does not notice a lost connection.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class CopyingConnection(_Connection):
             async with asyncio.timeout(limit):
                 return await copying
         except (Exception, asyncio.CancelledError) as error:
-            # asyncpg fails to report the end to a server that is gone.
+            # When asyncpg tries to abort a COPY on a lost connection, another error results.
             if self.is_closed() and not is_cancelled():
                 lost = "connection was lost during a COPY"
                 raise asyncpg.ConnectionDoesNotExistError(lost) from error

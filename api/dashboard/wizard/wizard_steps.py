@@ -155,8 +155,8 @@ async def form_choices(request: DashboardRequest) -> FormChoices:
 
 
 def reading_choice(form: Mapping[str, str], file_name: str) -> Choice:
-    """How to read the file; unknown values mean detection. The form has fields for both types of
-    files, and says which; those of the other type are ignored."""
+    """How to read the file; unknown values mean detection. The form has fields for CSV files and
+    for workbooks, labelled as such; those for the other type are ignored."""
     if file_name.lower().endswith(".xlsx"):
         return Choice(sheet=form.get("sheet", "").strip() or None)
     encoding = form.get("encoding", "")

@@ -435,7 +435,7 @@ async def empty(request: web.Request) -> web.Response:
 async def test_a_request_on_a_connection_that_is_accepted_during_shutdown_is_answered(
     turns: int,
 ) -> None:
-    """asyncio accepts a connection over several turns of the event loop."""
+    """asyncio accepts a connection over several iterations of the event loop."""
     resume = asyncio.Event()
     began = asyncio.Event()
 
@@ -470,7 +470,9 @@ async def test_a_request_on_a_connection_that_is_accepted_during_shutdown_is_ans
 
 
 @pytest.mark.parametrize("sends", [True, False])
-async def test_a_new_connection_is_closed_after_its_first_request_or_a_second(sends: bool) -> None:
+async def test_shutdown_closes_a_new_connection_after_one_request_or_one_second(
+    sends: bool,
+) -> None:
     app = web.Application()
     app.router.add_get("/", empty)
     async with AsyncExitStack() as serving:
@@ -490,7 +492,7 @@ async def test_a_new_connection_is_closed_after_its_first_request_or_a_second(se
         writer.close()
 
 
-async def test_a_request_that_has_arrived_before_shutdown_is_answered() -> None:
+async def test_a_request_that_arrived_before_shutdown_is_answered() -> None:
     app = web.Application()
     app.router.add_get("/", empty)
     request = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -500,7 +502,7 @@ async def test_a_request_that_has_arrived_before_shutdown_is_answered() -> None:
         with socket.create_connection(address, timeout=ENOUGH) as client:
             client.sendall(request)
             assert (await asyncio.to_thread(client.recv, 1000)).startswith(b"HTTP/1.1 200")
-            # The kernel has it before the server does.
+            # The kernel has received it, but the server has not read it yet.
             client.sendall(request)
             stopping = asyncio.create_task(serving.aclose())
             assert (await asyncio.to_thread(client.recv, 1000)).startswith(b"HTTP/1.1 200")
@@ -519,8 +521,8 @@ async def test_a_request_that_arrives_too_late_does_not_delay_shutdown(
         assert await is_closed(streams)
 
 
-async def test_a_response_that_waits_for_its_client_is_sent_before_the_end() -> None:
-    """It is below the size from which aiohttp waits for the client."""
+async def test_shutdown_sends_the_rest_of_a_response_to_a_slow_client() -> None:
+    """The response is smaller than those for which aiohttp itself waits for the client."""
     size = 50_000
 
     async def answer(request: web.Request) -> web.Response:

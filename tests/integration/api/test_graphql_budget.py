@@ -52,7 +52,7 @@ async def test_references_are_charged_by_their_real_number_before_lookup(
     assert len(statements) == 3
 
 
-async def test_filters_and_sort_keys_that_entries_are_checked_for_are_charged(
+async def test_filters_and_sort_keys_that_are_checked_entry_by_entry_are_charged(
     server: Server, client: Client, acme: ContentBuilder
 ) -> None:
     await acme.content_type(RELATED)

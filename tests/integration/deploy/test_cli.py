@@ -428,7 +428,7 @@ def test_an_unreachable_server_is_one_line_without_its_password(run: Run) -> Non
 
 
 @pytest.mark.parametrize("arguments", [("--help",), ("--version",), ("import", "--help")])
-def test_help_that_cannot_be_printed_is_one_line(arguments: tuple[str, ...]) -> None:
+def test_a_failure_to_print_help_is_reported_in_one_line(arguments: tuple[str, ...]) -> None:
     shell = ["/bin/sh", "-c", '"$@" >/dev/full', "sh", *contentlog(*arguments)]
     failed = subprocess.run(shell, stderr=subprocess.PIPE, text=True, check=False)
     assert failed.returncode == 1

@@ -67,7 +67,7 @@ finally:
 
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGINT"])
-def test_a_signal_is_not_lost_in_code_whose_errors_python_ignores(name: str) -> None:
+def test_a_signal_is_not_lost_in_code_whose_exceptions_python_ignores(name: str) -> None:
     command = f"""
 import os, signal, sys, time, types
 import click

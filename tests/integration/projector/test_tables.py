@@ -28,7 +28,7 @@ from write_side.domain.events import Plan, Translation
 LOCALES = "SELECT locale, title, fields::text FROM entry_locale WHERE id = $1::uuid ORDER BY 1"
 
 
-async def test_a_workspace_with_its_name(builder: ContentBuilder, database_url: str) -> None:
+async def test_a_workspace_has_its_new_name(builder: ContentBuilder, database_url: str) -> None:
     await builder.workspace(entries=3)
     await builder.execute(c.RenameWorkspace, workspace="acme", name="Acme & Sons")
     await builder.execute(c.ChangePlan, workspace="acme", plan=Plan(staging=True, entries=5))

@@ -19,7 +19,7 @@ ENOUGH = 20.0
 async def blocked(
     url: str, patience: float | None
 ) -> AsyncIterator[tuple[Proxy, asyncio.Task[str]]]:
-    """A COPY of more than the buffers between this process and the server hold."""
+    """A COPY of more data than fits into the buffers between this process and the server."""
     async with proxy_to(url) as proxy:
         connection = await connect(proxy.url, command_timeout=patience)
         await connection.execute("CREATE TEMPORARY TABLE copied (text text)")
@@ -40,14 +40,14 @@ async def blocked(
             connection.terminate()
 
 
-async def test_it_ends_if_the_connection_is_lost(database_url: str) -> None:
+async def test_a_copy_ends_if_the_connection_is_lost(database_url: str) -> None:
     async with blocked(database_url, None) as (proxy, copying), asyncio.timeout(ENOUGH):
         proxy.cut()
         with pytest.raises(asyncpg.PostgresConnectionError):
             await copying
 
 
-async def test_it_ends_after_the_time_for_a_statement(database_url: str) -> None:
+async def test_a_copy_ends_after_the_statement_timeout(database_url: str) -> None:
     async with blocked(database_url, 0.2) as (_, copying), asyncio.timeout(ENOUGH):
         with pytest.raises(TimeoutError):
             await copying

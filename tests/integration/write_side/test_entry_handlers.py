@@ -209,7 +209,7 @@ async def test_an_existing_reference_is_accepted_even_if_its_target_was_deleted(
         await context.update(post, fields=raws(author=author))
 
 
-async def test_a_value_that_no_longer_fits_is_accepted_if_the_entry_has_it_or_had_it(
+async def test_an_invalid_value_is_accepted_if_the_entry_or_the_restored_version_has_it(
     context: HandlerContext,
 ) -> None:
     news, essay = Option("news", "News"), Option("essay", "Essay")

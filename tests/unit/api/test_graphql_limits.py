@@ -321,7 +321,7 @@ def test_a_list_of_the_past_costs_more_with_each_entry_of_its_page() -> None:
     cost_of(pages(50, 1, ", asOf: $at"), at="2026-01-31")
 
 
-def test_a_search_costs_more_than_a_list_and_reading_up_to_an_offset_too() -> None:
+def test_a_search_and_the_offset_of_a_sorted_list_cost_more() -> None:
     def lists(number: int, arguments: str) -> str:
         one = f"contentEntries(limit: 10, {arguments}) {{ data {{ title slug }} }}"
         return "{" + " ".join(f"a{n}: {one}" for n in range(number)) + "}"
@@ -338,7 +338,7 @@ def test_a_search_costs_more_than_a_list_and_reading_up_to_an_offset_too() -> No
         assert "costs" in refusal(lists(most + 5, arguments))
 
 
-def test_a_list_that_is_refused_is_not_charged() -> None:
+def test_a_refused_list_is_not_charged() -> None:
     budget = Budget()
     query = ListQuery(10, 0, words="fog", sort=(SortKey("title"), SortKey("slug")))
     for _ in range(16):

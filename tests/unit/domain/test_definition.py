@@ -147,8 +147,8 @@ def test_an_ill_formed_definition_is_refused_with_the_reason(
     assert why in str(refused.value)
 
 
-def test_nothing_inside_a_repeater_that_is_nested_too_deep_is_checked() -> None:
-    """Each level would be read again by every level around it."""
+def test_fields_of_a_repeater_that_is_nested_too_deeply_are_not_checked() -> None:
+    """Otherwise each level would be read again for every level around it."""
     found: list[str] = []
 
     @contextmanager

@@ -41,7 +41,7 @@ def test_headings_are_compared_by_name_then_slug_without_regard_to_case() -> Non
     assert targets("Title", "second", "Body") == ["Title", "second", "body"]
 
 
-def test_composed_and_decomposed_characters_are_alike() -> None:
+def test_composed_and_decomposed_headings_match() -> None:
     fields = (Field("price", "Prix é", "number"), Field("decomposed", "Pe\u0301riode", "text"))
     headings = ("Title", "Prix e\u0301", "Période")
     expected = ("Title", "price", "decomposed")

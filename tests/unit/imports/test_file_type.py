@@ -71,7 +71,7 @@ def test_other_file_types_are_refused_with_what_to_do(
         ),
     ],
 )
-def test_a_choice_that_does_not_apply_to_the_type_is_refused(
+def test_a_choice_that_does_not_apply_to_the_file_type_is_refused(
     document: bytes, name: str, choice: Choice, message: str
 ) -> None:
     answer = answer_to(Task(name, choice, LIMITS), io.BytesIO(document))

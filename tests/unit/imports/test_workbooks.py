@@ -151,7 +151,7 @@ def test_odd_and_huge_merged_ranges_do_not_matter(ref: str) -> None:
     assert table(document).cell_warnings == ()
 
 
-def test_spaces_and_the_unicode_form_of_the_name_of_a_sheet_need_not_be_given() -> None:
+def test_a_sheet_is_found_despite_outer_spaces_or_another_unicode_form() -> None:
     book = openpyxl.Workbook()
     book.create_sheet(" Posts ").append(["First"])
     book.create_sheet("Posts").append(["Second"])

@@ -211,8 +211,8 @@ def _refuse_other(archive: Archive) -> NoReturn:
 
 
 def _chosen(sheets: Sequence[Sheet], choice: Choice) -> Sheet:
-    """The chosen sheet, whose name may have spaces around it or be decomposed, or the first visible
-    one."""
+    """The chosen sheet, or the first visible one. If no name is the same, spaces around names and
+    their Unicode form are ignored."""
     if not sheets:
         raise FileRefused("has no sheet with cells")
     if choice.sheet is None:
