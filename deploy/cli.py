@@ -139,7 +139,7 @@ def _unbuffered(stream: int) -> TextIO:
 
 def _block_stops(how: int) -> None:
     with contextlib.suppress(AttributeError):  # not on Windows
-        signal.pthread_sigmask(how, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
+        signal.pthread_sigmask(how, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM))
 
 
 def _repeat_interrupt(ignored: Any) -> None:

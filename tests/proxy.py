@@ -14,6 +14,9 @@ from tests.processes import free_port
 
 Side = Literal["request", "answer"]
 
+ACCEPTING = 4
+"""Iterations of the event loop from accepting a connection until ``_serve`` has begun."""
+
 
 class Proxy:
     """Passes bytes between clients and the server, on a loopback TCP port.
@@ -81,6 +84,11 @@ class Proxy:
     async def shut(self) -> None:
         """Refuses new connections, and cuts open ones."""
         assert self._server is not None
+        for listening in self._server.sockets:
+            asyncio.get_running_loop().remove_reader(listening.fileno())
+        # asyncio (Python 3.11) leaks a connection if it is accepted as its server is closed.
+        for _ in range(ACCEPTING):
+            await asyncio.sleep(0)
         self._server.close()
         self.cut()
 

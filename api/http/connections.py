@@ -145,6 +145,7 @@ class Connection(web.RequestHandler):
                 timer.cancel()
         if self.on_lost is not None:
             self.on_lost()
+        self._new_until, self._head_size = 0.0, 0
         self._end()
         self._others.closed(self)
         super().connection_lost(exc)

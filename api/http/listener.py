@@ -31,7 +31,7 @@ _log = structlog.get_logger("api.connections")
 
 
 class Listener:
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: web.Server) -> None:
         self._server = server
         self._sockets: list[socket.socket] = []
         self._opening: set[asyncio.Task[None]] = set()

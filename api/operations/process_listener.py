@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector, generate_late
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from api.http.listener import Listener
 from api.operations.health import PublicReadiness, healthz, readiness_response
 from write_side.process_state import ProcessState, Role
 
@@ -74,8 +75,11 @@ async def process_listener(
     )
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=CLOSING)
     await runner.setup()
+    assert runner.server is not None
+    listener = Listener(runner.server)
     try:
-        await web.TCPSite(runner, host, port).start()
+        await listener.listen(host, port)
         yield
     finally:
+        await listener.close()
         await runner.cleanup()

@@ -116,7 +116,7 @@ def _decompressor(request: web.Request) -> Decompressor | None:
     encoding = ",".join(request.headers.getall("Content-Encoding", ())).strip().lower()
     if encoding in ("", "identity"):
         return None
-    encoding = encoding.removeprefix("x-")  # RFC 9110, 8.4.1.3
+    encoding = "gzip" if encoding == "x-gzip" else encoding  # RFC 9110, 8.4.1.3
     if encoding not in ENCODINGS:
         raise BadRequest(NOT_OURS)
     return Decompressor(encoding)

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
@@ -95,17 +95,14 @@ async def connect(
     if isinstance(dsn, PoolerUrl):
         known = {name: value for name, value in settings.items() if name in _KNOWN_TO_POOLERS}
         pooled = {"connection_class": PooledConnection, **options, "statement_cache_size": 0}
-        return await _connect(dsn, server_settings=known, **pooled)
+        return _limited(await _connect(dsn, server_settings=known, **pooled), options)
     copying = {"connection_class": CopyingConnection, **options}
     try:
-        connection = await _connect(dsn, server_settings=settings, **copying)
+        connection = _limited(await _connect(dsn, server_settings=settings, **copying), options)
     except asyncpg.ProtocolViolationError as error:
         if _UNSUPPORTED not in str(error):
             raise
         raise UnexpectedPooler(dsn) from error
-    # Not isinstance: asyncpg overrides it, and it is true for every connection.
-    if type(connection) is CopyingConnection:
-        connection.patience = options.get("command_timeout")
     try:
         await _check_session(connection, dsn, options.get("timeout"))
     except BaseException:
@@ -122,6 +119,16 @@ async def connected(url: str, **options: Any) -> AsyncIterator[Session]:
         yield connection
     finally:
         connection.terminate()
+
+
+def _limited(
+    connection: asyncpg.Connection[asyncpg.Record], options: Mapping[str, Any]
+) -> asyncpg.Connection[asyncpg.Record]:
+    """The connection, whose COPYs have the time limit of its statements."""
+    # Not isinstance: asyncpg overrides it, and it is true for every connection.
+    if issubclass(type(connection), CopyingConnection):
+        cast("CopyingConnection", connection).patience = options.get("command_timeout")
+    return connection
 
 
 async def _check_session(connection: Session, dsn: str | None, timeout: float | None) -> None:

@@ -45,7 +45,9 @@ class CopyingConnection(_Connection):
                 return await copying
         except (Exception, asyncio.CancelledError) as error:
             # When asyncpg tries to abort a COPY on a lost connection, another error results.
-            if self.is_closed() and not is_cancelled():
+            if self.is_closed():
+                if is_cancelled():
+                    raise asyncio.CancelledError from error
                 lost = "connection was lost during a COPY"
                 raise asyncpg.ConnectionDoesNotExistError(lost) from error
             raise

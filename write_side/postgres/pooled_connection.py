@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import asyncpg
 
+from write_side.postgres.copying_connection import CopyingConnection
+
 if TYPE_CHECKING:
     from asyncpg.prepared_stmt import PreparedStatement
-
-    _Connection = asyncpg.Connection[asyncpg.Record]
-else:
-    _Connection = asyncpg.Connection
 
 MOST = 100
 """Statements that a connection prepares, as many as asyncpg keeps; others are planned each time."""
@@ -29,7 +27,7 @@ class _Named(NamedTuple):
     statement: PreparedStatement[asyncpg.Record]
 
 
-class PooledConnection(_Connection):
+class PooledConnection(CopyingConnection):
     """Only ``fetch`` outside a transaction uses prepared statements: within one, a session without
     the statement would end the transaction."""
 

@@ -17,12 +17,14 @@ from aiohttp import web
 from msgspec import json
 from prometheus_client import REGISTRY
 
+from api.http import connections
 from api.http.connections import Connection
 from api.http.listener import open_listener
 from api.http.request_counts import COUNTS
 from api.http.request_log import ROUTE
 from tests.integration.api.server import Server, serving
 from tests.integration.api.test_refusals import refused
+from tests.integration.live_projector import until
 from tests.integration.projector.sample_log import raws
 from write_side.repository import Repository
 
@@ -551,6 +553,25 @@ async def test_shutdown_sends_the_rest_of_a_response_to_a_slow_client() -> None:
             assert received.endswith(bytes(size))
             async with asyncio.timeout(ENOUGH / 2):
                 await stopping
+
+
+@pytest.mark.parametrize("head", [b"", b"GET / HT"])
+async def test_a_lost_connection_does_not_delay_shutdown(
+    head: bytes,
+    database_url: str,
+    repository: Repository,
+    opened_connections: list[Connection],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(connections, "FIRST_REQUEST", ENOUGH)
+    async with serving(database_url, repository) as server, connected(server) as (_, writer):
+        await until(lambda: asyncio.sleep(0, opened_connections))
+        if head:
+            opened_connections[0].data_received(head)
+        writer.transport.abort()
+        await until(lambda: asyncio.sleep(0, opened_connections[0].transport is None))
+        async with asyncio.timeout(ENOUGH / 2):
+            await opened_connections[0].shutdown(ENOUGH)
 
 
 async def test_a_listener_may_have_a_separate_limit_of_connections() -> None:

@@ -67,7 +67,8 @@ finally:
 
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGINT"])
-def test_a_signal_is_not_lost_in_code_whose_exceptions_python_ignores(name: str) -> None:
+@pytest.mark.parametrize("rest", ["time.sleep(10); sys.exit(3)", "pass"], ids=["works", "ends"])
+def test_a_signal_is_not_lost_in_code_whose_exceptions_python_ignores(name: str, rest: str) -> None:
     command = f"""
 import os, signal, sys, time, types
 import click
@@ -80,8 +81,7 @@ class Finalized:
 @click.command("api")
 def api():
     Finalized()
-    time.sleep(10)
-    sys.exit(3)
+    {rest}
 
 sys.modules["deploy.commands.api"] = types.SimpleNamespace(api_command=api)
 sys.argv = ["contentlog", "api"]
