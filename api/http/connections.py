@@ -211,10 +211,8 @@ class Connection(web.RequestHandler):
     def _has_request(self) -> bool:
         """Whether a request is being answered, or its head has arrived and it is handled in the
         next iteration of the event loop, or the first one is probably on its way."""
-        return self._busy or self._head_size > 0 or self._is_new()
-
-    def _is_new(self) -> bool:
-        return asyncio.get_running_loop().time() < self._new_until
+        is_new = asyncio.get_running_loop().time() < self._new_until
+        return self._busy or self._head_size > 0 or is_new
 
     def _close_idle(self) -> None:
         """Closes the connection; data that arrives afterwards is ignored."""

@@ -112,7 +112,8 @@ async def arriving(call: Call) -> AsyncIterator[Callable[[int], Awaitable[None]]
 
 
 def _decompressor(request: web.Request) -> Decompressor | None:
-    """None if there is no encoding. Raises BadRequest for an unsupported one or for several."""
+    """Returns None if the body is not encoded. Raises BadRequest for an unsupported encoding, and
+    for several."""
     encoding = ",".join(request.headers.getall("Content-Encoding", ())).strip().lower()
     if encoding in ("", "identity"):
         return None

@@ -195,8 +195,8 @@ def update_event(command: UpdateEntry, entry: Entry, content_type: ContentType) 
 def _checked_values(
     command: UpdateEntry, entry: Entry, content_type: ContentType
 ) -> dict[str, Raw]:
-    """The given values. One that the entry has, or had in the restored version, is accepted even if
-    it is no longer valid: an option may have been removed."""
+    """The values of the command, checked. A value that the entry has now, or had in the restored
+    version, is not refused: it may be invalid only because an option has been removed since."""
     accepted: dict[str, Raw] = {}
     for field in content_type.value_fields:
         try:

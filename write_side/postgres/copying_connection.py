@@ -19,7 +19,8 @@ else:
 
 
 class CopyingConnection(_Connection):
-    """``patience``: seconds for a COPY without a timeout of its own; None is no limit."""
+    """``patience``: the time limit in seconds of a COPY that is called without ``timeout``; None
+    means no limit."""
 
     __slots__ = ("patience",)
 
