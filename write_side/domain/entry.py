@@ -208,12 +208,6 @@ def value_or(value: T | UnsetType, default: T) -> T:
     return default if isinstance(value, UnsetType) else value
 
 
-def changes(entry: Entry, event: EntryUpdated) -> bool:
-    """Whether the event would change anything except the time."""
-    after, changed = _updated(entry, event), event.translations
-    return contents(after, changed) != contents(entry, changed)
-
-
 def restored_fields(past: Mapping[str, Raw], current: Mapping[str, Raw]) -> dict[str, Raw]:
     """The changes that restore the earlier values; null removes one."""
     slugs = dict.fromkeys((*current, *past))
@@ -228,17 +222,15 @@ def translates(entry: Entry, locale: str, change: Translation) -> bool:
     return _texts(after.get(locale)) != _texts(before)
 
 
-def contents(entry: Entry, locales: Iterable[str] | None = None) -> tuple[object, ...]:
-    """All values of an entry in comparable form: values as their JSON text. ``locales``:
-    those whose translations are compared, if not all."""
-    among = entry.translations if locales is None else locales
+def contents(entry: Entry) -> tuple[object, ...]:
+    """All values of an entry in comparable form: values as their JSON text."""
     return (
         entry.title,
         entry.slug,
         entry.status,
         entry.stage_id,
         comparable(entry.fields),
-        {locale: _texts(entry.translations.get(locale)) for locale in among},
+        {locale: _texts(translation) for locale, translation in entry.translations.items()},
     )
 
 

@@ -150,6 +150,11 @@ class EntryUpdated(Event, frozen=True, kw_only=True):
     fields: dict[str, Raw] = {}
     translations: dict[str, Translation] = {}
 
+    @property
+    def changes_anything(self) -> bool:
+        attributes = (self.title, self.slug, self.status, self.stage_id)
+        return bool(self.fields or self.translations) or any(one is not UNSET for one in attributes)
+
 
 class EntryDeleted(Event, frozen=True, kw_only=True):
     entry_id: str

@@ -268,6 +268,14 @@ def is_empty(field: Field, value: Raw) -> bool:
     return bytes(value) in empty
 
 
+def is_unchanged(field: Field, value: Raw, current: Raw) -> bool:
+    """Whether an update to the value changes nothing. A repeater without elements is always shown
+    as ``[]``, even if null is stored."""
+    if bytes(value) == bytes(current):
+        return True
+    return field.spec.is_nested and is_empty(field, value) and is_empty(field, current)
+
+
 def _one_or_many(field: Field, value: Raw) -> list[str] | None:
     if field.multiple:
         return _decoded(_STRINGS, value)

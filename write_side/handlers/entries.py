@@ -12,7 +12,7 @@ from write_side.commands import CreateEntry, DeleteEntry, UpdateEntry
 from write_side.decision import Decision, header
 from write_side.domain.cells import same
 from write_side.domain.content_type import ContentType
-from write_side.domain.entry import Entry, changes, evolve, projected_bytes, translates
+from write_side.domain.entry import Entry, evolve, projected_bytes, translates
 from write_side.domain.events import EntryCreated, EntryDeleted, EntryUpdated
 from write_side.domain.identity import Scope, entry_stream, is_id, new_id, slug_from, slug_hash
 from write_side.domain.locales import check_locale
@@ -24,7 +24,15 @@ from write_side.domain.refusals import (
     Refused,
     SlugTaken,
 )
-from write_side.domain.values import NULL, Target, checked, parts, targets
+from write_side.domain.values import (
+    NULL,
+    Target,
+    checked,
+    checked_value,
+    is_unchanged,
+    parts,
+    targets,
+)
 from write_side.handlers.checks import (
     check_entry,
     check_stage,
@@ -141,7 +149,7 @@ async def update_entry(command: UpdateEntry, repository: Repository) -> Decision
         content_type,
     )
     await check_targets(command.scope, found, repository)
-    if not changes(entry, updated):
+    if not updated.changes_anything:
         return Decision(content_type=content_type)
     renames = []
     if isinstance(updated.slug, str):
@@ -168,7 +176,7 @@ def checked_update(
 
 def update_event(command: UpdateEntry, entry: Entry, content_type: ContentType) -> EntryUpdated:
     """The event of an update, with only its values checked."""
-    fields = _checked_values(command, entry, content_type)
+    fields = _changed_values(command, entry, content_type)
     translations = checked_translations(content_type, entry.language, command.translations)
     check_stage(content_type, command.stage_id)
     return EntryUpdated(
@@ -179,11 +187,7 @@ def update_event(command: UpdateEntry, entry: Entry, content_type: ContentType) 
         slug=_different(command.slug, entry.slug),
         status=_different(command.status, entry.status),
         stage_id=_different_stage(command.stage_id, entry, content_type),
-        fields={
-            slug: value
-            for slug, value in fields.items()
-            if bytes(value) != bytes(entry.fields.get(slug, NULL))
-        },
+        fields=fields,
         translations={
             locale: translation
             for locale, translation in translations.items()
@@ -192,23 +196,28 @@ def update_event(command: UpdateEntry, entry: Entry, content_type: ContentType) 
     )
 
 
-def _checked_values(
+def _changed_values(
     command: UpdateEntry, entry: Entry, content_type: ContentType
 ) -> dict[str, Raw]:
-    """The values of the command, checked. A value that the entry has now, or had in the restored
-    version, is not refused: it may be invalid only because an option has been removed since."""
-    accepted: dict[str, Raw] = {}
+    """The values of the command that differ from the entry's, checked. A value that the entry has
+    now, or had in the restored version, is not refused: it may be invalid only because an option
+    has been removed since."""
+    changed: dict[str, Raw] = {}
     for field in content_type.value_fields:
+        if field.slug not in command.fields:
+            continue
+        given, current = command.fields[field.slug], entry.fields.get(field.slug, NULL)
         try:
-            accepted |= checked([field], command.fields)
+            value = checked_value(field, given, field.slug)
         except InvalidField:
-            given = command.fields[field.slug]
-            held = (values.get(field.slug, NULL) for values in (entry.fields, command.restored))
-            kept = next((value for value in held if same(field, given, value)), None)
+            held = (current, command.restored.get(field.slug, NULL))
+            kept = next((one for one in held if same(field, given, one)), None)
             if kept is None:
                 raise
-            accepted[field.slug] = kept
-    return accepted
+            value = kept
+        if not is_unchanged(field, value, current):
+            changed[field.slug] = value
+    return changed
 
 
 def _new_targets(

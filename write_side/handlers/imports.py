@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from write_side.commands import CreateEntry, ImportEntries, SaveImportMapping, UpdateEntry
 from write_side.decision import Decision, header
 from write_side.domain.content_type import ContentType
-from write_side.domain.entry import Entry, changes, evolve, projected_bytes
+from write_side.domain.entry import Entry, evolve, projected_bytes
 from write_side.domain.events import EntryCreated, EntryUpdated, ImportMappingSaved, ImportRecorded
 from write_side.domain.identity import Scope, entry_stream, import_mapping_stream, import_stream
 from write_side.domain.refusals import FileMismatch, ImportIdTaken, InvalidEntry, UnknownEntry
@@ -53,7 +53,7 @@ class _Decisions(Struct):
             raise UnknownEntry
         check_version(row.expected_version, entry)
         updated, found = checked_update(row, entry, content_type)
-        if changes(entry, updated):
+        if updated.changes_anything:
             self.targets.extend(found)
             self.take(updated)
 

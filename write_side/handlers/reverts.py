@@ -9,14 +9,7 @@ from msgspec import UNSET, Struct, field
 
 from write_side.commands import RevertImport
 from write_side.decision import Decision, header
-from write_side.domain.entry import (
-    Entry,
-    changes,
-    contents,
-    evolve,
-    projected_bytes,
-    restored_fields,
-)
+from write_side.domain.entry import Entry, contents, evolve, projected_bytes, restored_fields
 from write_side.domain.events import (
     EntryDeleted,
     EntryEvent,
@@ -136,7 +129,7 @@ def _decide(command: RevertImport, history: _EntryHistory, decisions: _Decisions
         decisions.deletes.append(StreamEvent(stream, version, deleted))
     else:
         restored = _restored(command, before, entry)
-        if changes(entry, restored):
+        if restored.changes_anything:
             decisions.entries.append(RevertedEntry(entry.id, entry.slug, "restored"))
             decisions.restores.append(StreamEvent(stream, version, restored))
             decisions.projected += projected_bytes(evolve(entry, restored))

@@ -20,7 +20,7 @@ from write_side.domain.entry import Entry, evolve
 from write_side.domain.events import EntryCreated, EntryUpdated
 from write_side.domain.identity import Actor
 from write_side.domain.refusals import InvalidEntry, InvalidText, MissingFields, PlanLimitReached
-from write_side.domain.values import NULL, is_empty, is_null
+from write_side.domain.values import NULL, is_empty, is_unchanged
 from write_side.handlers.checks import missing_required, refusals
 from write_side.handlers.entries import creation_event, entry_parts, update_event
 from write_side.imports.preview import Note, NoteLimit, Severity
@@ -192,9 +192,9 @@ class _Round:
                 decision.notes.append(cell.note(str(error)))
                 continue
             decision.references.update(dict.fromkeys(found.rows, cell))
-            unchanged = is_null(found.value) if is_null(was) else same(cell.field, found.value, was)
-            if not unchanged:
-                decision.values[slug] = found.value
+            field, value = cell.field, found.value
+            if not (is_unchanged(field, value, was) or same(field, value, was)):
+                decision.values[slug] = value
 
     def _decide(self, decision: RowDecision) -> None:
         """Decides on the row as its handler would, and notes its refusals."""

@@ -245,7 +245,9 @@ def test_a_deleted_entry_is_no_target() -> None:
         update(title="Hello", slug="hello", status="draft", stage_id="writing"),
         update(fields=raws(body="a", writer=None, nothing=1)),
         update(translations={"fr-FR": Translation("Bonjour", raws(body="corps"))}),
-        translate("de-DE", title=""),
+        translate("fr-FR", title="Bonjour"),
+        translate("fr-FR", fields=raws(body="corps", nothing="x")),
+        translate("de-DE", title="", fields=raws(body="")),
         status("draft"),
         update(stage_id="writing"),
     ],
@@ -254,6 +256,27 @@ def test_an_unchanged_entry_appends_nothing(command: UpdateEntry) -> None:
     french = {"fr-FR": Translation("Bonjour", raws(body="corps"))}
     entry = created(fields=raws(body="a"), translations=french, **MADE)
     given(*TYPES, entry).when(command).then()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"title": "Bye"},
+        {"slug": "bye"},
+        {"status": "archived"},
+        {"stage_id": "review"},
+        {"fields": {"meta": Raw(b"1.00")}},
+        {"fields": raws(body=None)},
+        {"translations": {"fr-FR": Translation("")}},
+        {"translations": {"de-DE": Translation("Hallo")}},
+    ],
+)
+def test_a_changed_entry_appends_one_event(changes: dict[str, Any]) -> None:
+    """A number in another notation is a change."""
+    french = {"fr-FR": Translation("Bonjour", raws(body="corps"))}
+    entry = created(fields={**raws(body="a"), "meta": Raw(b"1.0")}, translations=french, **MADE)
+    kind = type_created(TEXT, Field("meta", "Meta", "number"), stages=STAGES)
+    given(kind, entry).when(update(**changes)).then(updated(**changes))
 
 
 def test_an_update_event_has_only_what_changed() -> None:
@@ -267,6 +290,21 @@ def test_an_update_event_has_only_what_changed() -> None:
     )
     given(*TYPES, entry).when(command).then(
         updated(slug="bye", fields=raws(body="b"), translations={"de-DE": Translation("Hallo")})
+    )
+
+
+@pytest.mark.parametrize(("stored", "sent"), [(None, []), ([], None), (..., []), (..., None)])
+def test_a_repeater_without_elements_stays_the_same(stored: Any, sent: Any) -> None:
+    fields = {} if stored is ... else raws(faq=stored)
+    given(*TYPES, created(fields=fields, **MADE)).when(update(fields=raws(faq=sent))).then()
+
+
+@pytest.mark.parametrize(("stored", "sent"), [(None, []), ([], None)])
+def test_a_multiple_reference_may_have_no_value_or_no_references(stored: Any, sent: Any) -> None:
+    """Filters can tell these apart (``exists``)."""
+    entry = created(fields=raws(related=stored), **MADE)
+    given(*TYPES, entry).when(update(fields=raws(related=sent))).then(
+        updated(fields=raws(related=sent))
     )
 
 

@@ -66,6 +66,15 @@ async def test_a_repeater_without_a_required_value_has_one_note_that_names_the_f
     assert [note.cell for row in shown.rows for note in row.notes] == ['[{"q":"x"},{}]', many]
 
 
+@pytest.mark.parametrize("stored", ["null", "[]"])
+async def test_a_repeater_without_elements_stays_the_same(stored: str) -> None:
+    faq = Field("faq", "FAQ", "repeater", fields=(Field("q", "Q", "text"),))
+    for cell in ("[]", ""):
+        text = f"Title,Slug,FAQ\nOld,old,{cell}\n"
+        shown = await previewed(text, entry("old", faq=stored), fields=(faq,), update=True)
+        assert shown.states == ["unchanged"]
+
+
 async def test_a_reference_to_a_row_beyond_the_plans_limit_names_the_limit() -> None:
     """Without the row that refers to it, the last row would fit into the plan."""
     rows = "Title,Related\nA,d\nB,\nC,\nD,\n"
