@@ -13,11 +13,12 @@ from msgspec.structs import replace
 
 from api.rest.point_in_time import entries_of_ids
 from tests.unit.samples import ENTRY, NOON, created, type_created, updated
-from write_side.domain.identity import ENTRY_STREAMS, Scope
+from write_side.domain.identity import Scope
 from write_side.domain.refusals import UnknownEntry
 from write_side.entry_history import HistoryRequest, ReadBudget, entry_versions, histories
 from write_side.fair_queue import Overloaded
 from write_side.repository import Repository
+from write_side.store.log_reader import ENTRIES
 from write_side.store.mapper import EventMapper, StreamEvent
 from write_side.store.recorder import LONG_READS, Recorder
 from write_side.store.streams import BYTES
@@ -50,7 +51,7 @@ class LongHistory(Recorder):
         version = parameters[1][0] + 1
         await asyncio.sleep(0)
         stream = parameters[0][0]
-        pages = PAGES if stream.startswith(ENTRY_STREAMS[0]) else 1
+        pages = PAGES if stream.startswith(ENTRIES.first) else 1
         rows = [] if version > pages else [_row(stream, version)]
         self.most = max(self.most, Row.live)
         await asyncio.sleep(0)
@@ -58,7 +59,7 @@ class LongHistory(Recorder):
 
 
 def _row(stream: str, version: int) -> Row:
-    first = created if stream.startswith(ENTRY_STREAMS[0]) else type_created
+    first = created if stream.startswith(ENTRIES.first) else type_created
     event = first() if version == 1 else updated(title=f"t{version}")
     stored = EventMapper().to_stored_event(
         StreamEvent(stream, version, replace(event, workspace="victim"))

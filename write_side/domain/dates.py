@@ -6,10 +6,8 @@ import re
 from datetime import date, timedelta
 
 _DATE = (
-    r"(?P<year>\d{4})"
-    r"(?:-(?P<month>\d\d)-(?P<day>\d\d)|(?P<month_>\d\d)(?P<day_>\d\d)"
-    r"|-?(?P<ordinal>\d{3})"
-    r"|(?P<dash>-?)W(?P<week>\d\d)(?P=dash)(?P<weekday>[1-7]))"
+    r"(?P<date>(?P<year>\d{4})"
+    r"(?:-\d\d-\d\d|\d{4}|-?(?P<ordinal>\d{3})|(?P<dash>-?)W\d\d(?P=dash)[1-7]))"
 )
 _TIME = (
     r"(?P<hour>\d\d)(?:(?P<colon>:?)(?P<minute>\d\d)(?:(?P=colon)(?P<second>\d\d)"
@@ -48,16 +46,13 @@ def has_no_such_day(text: str) -> bool:
 
 def _day(parts: dict[str, str]) -> date:
     """Raises ValueError or OverflowError for a day that does not exist."""
+    if not parts["ordinal"]:
+        return date.fromisoformat(parts["date"])
     year = int(parts["year"])
-    if parts["ordinal"]:
-        day = date(year, 1, 1) + timedelta(int(parts["ordinal"]) - 1)
-        if day.year != year:
-            raise ValueError("a year has no such day")
-        return day
-    if parts["week"]:
-        return date.fromisocalendar(year, int(parts["week"]), int(parts["weekday"]))
-    month, day_of_month = parts["month"] or parts["month_"], parts["day"] or parts["day_"]
-    return date(year, int(month), int(day_of_month))
+    day = date(year, 1, 1) + timedelta(int(parts["ordinal"]) - 1)
+    if day.year != year:
+        raise ValueError("a year has no such day")
+    return day
 
 
 def _moment(day: date, parts: dict[str, str]) -> str:

@@ -106,10 +106,6 @@ def slug_hash(slug: str) -> bytes:
     return hashlib.sha256(slug.encode()).digest()
 
 
-ENTRY_STREAMS = ("entry/", "entry0")
-"""The streams of entries sort from the first, inclusive, to the second, exclusive, as bytes."""
-
-
 def entry_stream(entry_id: str) -> str:
     return f"entry/{entry_id}"
 

@@ -50,7 +50,7 @@ async def _diff_environment(desired: DesiredState, environment: str, diff: Conte
         if one.applies(environment)
     }
     mentioned = {one.slug for one in declared.values()}
-    gone = [slug for slug in there if desired.prune and slug not in mentioned]
+    gone = desired.removed(there, mentioned)
     await _check_unused(desired, scope, gone)
     after = dict.fromkeys(sorted((there.keys() - set(gone)) | mentioned))
     _check_targets(desired, declared, after, environment)

@@ -62,26 +62,24 @@ async def diff(
 
 
 def _workspace(desired: DesiredState) -> list[Step]:
-    manifest, current, actor = desired.manifest, desired.current, desired.actor
+    manifest, current = desired.manifest, desired.current
     slug, steps = manifest.workspace, []
     if current is None:
-        created = CreateWorkspace(
-            actor=actor, workspace=slug, name=manifest.name, plan=desired.plan
-        )
+        created = CreateWorkspace(**desired.header, name=manifest.name, plan=desired.plan)
         steps.append(Step(f"workspace {slug}", "created", created))
     else:
         if current.name != manifest.name:
-            renamed = RenameWorkspace(actor=actor, workspace=slug, name=manifest.name)
+            renamed = RenameWorkspace(**desired.header, name=manifest.name)
             steps.append(Step(f"workspace {slug}", f"renamed to {manifest.name!r}", renamed))
         if current.plan != desired.plan:
-            changed = ChangePlan(actor=actor, workspace=slug, plan=desired.plan)
+            changed = ChangePlan(**desired.header, plan=desired.plan)
             steps.append(Step("plan", f"changed to {_described(desired.plan)}", changed))
     there = current.environments if current else (PRODUCTION,)
     if STAGING in manifest.environments and STAGING not in there:
         if not desired.plan.staging:
             path = ("environments", manifest.environments.index(STAGING))
             desired.source.add(path, "staging needs `staging: true` in the plan")
-        added = AddEnvironment(actor=actor, scope=Scope(slug, STAGING))
+        added = AddEnvironment(actor=desired.actor, scope=Scope(slug, STAGING))
         steps.append(Step("environment staging", "set up", added))
     return steps
 
@@ -95,25 +93,22 @@ def _described(plan: Plan) -> str:
 
 
 async def _media(desired: DesiredState) -> list[Step]:
-    actor, workspace = desired.actor, desired.manifest.workspace
-    known = {file.id: file for file in await desired.repository.media(workspace)}
-    mentioned = {file.id for file in desired.manifest.media}
+    declared = desired.manifest.media
+    known = {file.id: file for file in await desired.repository.media(desired.manifest.workspace)}
     steps = [
         Step(
             f"media {media_id}",
             f"removed: {UNMENTIONED}",
-            RemoveMedia(actor=actor, workspace=workspace, media_id=media_id),
+            RemoveMedia(**desired.header, media_id=media_id),
         )
-        for media_id in known
-        if desired.prune and media_id not in mentioned
+        for media_id in desired.removed(known, (file.id for file in declared))
     ]
-    for file in desired.manifest.media:
+    for file in declared:
         there = known.get(file.id)
         wanted = (file.url, file.name, file.content_type)
         if there is None or wanted != (there.url, there.name, there.content_type):
             put = PutMedia(
-                actor=actor,
-                workspace=workspace,
+                **desired.header,
                 media_id=file.id,
                 url=file.url,
                 name=file.name,
@@ -126,11 +121,9 @@ async def _media(desired: DesiredState) -> list[Step]:
 async def _keys(desired: DesiredState) -> list[Step]:
     manifest = desired.manifest
     live = {key.name: key for key in await desired.repository.keys(manifest.workspace)}
-    mentioned = {key.name for key in manifest.keys}
     steps = [
         _revoke(desired, name, f"revoked: {UNMENTIONED}")
-        for name in live
-        if desired.prune and name not in mentioned
+        for name in desired.removed(live, (key.name for key in manifest.keys))
     ]
     for index, declared in enumerate(manifest.keys):
         there = live.get(declared.name)
@@ -162,8 +155,7 @@ async def _key(desired: DesiredState, declared: ManifestKey, live: Key | None) -
     if is_same and set(declared.permissions) == set(live.permissions):
         return []
     permit = PermitKey(
-        actor=desired.actor,
-        workspace=live.workspace,
+        **desired.header,
         name=live.name,
         permissions=declared.permissions,
         environment=environment,
@@ -185,15 +177,14 @@ def _permitted(permit: PermitKey) -> str:
 async def _issue(
     desired: DesiredState, declared: ManifestKey, live: Key | None, change: str
 ) -> Step:
-    workspace = desired.manifest.workspace
     secret = declared.secret or new_secret()
     # Refuse a secret in use before a key is revoked for it.
     holders = await desired.repository.recorder.fetch(_HOLDERS, secret_hash(secret))
-    if any((row["workspace"], row["name"]) != (workspace, declared.name) for row in holders):
+    own = (desired.manifest.workspace, declared.name)
+    if any((row["workspace"], row["name"]) != own for row in holders):
         raise KeyTaken(declared.name)
     issue = IssueKey(
-        actor=desired.actor,
-        workspace=workspace,
+        **desired.header,
         name=declared.name,
         permissions=declared.permissions,
         secret_hash=secret_hash(secret),
@@ -205,7 +196,4 @@ async def _issue(
 
 
 def _revoke(desired: DesiredState, name: str, change: str) -> Step:
-    workspace = desired.manifest.workspace
-    return Step(
-        f"key {name}", change, RevokeKey(actor=desired.actor, workspace=workspace, name=name)
-    )
+    return Step(f"key {name}", change, RevokeKey(**desired.header, name=name))

@@ -13,8 +13,8 @@ from msgspec import Struct
 
 from write_side.manifest.consistency import check_consistency
 from write_side.manifest.document import Manifest
-from write_side.manifest.readers import read_values, unreadable
-from write_side.manifest.shape import INVALID, Shape
+from write_side.manifest.readers import INVALID, read_values, unreadable
+from write_side.manifest.shape import Shape
 from write_side.manifest.source import Source
 
 MAX_BYTES = 2_000_000

@@ -32,8 +32,8 @@ MAX_DEPTH = 40
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """libyaml, which PyYAML's wheels include, is ten times as fast."""
 
-UNREADABLE = object()
-"""Stands for a value whose problem has already been noted."""
+INVALID = object()
+"""Stands for a value that is omitted because its problem has been noted."""
 
 _TAG = "tag:yaml.org,2002:"
 _MERGE = f"{_TAG}merge"
@@ -113,7 +113,7 @@ class _Values:
             return self._scalar(node, path)
         if node.tag not in (_MAPPING, _SEQUENCE):
             self._source.add(path, _TAGGED)
-            return UNREADABLE
+            return INVALID
         if isinstance(node, SequenceNode):
             return [self.value(item, (*path, index)) for index, item in enumerate(node.value)]
         return self._mapping(node, path)
@@ -166,7 +166,7 @@ class _Values:
             is_tagged = not node.tag.startswith(_TAG)
             shown = node.tag.removeprefix(_TAG)
             self._source.add(path, _TAGGED if is_tagged else f"cannot be read as '{shown}'")
-            return UNREADABLE
+            return INVALID
 
     def _count_one(self, node: Node) -> None:
         self._count += 1

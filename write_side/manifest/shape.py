@@ -14,11 +14,8 @@ from msgspec import inspect
 from msgspec.inspect import Type
 
 from write_side.domain.refusals import in_words, shortened
-from write_side.manifest.readers import UNREADABLE
+from write_side.manifest.readers import INVALID
 from write_side.manifest.source import SECRET, Path, Source
-
-INVALID = object()
-"""Stands for a value that is omitted because its problem has been noted."""
 
 
 class Shape:
@@ -31,7 +28,7 @@ class Shape:
 
         INVALID if nothing remains. A required text gets a placeholder.
         """
-        if value is UNREADABLE:
+        if value is INVALID:
             return INVALID
         match kind:
             case inspect.UnionType():

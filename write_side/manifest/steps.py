@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable
+from typing import TypedDict
 
 from msgspec import Struct
 
@@ -19,6 +20,13 @@ from write_side.repository import Repository
 UNMENTIONED = "the manifest does not mention it"
 
 
+class Header(TypedDict):
+    """The fields that all commands on the workspace have."""
+
+    actor: Actor
+    workspace: str
+
+
 class DesiredState(Struct, frozen=True):
     """``current``: the workspace as it is, None if it does not exist yet. Problems are noted in
     ``source``. ``networks``: where webhooks may be delivered although it is not public."""
@@ -32,6 +40,10 @@ class DesiredState(Struct, frozen=True):
     networks: tuple[Network, ...] = ()
 
     @property
+    def header(self) -> Header:
+        return {"actor": self.actor, "workspace": self.manifest.workspace}
+
+    @property
     def plan(self) -> Plan:
         """The plan after the manifest is applied."""
         return self.manifest.desired_plan(self.current.plan if self.current else Plan())
@@ -42,6 +54,12 @@ class DesiredState(Struct, frozen=True):
         there = self.current.environments if self.current else ()
         has_staging = STAGING in (*there, *self.manifest.environments) and self.plan.staging
         return [PRODUCTION, STAGING] if has_staging else [PRODUCTION]
+
+    def removed(self, there: Iterable[str], mentioned: Iterable[str]) -> list[str]:
+        """The names in the workspace that are to be removed: with ``prune``, those that the
+        manifest does not mention."""
+        kept = set(mentioned)
+        return [name for name in there if name not in kept] if self.prune else []
 
 
 class Step(Struct, frozen=True):

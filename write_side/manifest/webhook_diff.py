@@ -31,7 +31,7 @@ async def diff_webhooks(desired: DesiredState, types: Mapping[str, Collection[st
     workspace = desired.manifest.workspace
     there = (await desired.repository.webhooks(workspace)).by_name
     mentioned = {webhook.name for webhook in desired.manifest.webhooks}
-    gone = [name for name in there if desired.prune and name not in mentioned]
+    gone = desired.removed(there, mentioned)
     _check(desired, len((there.keys() | mentioned) - set(gone)))
     steps = [_removal(desired, name) for name in gone]
     for index, declared in enumerate(desired.manifest.webhooks):
@@ -81,18 +81,11 @@ async def _steps(
     definition = declared.definition(there)
     changed = [what for what, wanted in definition.items() if getattr(there, what) != wanted]
     if changed:
-        change = ChangeWebhook(
-            actor=desired.actor, workspace=desired.manifest.workspace, **definition
-        )
+        change = ChangeWebhook(**desired.header, **definition)
         names = ", ".join(what.removesuffix("_entry") for what in changed)
         steps.append(Step(f"webhook {there.name}", f"changed: {names}", change, _off(there)))
-    if declared.secret is not None and declared.secret != await _secret(desired, there.name):
-        rotation = RotateWebhookSecret(
-            actor=desired.actor,
-            workspace=desired.manifest.workspace,
-            name=there.name,
-            secret=declared.secret,
-        )
+    if declared.secret is not None and declared.secret != await _secret(desired, there):
+        rotation = RotateWebhookSecret(**desired.header, name=there.name, secret=declared.secret)
         steps.append(Step(f"webhook {there.name}", "given its new secret", rotation))
     return steps
 
@@ -106,24 +99,18 @@ def _off(webhook: Webhook) -> str:
 
 def _creation(desired: DesiredState, declared: ManifestWebhook) -> Step:
     secret = declared.secret or new_webhook_secret()
-    creation = CreateWebhook(
-        actor=desired.actor,
-        workspace=desired.manifest.workspace,
-        secret=secret,
-        **declared.definition(None),
-    )
+    creation = CreateWebhook(**desired.header, secret=secret, **declared.definition(None))
     generated = f"secret of webhook {declared.name}, shown only once: {secret}"
     result = "" if declared.secret else generated
     return Step(f"webhook {declared.name}", "created", creation, result)
 
 
 def _removal(desired: DesiredState, name: str) -> Step:
-    removal = RemoveWebhook(actor=desired.actor, workspace=desired.manifest.workspace, name=name)
+    removal = RemoveWebhook(**desired.header, name=name)
     return Step(f"webhook {name}", f"removed: {UNMENTIONED}", removal)
 
 
-async def _secret(desired: DesiredState, name: str) -> str | None:
+async def _secret(desired: DesiredState, webhook: Webhook) -> str | None:
     """The newest one."""
-    cursors = Cursors(desired.repository.recorder.fetch)
-    secrets = await cursors.secrets(desired.manifest.workspace, name)
+    secrets = await Cursors(desired.repository.recorder.fetch).secrets(*webhook.key)
     return secrets[0] if secrets else None

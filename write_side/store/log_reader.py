@@ -14,7 +14,6 @@ from collections.abc import AsyncIterator, Sequence
 import asyncpg
 from msgspec import Struct
 
-from write_side.domain.identity import ENTRY_STREAMS
 from write_side.postgres.connection import Connection
 from write_side.postgres.statements import statement
 
@@ -42,7 +41,7 @@ class StreamRange(Struct, frozen=True):
     end: str
 
 
-ENTRIES = StreamRange(*ENTRY_STREAMS)
+ENTRIES = StreamRange("entry/", "entry0")
 OTHERS = (StreamRange("", ENTRIES.first), StreamRange(ENTRIES.end, AFTER_ALL))
 
 
