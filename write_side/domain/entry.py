@@ -22,7 +22,7 @@ from write_side.domain.events import (
 )
 from write_side.domain.identity import Scope
 from write_side.domain.refusals import InvalidEntry
-from write_side.domain.values import NULL
+from write_side.domain.values import NO_TEXT, NULL
 
 T = TypeVar("T")
 
@@ -116,7 +116,7 @@ def merged_translations(
         fields = {
             slug: value
             for slug, value in {**known.fields, **change.fields}.items()
-            if bytes(value) not in (b"null", b'""')
+            if bytes(value) not in NO_TEXT
         }
         merged[locale] = Translation(title=title, fields=fields)
     return {
@@ -212,34 +212,18 @@ def restored_fields(past: Mapping[str, Raw], current: Mapping[str, Raw]) -> dict
     """The changes that restore the earlier values; null removes one."""
     slugs = dict.fromkeys((*current, *past))
     pairs = {slug: (past.get(slug, NULL), current.get(slug, NULL)) for slug in slugs}
-    return {slug: was for slug, (was, is_now) in pairs.items() if bytes(was) != bytes(is_now)}
+    return {slug: was for slug, (was, is_now) in pairs.items() if was != is_now}
 
 
 def translates(entry: Entry, locale: str, change: Translation) -> bool:
     """Whether the change of one translation would change anything."""
     before = entry.translations.get(locale)
     after = merged_translations({} if before is None else {locale: before}, {locale: change})
-    return _texts(after.get(locale)) != _texts(before)
+    return after.get(locale) != before
 
 
 def contents(entry: Entry) -> tuple[object, ...]:
-    """All values of an entry in comparable form: values as their JSON text."""
-    return (
-        entry.title,
-        entry.slug,
-        entry.status,
-        entry.stage_id,
-        comparable(entry.fields),
-        {locale: _texts(translation) for locale, translation in entry.translations.items()},
-    )
-
-
-def _texts(translation: Translation | None) -> tuple[str | None, dict[str, bytes]] | None:
-    if translation is None:
-        return None
-    return (translation.title, comparable(translation.fields))
-
-
-def comparable(values: Mapping[str, Raw]) -> dict[str, bytes]:
-    """Values by slug as bytes, without nulls."""
-    return {slug: bytes(value) for slug, value in values.items() if bytes(value) != b"null"}
+    """All values of an entry in comparable form. Null is the same as no value."""
+    values = {slug: value for slug, value in entry.fields.items() if value != NULL}
+    attributes = (entry.title, entry.slug, entry.status, entry.stage_id)
+    return (*attributes, values, entry.translations)

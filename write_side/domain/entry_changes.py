@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from write_side.domain.entry import Entry
-from write_side.domain.events import EntryCreated, EntryDeleted, EntryEvent, EntryUpdated, Status
+from write_side.domain.events import EntryCreated, EntryDeleted, EntryEvent, EntryUpdated
 from write_side.domain.identity import Actor
 from write_side.domain.values import NULL, json_of
 
@@ -58,18 +58,11 @@ def _action(before: Entry | None, event: EntryEvent) -> str:
             return "created"
         case EntryDeleted():
             return "deleted"
-        case EntryUpdated():
-            assert before is not None
-            return _of_update(before.status, event)
-
-
-def _of_update(before: Status, event: EntryUpdated) -> str:
-    if event.status == "published":
-        return "published"
-    if event.status == "archived":
-        return "archived"
-    if event.status == "draft":
-        return "restored" if before == "archived" else "unpublished"
+        case EntryUpdated(status="published" | "archived" as status):
+            return status
+        case EntryUpdated(status="draft"):
+            is_restored = before is not None and before.status == "archived"
+            return "restored" if is_restored else "unpublished"
     if event.title is not msgspec.UNSET or event.slug is not msgspec.UNSET or event.fields:
         return "updated"
     if event.translations:
@@ -81,7 +74,7 @@ def differences(before: Entry | None, after: Entry) -> Iterator[FieldChange]:
     old, new = _contents(before, after), _contents(after, before)
     for field in {**old, **new}:
         was, is_now = old.get(field, NULL), new.get(field, NULL)
-        if bytes(was) != bytes(is_now):
+        if was != is_now:
             yield FieldChange(field, was, is_now)
 
 

@@ -14,14 +14,11 @@ from msgspec import UNSET, Raw, UnsetType
 
 from write_side.domain.definition import Field, Stage, translatable, value_fields
 from write_side.domain.events import Translation
-from write_side.domain.values import NULL, elements, is_null, json_of
+from write_side.domain.values import NO_TEXT, NULL, elements, is_null, json_of
 
 T = TypeVar("T")
 
-SHORT = 1024
-"""Bytes up to which the elements of a repeater are compared one by one."""
 _NONE = Raw(b"[]")
-_EMPTY = (b"null", b'""')
 _encode = msgspec.json.Encoder().encode
 
 stored_values = msgspec.json.Decoder(dict[str, Raw]).decode
@@ -81,7 +78,7 @@ def _merged(
     merged: dict[str, Raw] = {}
     for field in fields:
         text = texts.get(field.slug)
-        if text is None or bytes(text) in _EMPTY:
+        if text is None or bytes(text) in NO_TEXT:
             continue
         if field.spec.translatable:
             merged[field.slug] = text
@@ -109,27 +106,19 @@ def _merged_elements(field: Field, original: Raw, texts: Raw) -> Raw:
 def _shown(field: Field, value: Raw) -> Raw:
     """The value without the removed fields of a repeater's elements; unchanged if there are
     none."""
-    if not field.spec.is_nested or is_null(value):
+    if not field.spec.is_nested:
         return value
-    if len(bytes(value)) > SHORT and _has_current_shape(field, value):
-        return value
-    stored = elements(value)
-    shown = [_shown_element(field.fields, element) for element in stored]
-    return value if shown == stored else json_of(shown)
-
-
-def _shown_element(fields: Sequence[Field], element: Mapping[str, Raw]) -> dict[str, Raw]:
-    known = {field.slug: field for field in fields}
-    return {slug: _shown(known[slug], value) for slug, value in element.items() if slug in known}
-
-
-def _has_current_shape(field: Field, value: Raw) -> bool:
-    """Whether no element has a removed field. Takes a tenth of the time of a comparison."""
     try:
+        # Takes a tenth of the time of looking at each element.
         _decoder(field.fields).decode(value)
     except msgspec.ValidationError:
-        return False
-    return True
+        known = {inner.slug: inner for inner in field.fields}
+        return json_of([_shown_element(known, element) for element in elements(value)])
+    return value
+
+
+def _shown_element(known: Mapping[str, Field], element: Mapping[str, Raw]) -> dict[str, Raw]:
+    return {slug: _shown(known[slug], value) for slug, value in element.items() if slug in known}
 
 
 @lru_cache(maxsize=1_000)

@@ -28,7 +28,8 @@ NULL = Raw(b"null")
 MAX_DIGITS = 4_000
 """The length of a number in JSON text. Python clients fail on integers of more than 4,300
 digits."""
-EMPTY = (b"null", b'""', b"[]")
+NO_TEXT = (b"null", b'""')
+EMPTY = (*NO_TEXT, b"[]")
 MAX_ITEMS = 5_000
 """Elements of a repeater, or values of a multiple field; each is checked separately."""
 TOO_MANY_ITEMS = f"an array of up to {MAX_ITEMS:,}: use several fields or entries"
@@ -271,9 +272,8 @@ def is_empty(field: Field, value: Raw) -> bool:
 def is_unchanged(field: Field, value: Raw, current: Raw) -> bool:
     """Whether an update to the value changes nothing. A repeater without elements is always shown
     as ``[]``, even if null is stored."""
-    if bytes(value) == bytes(current):
-        return True
-    return field.spec.is_nested and is_empty(field, value) and is_empty(field, current)
+    are_empty = field.spec.is_nested and is_empty(field, value) and is_empty(field, current)
+    return are_empty or value == current
 
 
 def _one_or_many(field: Field, value: Raw) -> list[str] | None:
