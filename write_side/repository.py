@@ -254,7 +254,7 @@ class Repository:
     async def webhooks(self, workspace: str) -> Webhooks:
         """The webhook endpoints of a workspace, by name."""
         stream = await self._stream(webhook_stream(workspace))
-        return reduce(evolve_webhooks, stream, None) or Webhooks()
+        return reduce(evolve_webhooks, stream, Webhooks())
 
     async def known_media(self, workspace: str, media_ids: Iterable[str]) -> set[str]:
         """The ids among these that are files of the library."""

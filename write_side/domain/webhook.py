@@ -77,9 +77,8 @@ class Webhooks(Struct, frozen=True):
     version: int = 0
 
 
-def evolve_webhooks(webhooks: Webhooks | None, event: WebhookEvent) -> Webhooks:
-    known = dict(webhooks.by_name) if webhooks else {}
-    version = webhooks.version + 1 if webhooks else 1
+def evolve_webhooks(webhooks: Webhooks, event: WebhookEvent) -> Webhooks:
+    known, version = dict(webhooks.by_name), webhooks.version + 1
     webhook = evolve_webhook(known.get(event.name), event, version)
     if webhook is None:
         del known[event.name]

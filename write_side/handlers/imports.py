@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from write_side.commands import CreateEntry, ImportEntries, SaveImportMapping, UpdateEntry
 from write_side.decision import Decision, header
@@ -35,9 +35,9 @@ class _Decisions(Struct):
     """The events decided so far, and the entries after them."""
 
     entries: dict[str, Entry]
-    events: list[StreamEvent] = field(default_factory=list)
-    created: list[EntryCreated] = field(default_factory=list)
-    targets: list[Target] = field(default_factory=list)
+    events: list[StreamEvent] = []
+    created: list[EntryCreated] = []
+    targets: list[Target] = []
     projected: int = 0
 
     def decide(self, row: CreateEntry | UpdateEntry, content_type: ContentType) -> None:
@@ -46,7 +46,7 @@ class _Decisions(Struct):
             created, found = checked_creation(row, content_type)
             self.created.append(created)
             self.targets.extend(found)
-            self.take(created)
+            self.take(None, created)
             return
         entry = self.entries.get(row.entry_id)
         if entry is None or entry.content_type_id != content_type.id:
@@ -55,10 +55,9 @@ class _Decisions(Struct):
         updated, found = checked_update(row, entry, content_type)
         if updated.changes_anything:
             self.targets.extend(found)
-            self.take(updated)
+            self.take(entry, updated)
 
-    def take(self, event: EntryCreated | EntryUpdated) -> None:
-        before = self.entries.get(event.entry_id) if isinstance(event, EntryUpdated) else None
+    def take(self, before: Entry | None, event: EntryCreated | EntryUpdated) -> None:
         after = evolve(before, event)
         self.entries[after.id] = after
         self.projected += projected_bytes(after)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, Literal
 
-from msgspec import UNSET, Struct, field
+from msgspec import UNSET, Struct
 
 from write_side.commands import RevertImport
 from write_side.decision import Decision, header
@@ -27,9 +27,9 @@ from write_side.store.mapper import StreamEvent
 
 
 class _Decisions(Struct):
-    entries: list[RevertedEntry] = field(default_factory=list)
-    deletes: list[StreamEvent] = field(default_factory=list)
-    restores: list[StreamEvent] = field(default_factory=list)
+    entries: list[RevertedEntry] = []
+    deletes: list[StreamEvent] = []
+    restores: list[StreamEvent] = []
     projected: int = 0
 
 

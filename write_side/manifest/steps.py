@@ -20,7 +20,7 @@ from write_side.repository import Repository
 UNMENTIONED = "the manifest does not mention it"
 
 
-class Header(TypedDict):
+class CommandHeader(TypedDict):
     """The fields that all commands on the workspace have."""
 
     actor: Actor
@@ -40,7 +40,7 @@ class DesiredState(Struct, frozen=True):
     networks: tuple[Network, ...] = ()
 
     @property
-    def header(self) -> Header:
+    def header(self) -> CommandHeader:
         return {"actor": self.actor, "workspace": self.manifest.workspace}
 
     @property

@@ -15,9 +15,7 @@ LIFETIME = timedelta(hours=12)
 """Measured from sign-in."""
 IDLE = timedelta(hours=2)
 """Measured from the user's last request."""
-_BEGIN = """
-INSERT INTO write_side.dashboard_session (token_hash, key_id) VALUES ($1, $2)
-RETURNING key_id"""
+_BEGIN = "INSERT INTO write_side.dashboard_session (token_hash, key_id) VALUES ($1, $2)"
 # Written at most once a minute, so that viewing a page is mostly a read.
 _FIND = """
 WITH live AS (
@@ -28,11 +26,10 @@ WITH live AS (
     WHERE s.token_hash = live.token_hash AND $4 AND live.seen_at < now() - interval '1 minute'
 )
 SELECT key_id FROM live"""
-_END = "DELETE FROM write_side.dashboard_session WHERE token_hash = $1 RETURNING key_id"
+_END = "DELETE FROM write_side.dashboard_session WHERE token_hash = $1"
 _DELETE_EXPIRED = """
 DELETE FROM write_side.dashboard_session
-WHERE began_at <= now() - $1::interval OR seen_at <= now() - $2::interval
-RETURNING key_id"""
+WHERE began_at <= now() - $1::interval OR seen_at <= now() - $2::interval"""
 
 
 class Sessions:

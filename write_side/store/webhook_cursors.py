@@ -53,7 +53,7 @@ class Cursor(Struct, frozen=True):
 class Outcome(Struct, frozen=True, kw_only=True, rename="camel"):
     """The result of a delivery. ``error`` None: it was delivered. ``status`` None: there was no
     response, of which ``response`` is the beginning. In the order of the parameters of
-    ``record_deliveries``."""
+    ``record_deliveries`` and ``record_test_delivery``."""
 
     message_id: str
     type: str
@@ -138,18 +138,7 @@ class Cursors:
 
     async def record_test(self, workspace: str, name: str, outcome: Outcome) -> None:
         """Records a delivery that is not of a change."""
-        await self._fetch(
-            _RECORD_TEST,
-            workspace,
-            name,
-            outcome.message_id,
-            outcome.type,
-            outcome.status,
-            outcome.error,
-            outcome.duration_ms,
-            outcome.response,
-            KEPT,
-        )
+        await self._fetch(_RECORD_TEST, workspace, name, *astuple(outcome), KEPT)
 
     async def deliveries(
         self,

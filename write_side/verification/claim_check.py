@@ -147,7 +147,7 @@ class _Check:
         ]
 
     def _decoded(self, rows: list[asyncpg.Record]) -> list[Event]:
-        return [self._mapper.decode(row["topic"], row["state"], row["at"]) for row in rows]
+        return list(map(self._mapper.event_of, rows))
 
 
 class _Snapshots:
@@ -160,21 +160,19 @@ class _Snapshots:
         self._stream = ""
         self._entry: Entry | None = None
 
-    def take(self, events: Iterable[tuple[asyncpg.Record, Event]]) -> None:
+    def take(self, events: Iterable[tuple[asyncpg.Record, Any]]) -> None:
         for row, event in events:
-            if row["originator_id"] in self._stored:
-                self._take(row["originator_id"], row["originator_version"], event)
-
-    def _take(self, stream: str, version: int, event: Any) -> None:
-        before = self._entry if stream == self._stream else None
-        self._stream, self._entry = stream, evolve(before, event)
-        at, digest = self._stored[stream]
-        if version != at:
-            return
-        del self._stored[stream]
-        state = state_of(self._entry).encode()
-        if hashlib.md5(state, usedforsecurity=False).hexdigest() != digest:
-            self._wrong.append((stream, "different"))
+            stream = row["originator_id"]
+            if stream not in self._stored:
+                continue
+            before = self._entry if stream == self._stream else None
+            self._stream, self._entry = stream, evolve(before, event)
+            version, digest = self._stored[stream]
+            if row["originator_version"] == version:
+                del self._stored[stream]
+                state = state_of(self._entry).encode()
+                if hashlib.md5(state, usedforsecurity=False).hexdigest() != digest:
+                    self._wrong.append((stream, "different"))
 
     def wrong(self) -> list[tuple[str, Kind]]:
         """The streams of the entries with wrong snapshots, after the last event."""

@@ -112,6 +112,5 @@ async def _rewrite(store: Connection, wrong: Sequence[Difference]) -> None:
 
 async def _claims_of(store: Connection, mapper: EventMapper, stream: str) -> Claims:
     claims = Claims()
-    rows = await store.fetch(_STREAM, stream)
-    claims.apply(mapper.decode(row["topic"], row["state"], row["at"]) for row in rows)
+    claims.apply(map(mapper.event_of, await store.fetch(_STREAM, stream)))
     return claims

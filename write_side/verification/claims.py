@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import TypeAlias
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from write_side.domain.events import (
@@ -27,6 +27,7 @@ from write_side.domain.events import (
     KeyIssued,
     KeyPermissionsChanged,
     KeyRevoked,
+    Plan,
     PlanChanged,
     WorkspaceCreated,
 )
@@ -86,10 +87,10 @@ class UsageRow(Struct, frozen=True):
 class Claims(Struct):
     """The rows of the claims tables, each by its primary key."""
 
-    entry_claim: dict[str, EntryClaimRow] = field(default_factory=dict)
-    content_type_claim: dict[str, ContentTypeClaimRow] = field(default_factory=dict)
-    key_claim: dict[str, KeyClaimRow] = field(default_factory=dict)
-    usage: dict[tuple[str, str, str], UsageRow] = field(default_factory=dict)
+    entry_claim: dict[str, EntryClaimRow] = {}
+    content_type_claim: dict[str, ContentTypeClaimRow] = {}
+    key_claim: dict[str, KeyClaimRow] = {}
+    usage: dict[tuple[str, str, str], UsageRow] = {}
 
     def apply(self, events: Iterable[Event]) -> None:
         """Folds further events of the log. Usage gets the plans' limits; ``count`` sets what is
@@ -136,18 +137,15 @@ class Claims(Struct):
             case KeyRevoked(key_id=key):
                 self.key_claim[key] = replace(self.key_claim[key], revoked=True)
             case WorkspaceCreated():
-                self._set_bounds(place, event.plan.entries, event.plan.content_types)
+                self._set_bounds(place, event.plan)
             case PlanChanged():
                 for environment in ENVIRONMENTS:
                     if (event.workspace, environment, ENTRIES) in self.usage:
-                        here = (event.workspace, environment)
-                        self._set_bounds(here, event.plan.entries, event.plan.content_types)
+                        self._set_bounds((event.workspace, environment), event.plan)
             case EnvironmentAdded():
-                entries, types = (
-                    self.usage[event.workspace, PRODUCTION, quota].bound
-                    for quota in (ENTRIES, CONTENT_TYPES)
-                )
-                self._set_bounds(place, entries, types)
+                for quota in (ENTRIES, CONTENT_TYPES):
+                    usage = self.usage[event.workspace, PRODUCTION, quota]
+                    self.usage[*place, quota] = replace(usage, environment=place[1])
 
     def count(self, entries: Mapping[Place, int]) -> None:
         """Sets what is used: the given number of entries, and the number of content types."""
@@ -158,8 +156,8 @@ class Claims(Struct):
             used = entries if row.quota == ENTRIES else types
             self.usage[key] = replace(row, used=used.get((row.workspace, row.environment), 0))
 
-    def _set_bounds(self, place: Place, entries: int | None, content_types: int | None) -> None:
-        for quota, bound in ((ENTRIES, entries), (CONTENT_TYPES, content_types)):
+    def _set_bounds(self, place: Place, plan: Plan) -> None:
+        for quota, bound in ((ENTRIES, plan.entries), (CONTENT_TYPES, plan.content_types)):
             self.usage[*place, quota] = UsageRow(*place, quota, 0, bound)
 
 

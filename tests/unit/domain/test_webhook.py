@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import ipaddress
 from datetime import UTC, datetime
+from functools import reduce
 
 import pytest
 
@@ -190,11 +191,7 @@ def created(kind: type[e.Event] = e.WebhookCreated, url: str = "https://a.exampl
 
 
 def folded(*events: object) -> Webhooks:
-    webhooks = None
-    for one in events:
-        webhooks = evolve_webhooks(webhooks, one)  # type: ignore[arg-type]
-    assert webhooks is not None
-    return webhooks
+    return reduce(evolve_webhooks, events, Webhooks())  # type: ignore[arg-type]
 
 
 def test_an_endpoint_that_changes_stays_switched_off() -> None:
