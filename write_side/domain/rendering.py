@@ -30,8 +30,8 @@ class Renderer:
 
     def __init__(self, fields: Iterable[Field], stages: Iterable[Stage] = ()) -> None:
         self._fields = tuple(value_fields(fields))
-        self._nothing = {field.slug: _nothing(field) for field in self._fields}
-        self._many = [slug for slug, nothing in self._nothing.items() if nothing is _NONE]
+        self._many = [field.slug for field in self._fields if is_never_null(field)]
+        self._nothing = {field.slug: NULL for field in self._fields}
         self._repeaters = [field for field in self._fields if field.spec.is_nested]
         self._stages = {stage.id: json_of(stage) for stage in stages}
 
@@ -143,7 +143,3 @@ def _elements_type(fields: tuple[Field, ...]) -> Any:
 def is_never_null(field: Field) -> bool:
     """Whether a missing value is shown as [], not as null (§2.1)."""
     return field.spec.is_nested or (field.spec.refers_to == "entry" and field.multiple)
-
-
-def _nothing(field: Field) -> Raw:
-    return _NONE if is_never_null(field) else NULL
