@@ -32,6 +32,7 @@ from write_side.fair_queue import FairQueue
 from write_side.postgres.connection import PAUSED, is_transient
 from write_side.store.conflicts import StoreUnavailable
 from write_side.store.webhook_cursors import Cursors, Move, Outcome
+from write_side.waiting import is_cancelled
 
 SKIPPED = 1_000
 """Positions without a selected change after which the cursor is moved over them."""
@@ -139,13 +140,19 @@ class EndpointTask:
                 pass
             except LeaseExpired:
                 await asyncio.sleep(MARGIN)
-            except (StoreUnavailable, ReadModelUnavailable) as error:
-                _log.warning("deliveries wait for a database", **self._about, fault=repr(error))
-                await asyncio.sleep(FAULT_PAUSE / 5)
             except Exception as error:
-                if not is_transient(error):
-                    _log.error("deliveries failed unexpectedly", **self._about, exc_info=error)
-                await asyncio.sleep(FAULT_PAUSE)
+                if is_cancelled():
+                    raise asyncio.CancelledError from error
+                await self._wait_after(error)
+
+    async def _wait_after(self, error: Exception) -> None:
+        if isinstance(error, StoreUnavailable | ReadModelUnavailable):
+            _log.warning("deliveries wait for a database", **self._about, fault=repr(error))
+            await asyncio.sleep(FAULT_PAUSE / 5)
+            return
+        if not is_transient(error):
+            _log.error("deliveries failed unexpectedly", **self._about, exc_info=error)
+        await asyncio.sleep(FAULT_PAUSE)
 
     @property
     def _about(self) -> dict[str, str]:

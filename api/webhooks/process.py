@@ -48,6 +48,7 @@ from write_side.store.conflicts import StoreUnavailable
 from write_side.store.mapper import EventMapper
 from write_side.store.recorder import open_recorder
 from write_side.store.webhook_cursors import ACTIVE_LOCK, CHANNEL, Cursors
+from write_side.waiting import is_cancelled
 
 STANDBY = 0.25
 ALIVE_EVERY = 1.0
@@ -56,6 +57,7 @@ PATIENCE = 5.0
 PAUSE = 0.5
 ACTOR = Actor("operator", "contentlog webhooks")
 _ALIVE = "SELECT 1"
+_PASSING = (StoreUnavailable, ReadModelUnavailable, asyncpg.UndefinedTableError)
 _log = structlog.get_logger("api.webhooks")
 
 
@@ -66,13 +68,13 @@ async def run_sessions(settings: WebhookSettings, state: ProcessState | None = N
     while True:
         try:
             await _session(settings, state)
-        except (StoreUnavailable, ReadModelUnavailable, TimeoutError) as error:
-            _log.warning("begins again", fault=repr(error))
         except Exception as error:
-            if not is_transient(error) and not isinstance(error, asyncpg.UndefinedTableError):
+            if is_cancelled():
+                raise asyncio.CancelledError from error
+            if not is_transient(error) and not isinstance(error, _PASSING):
                 raise
-            fault = MIGRATE if isinstance(error, asyncpg.UndefinedTableError) else repr(error)
-            _log.warning("begins again", fault=fault)
+            is_missing = isinstance(error, asyncpg.UndefinedTableError)
+            _log.warning("begins again", fault=MIGRATE if is_missing else repr(error))
         await asyncio.sleep(PAUSE)
 
 

@@ -1,0 +1,44 @@
+"""Deliveries that are stopped while a database is lost."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from api.settings import WebhookSettings
+from api.webhooks import endpoint_task, process
+from api.webhooks.endpoint_task import EndpointTask
+from read_side.refusals import ReadModelUnavailable
+from tests.unit.api.counter_doubles import settled
+
+
+async def lost(*_: Any) -> None:
+    """Waits; when it is cancelled, its error replaces the cancellation, as that of a rollback."""
+    try:
+        await asyncio.Event().wait()
+    finally:
+        raise ReadModelUnavailable
+
+
+async def test_the_process_does_not_begin_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "_session", lost)
+    monkeypatch.setattr(process, "PAUSE", 0)
+    await assert_cancelled(process.run_sessions(WebhookSettings("", "")))
+
+
+async def test_an_endpoint_is_not_delivered_to_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(endpoint_task, "FAULT_PAUSE", 0)
+    endpoint: Any = SimpleNamespace(workspace="acme", name="search")
+    shared: Any = SimpleNamespace(cursors=SimpleNamespace(open=lost))
+    await assert_cancelled(EndpointTask(endpoint, shared).run())
+
+
+async def assert_cancelled(work: Any) -> None:
+    task = asyncio.create_task(work)
+    await settled()
+    task.cancel()
+    await settled()
+    assert task.cancelled()
