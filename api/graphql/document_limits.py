@@ -1,15 +1,14 @@
-"""Limits of a document, checked before it is validated.
+"""Limits of a document, checked before it is validated (ADR 24).
 
-Strawberry limits tokens and aliases. Its limiter of aliases visits a fragment once per spread, so
-it takes exponential time for fragments that spread others twice, and it fails on unknown fragments
-and empty selections. ``check_document`` refuses all of these first.
+Strawberry limits tokens. Its limiters of depth and aliases visit a fragment once per spread, which
+takes exponential time for fragments that spread others twice; ``check_document`` visits each once.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
 
 from graphql import (
     DocumentNode,
@@ -21,7 +20,6 @@ from graphql import (
     GraphQLInputType,
     GraphQLSchema,
     OperationDefinitionNode,
-    SelectionNode,
     ValueNode,
     ValuesOfCorrectTypeRule,
     VisitorAction,
@@ -29,7 +27,6 @@ from graphql import (
     validate,
 )
 from graphql.language import SKIP
-from strawberry.extensions import MaxAliasesLimiter, MaxTokensLimiter
 from strawberry.schema.validation_rules.maybe_null import MaybeNullValidationRule
 from strawberry.schema.validation_rules.one_of import OneOfInputValidationRule
 
@@ -78,12 +75,9 @@ class FirstErrorRule(ValuesOfCorrectTypeRule):
 
 VALIDATION = (
     *(FirstErrorRule if rule is ValuesOfCorrectTypeRule else rule for rule in specified_rules),
-    # Created once, because the limiter creates a class.
-    *MaxAliasesLimiter(ALIASES).validation_rules,
     MaybeNullValidationRule,
     OneOfInputValidationRule,
 )
-LIMITERS = (lambda: MaxTokensLimiter(TOKENS),)
 
 
 def validation_errors(schema: GraphQLSchema, document: DocumentNode) -> list[GraphQLError]:
@@ -105,61 +99,87 @@ def fragments_of(document: DocumentNode) -> Fragments:
 
 def check_document(document: DocumentNode) -> None:
     """Limits the work of validation. Raises BadRequest."""
-    if len(document.definitions) > DEFINITIONS:
-        raise BadRequest(
-            f"The query has {len(document.definitions):,} operations and fragments; it may have up "
-            f"to {DEFINITIONS}: send several requests"
-        )
-    _check_selections(document)
-    fragments, pairs = fragments_of(document), 0
-    for definition in document.definitions:
-        # Definitions of types, which execution refuses, select nothing.
-        if isinstance(definition, ExecutableDefinitionNode):
-            is_operation = isinstance(definition, OperationDefinitionNode)
-            if is_operation and _depth(definition, fragments) > DEPTH:
-                raise BadRequest(TOO_DEEP)
-            pairs += _pairs([definition], fragments)
-            if pairs > PAIRS:
-                raise BadRequest(
-                    "The query repeats the same fields too often in one place: "
-                    "name each of them once"
-                )
-
-
-def _check_selections(document: DocumentNode) -> None:
-    """Limits the number of fields, as written and with fragments expanded."""
-    contents = [(definition, list(_selections(definition))) for definition in document.definitions]
-    fields = sum(isinstance(node, FieldNode) for _, selections in contents for node in selections)
-    if fields > FIELDS:
-        raise BadRequest(
-            f"The query has {fields:,} fields; it may have up to {FIELDS:,}: send several requests"
-        )
-    expansion = _Expansion(
-        {
-            definition.name.value: selections
-            for definition, selections in contents
-            if isinstance(definition, FragmentDefinitionNode)
-        }
-    )
-    sizes = [(definition, expansion.size(selections)) for definition, selections in contents]
-    size = sum(size for node, size in sizes if isinstance(node, OperationDefinitionNode))
+    _check("operations and fragments", len(document.definitions), DEFINITIONS)
+    # Definitions of types, which execution refuses, select nothing.
+    definitions = [one for one in document.definitions if isinstance(one, ExecutableDefinitionNode)]
+    fragments = fragments_of(document)
+    measure = _Measure(fragments)
+    extents = [(measure.definition(one), one) for one in definitions]
+    _check("fields", measure.fields, FIELDS)
+    operations = [extent for extent, one in extents if isinstance(one, OperationDefinitionNode)]
+    size = sum(extent.selections for extent in operations)
     # Fragments are validated by themselves too, even if no operation spreads them.
-    if size > SELECTIONS or sum(size for _, size in sizes) > 2 * SELECTIONS:
+    if size > SELECTIONS or sum(extent.selections for extent, _ in extents) > 2 * SELECTIONS:
         raise BadRequest(
             f"The query has more than {SELECTIONS:,} fields with its fragments expanded: "
             "send several requests"
         )
+    if any(extent.levels > DEPTH for extent in operations):
+        raise BadRequest(TOO_DEEP)
+    _check("aliases", sum(extent.aliases for extent in operations), ALIASES)
+    if sum(_pairs([one], fragments) for one in definitions) > PAIRS:
+        raise BadRequest(
+            "The query repeats the same fields too often in one place: name each of them once"
+        )
 
 
-def _depth(node: Any, fragments: Fragments) -> int:
-    """The levels of fields; introspection counts as one."""
-    if isinstance(node, FragmentSpreadNode):
-        node = fragments[node.name.value]
-    if isinstance(node, FieldNode) and node.name.value.startswith("__"):
-        return 1
-    below = node.selection_set.selections if node.selection_set else ()
-    levels = (_depth(inner, fragments) for inner in below)
-    return isinstance(node, FieldNode) + max(levels, default=0)
+def _check(what: str, number: int, most: int) -> None:
+    if number > most:
+        raise BadRequest(
+            f"The query has {number:,} {what}; it may have up to {most:,}: send several requests"
+        )
+
+
+class _Extent(NamedTuple):
+    """Of selections with their fragments expanded. ``levels``: of fields; introspection is one."""
+
+    selections: int = 0
+    aliases: int = 0
+    levels: int = 0
+
+
+class _Measure:
+    """Visits each definition once. ``fields``: those that were visited."""
+
+    def __init__(self, fragments: Fragments) -> None:
+        self.fields = 0
+        self._fragments = fragments
+        self._extents: dict[int, _Extent | None] = {}
+        """None while the definition is being visited."""
+
+    def definition(self, node: Any) -> _Extent:
+        """Raises BadRequest."""
+        if id(node) not in self._extents:
+            self._extents[id(node)] = None
+            self._extents[id(node)] = self._below(node)
+        extent = self._extents[id(node)]
+        if extent is None:
+            name = node.name.value[:100]
+            raise BadRequest(f"Fragment '{name}' spreads itself: remove that spread")
+        return extent
+
+    def _below(self, node: Any) -> _Extent:
+        if node.selection_set is None:
+            return _Extent()
+        if not node.selection_set.selections:
+            raise BadRequest("A selection is empty: name the fields to return")
+        inside = [self._selection(inner) for inner in node.selection_set.selections]
+        selections, aliases, levels = zip(*inside, strict=True)
+        return _Extent(sum(selections), sum(aliases), max(levels))
+
+    def _selection(self, node: Any) -> _Extent:
+        if isinstance(node, FragmentSpreadNode):
+            name = node.name.value
+            if name not in self._fragments:
+                raise BadRequest(f"Unknown fragment '{name[:100]}': define it in the document")
+            selections, aliases, levels = self.definition(self._fragments[name])
+        else:
+            selections, aliases, levels = self._below(node)
+        if isinstance(node, FieldNode):
+            self.fields += 1
+            aliases += node.alias is not None
+            levels = 1 if node.name.value.startswith("__") else levels + 1
+        return _Extent(selections + 1, aliases, levels)
 
 
 def _pairs(parents: Iterable[Any], fragments: Fragments) -> int:
@@ -172,9 +192,7 @@ def _pairs(parents: Iterable[Any], fragments: Fragments) -> int:
     )
 
 
-def fields_below(
-    parents: Iterable[Any], fragments: Mapping[str, FragmentDefinitionNode]
-) -> Iterator[FieldNode]:
+def fields_below(parents: Iterable[Any], fragments: Fragments) -> Iterator[FieldNode]:
     """The fields directly below nodes that are merged into one; each fragment is read once."""
     waiting, seen = [parent.selection_set for parent in parents], set[str]()
     while waiting:
@@ -187,40 +205,3 @@ def fields_below(
             elif node.name.value not in seen:
                 seen.add(node.name.value)
                 waiting.append(fragments[node.name.value].selection_set)
-
-
-class _Expansion:
-    """Counts selections with their fragments expanded; visits each fragment once."""
-
-    def __init__(self, fragments: Mapping[str, Sequence[SelectionNode]]) -> None:
-        self._fragments = fragments
-        self._sizes: dict[str, int | None] = {}
-        """None while the fragment is being counted."""
-
-    def size(self, selections: Sequence[SelectionNode]) -> int:
-        spreads = [node.name.value for node in selections if isinstance(node, FragmentSpreadNode)]
-        return len(selections) + sum(map(self._of_fragment, spreads))
-
-    def _of_fragment(self, name: str) -> int:
-        if name not in self._fragments:
-            raise BadRequest(f"Unknown fragment '{name[:100]}': define it in the document")
-        if name not in self._sizes:
-            self._sizes[name] = None
-            self._sizes[name] = self.size(self._fragments[name])
-        size = self._sizes[name]
-        if size is None:
-            raise BadRequest(f"Fragment '{name[:100]}' spreads itself: remove that spread")
-        return size
-
-
-def _selections(definition: Any) -> Iterator[SelectionNode]:
-    """Every selection below a definition; of a fragment, only its spread. Raises BadRequest."""
-    waiting = [definition]
-    while waiting:
-        selected = getattr(waiting.pop(), "selection_set", None)
-        if selected is None:
-            continue
-        if not selected.selections:
-            raise BadRequest("A selection is empty: name the fields to return")
-        yield from selected.selections
-        waiting.extend(selected.selections)

@@ -14,7 +14,7 @@ from graphql import (
     OperationType,
     get_operation_ast,
 )
-from strawberry.extensions import SchemaExtension
+from strawberry.extensions import MaxTokensLimiter, SchemaExtension
 from strawberry.schema.config import StrawberryConfig
 from strawberry.types import ExecutionContext
 
@@ -22,7 +22,7 @@ from api.errors import BadRequest
 from api.graphql.context import GraphQLContext
 from api.graphql.cost import CostEstimate
 from api.graphql.document_limits import (
-    LIMITERS,
+    TOKENS,
     check_document,
     fragments_of,
     validation_errors,
@@ -137,6 +137,6 @@ class Schema(strawberry.Schema):
 schema = Schema(
     Query,
     Mutation,
-    extensions=[*LIMITERS, Preparation],
+    extensions=[lambda: MaxTokensLimiter(TOKENS), Preparation],
     config=StrawberryConfig(scalar_map=SCALARS),
 )
