@@ -11,6 +11,7 @@ import pytest
 from api.settings import WebhookSettings
 from api.webhooks import endpoint_task, process
 from api.webhooks.endpoint_task import EndpointTask
+from api.webhooks.move_recorder import MoveRecorder
 from read_side.refusals import ReadModelUnavailable
 from tests.unit.api.counter_doubles import settled
 
@@ -34,6 +35,16 @@ async def test_an_endpoint_is_not_delivered_to_again(monkeypatch: pytest.MonkeyP
     endpoint: Any = SimpleNamespace(workspace="acme", name="search")
     shared: Any = SimpleNamespace(cursors=SimpleNamespace(open=lost))
     await assert_cancelled(EndpointTask(endpoint, shared).run())
+
+
+async def test_no_more_outcomes_are_recorded() -> None:
+    cursors: Any = SimpleNamespace(record=lost)
+    recorder = MoveRecorder(cursors)
+    move: Any = SimpleNamespace(endpoint=SimpleNamespace(key=("acme", "search")))
+    recording = asyncio.create_task(recorder.record(move))
+    await assert_cancelled(recorder.run())
+    with pytest.raises(ReadModelUnavailable):
+        await recording
 
 
 async def assert_cancelled(work: Any) -> None:
