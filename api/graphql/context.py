@@ -87,13 +87,14 @@ class IdempotencyKeys:
 
 class GraphQLContext:
     """Lookups go through loaders: one statement reads everything that a level of the response
-    needs."""
+    needs. ``size``: of the body, in bytes."""
 
-    def __init__(self, call: Call, body: RequestBody, keys: IdempotencyKeys) -> None:
+    def __init__(self, call: Call, body: RequestBody, size: int, keys: IdempotencyKeys) -> None:
         self.call = call
         self.service = call.service
         self.repository = call.service.repository
         self.body = body
+        self.size = size
         self.keys = keys
         self.budget = Budget()
         self.types: DataLoader[str, ContentTypeDefinition | None] = DataLoader(self._load_types)

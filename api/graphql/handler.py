@@ -94,11 +94,11 @@ async def _execute(call: Call) -> web.Response:
     sent = await receive_body(call)
     async with call.service.loop_turns.turn(call.client, DECODE_JSON, len(sent)):
         body = read_body(sent)
-    context = GraphQLContext(call, body, IdempotencyKeys(call, sent))
+    context = GraphQLContext(call, body, len(sent), IdempotencyKeys(call, sent))
     async with context.resources:
         with context.keys.reserved(), tracing.span("graphql"):
             result = await schema.execute(
-                body.query, context_value=context, operation_name=body.operation_name
+                body.query, context_value=context, operation_name=body.operation_name or None
             )
         for error in result.errors or ():
             if isinstance(cause := _cause(error), RateLimitExceeded):

@@ -133,7 +133,7 @@ async def _write(context: GraphQLContext, make_command: Callable[..., Command]) 
         **context.keys.arguments(place, scope),
     }
     turns = context.service.loop_turns
-    async with turns.turn(context.call.client, DECODE_JSON, context.body.size):
+    async with turns.turn(context.call.client, DECODE_JSON, context.size):
         command = make_command(**arguments)
     reserve = context.service.limits.projection(context.call.known_caller)
     executed = await execute(command, context.repository, reserve)

@@ -33,7 +33,6 @@ MAX_CHARACTERS = 100_000
 MAX_INPUTS = 5_000
 """List items and members of input objects, which graphql-core coerces one by one in 10 µs each. The
 content of a JSON scalar does not count."""
-_TEXT = msgspec.json.Decoder(str | None)
 _OBJECT = msgspec.json.Decoder(dict[str, Raw])
 _OBJECT_OR_NULL = msgspec.json.Decoder(dict[str, Raw] | None)
 _LIST = msgspec.json.Decoder(list[Raw])
@@ -47,16 +46,16 @@ class GraphQLRequest(Struct, frozen=True, rename="camel"):
     operation_name: str | None = None
 
 
-class RequestBody(Struct, frozen=True):
-    """``variables`` is the JSON text until the operation gives their types.
+class RequestBody(Struct, frozen=True, rename="camel"):
+    """What is read of it. ``variables``: JSON text until the operation gives their types. An empty
+    ``operation_name`` is none."""
 
-    ``size``: bytes of the whole body.
-    """
+    query: Annotated[str, Meta(min_length=1)]
+    variables: Raw = Raw(b"null")
+    operation_name: str | None = None
 
-    query: str
-    variables: Raw | None
-    operation_name: str | None
-    size: int
+
+_BODY = msgspec.json.Decoder(RequestBody)
 
 
 def read_body(body: bytes) -> RequestBody:
@@ -64,25 +63,22 @@ def read_body(body: bytes) -> RequestBody:
     check_values(body)
     try:
         body.decode()
-        members = _OBJECT.decode(body)
-    except msgspec.ValidationError:
-        raise BadRequest(EXPECTED) from None
+        read = _BODY.decode(body)
     except (UnicodeDecodeError, msgspec.DecodeError, RecursionError) as error:
         minified(body)
+        if isinstance(error, msgspec.ValidationError):
+            raise BadRequest(EXPECTED) from None
         raise NotJSON(str(error)) from None
-    query, operation_name = _text(members.get("query")), _text(members.get("operationName"))
-    if not query:
-        raise BadRequest(EXPECTED)
-    if len(query) > MAX_CHARACTERS:
+    if len(read.query) > MAX_CHARACTERS:
         raise BadRequest(
-            f"The query has {len(query):,} characters; it may have up to {MAX_CHARACTERS:,}: "
+            f"The query has {len(read.query):,} characters; it may have up to {MAX_CHARACTERS:,}: "
             "large values belong in variables"
         )
-    return RequestBody(query, members.get("variables"), operation_name or None, len(body))
+    return read
 
 
 def read_variables(
-    sent: Raw | None,
+    sent: Raw,
     operation: OperationDefinitionNode,
     schema: GraphQLSchema,
     most: int = MAX_INPUTS,
@@ -105,7 +101,7 @@ def read_variables(
     }
 
 
-def check_literal_variables(document: DocumentNode, sent: Raw | None, bound: int) -> None:
+def check_literal_variables(document: DocumentNode, sent: Raw, bound: int) -> None:
     """Limits the variables inside the document's lists and objects: each is expanded at every
     place, and may be as large as a body. Raises BadRequest."""
     sizes = {name: len(bytes(value)) for name, value in _objects(sent).items()}
@@ -138,19 +134,11 @@ def _literal_variables(document: DocumentNode) -> Iterator[str]:
             waiting.extend((child, inside) for child in children if isinstance(child, Node))
 
 
-def _objects(sent: Raw | None) -> dict[str, Raw]:
+def _objects(sent: Raw) -> dict[str, Raw]:
     try:
-        return {} if sent is None else _OBJECT_OR_NULL.decode(sent) or {}
+        return _OBJECT_OR_NULL.decode(sent) or {}
     except msgspec.ValidationError:
         raise BadRequest("variables must be an object: leave them out for none") from None
-
-
-def _text(value: Raw | None) -> str | None:
-    """None if it is absent or null."""
-    try:
-        return None if value is None else _TEXT.decode(value)
-    except msgspec.ValidationError:
-        raise BadRequest(EXPECTED) from None
 
 
 class _InputReader:

@@ -54,7 +54,7 @@ class Preparation(SchemaExtension):
                 self._operation()
 
     async def on_validate(self) -> AsyncIterator[None]:
-        async with self._turn(self.execution_context.context.body.size):
+        async with self._turn(self.execution_context.context.size):
             execution = self.execution_context
             assert execution.graphql_document is not None
             # Strawberry has no public name for graphql-core's schema.
@@ -91,7 +91,7 @@ class Preparation(SchemaExtension):
         assert isinstance(context, GraphQLContext)
         sent, operation = context.body.variables, self._operation()
         _name_span(operation)
-        if sent is not None and len(bytes(sent)) > FEW:
+        if len(bytes(sent)) > FEW:
             # From here on, the refusal of a mutation is in its payload.
             is_mutation = operation.operation is OperationType.MUTATION
             (check_edit if is_mutation else check_read)(context.call)
@@ -103,7 +103,7 @@ class Preparation(SchemaExtension):
     def _operation(self) -> OperationDefinitionNode:
         document, context = self.execution_context.graphql_document, self.execution_context.context
         assert document is not None
-        name = context.body.operation_name
+        name = context.body.operation_name or None
         operation = get_operation_ast(document, name)
         if operation is not None:
             return operation
