@@ -11,7 +11,7 @@ from msgspec import Raw
 
 from api.errors import BadRequest
 from api.graphql.context import GraphQLContext, Info
-from api.graphql.cost import charged, charged_list
+from api.graphql.cost import DEFAULT_LIMITS, charged, charged_list
 from api.graphql.scalars import JSON
 from api.graphql.types import ContentType, EntryStatus, Stage, typed_field
 from api.rest.parameters import clamped_limit
@@ -27,6 +27,7 @@ from write_side.domain.values import NULL, is_null, texts_of
 from write_side.entry_history import HistoryRequest
 from write_side.waiting import in_slices
 
+DEFAULT_LIMIT = DEFAULT_LIMITS["history"]
 _STAGE = msgspec.json.Decoder(definition.Stage)
 _VALUES = msgspec.json.Decoder(dict[str, Raw])
 
@@ -124,7 +125,7 @@ class ContentEntry:
         graphql_type=strawberry.Streamable[Change],
     )
     async def history(
-        self, info: Info, limit: int | None = 20, before: int | None = strawberry.UNSET
+        self, info: Info, limit: int | None = DEFAULT_LIMIT, before: int | None = strawberry.UNSET
     ) -> AsyncIterator[entry_changes.Change]:
         # Earlier versions may have been drafts.
         info.context.check_view()
@@ -133,7 +134,9 @@ class ContentEntry:
         bounds = [self.version + 1] if self.at is not None else []
         if isinstance(before, int):
             bounds.append(before)
-        request = HistoryRequest(self.id, clamped_limit(limit, 20), min(bounds, default=None))
+        request = HistoryRequest(
+            self.id, clamped_limit(limit, DEFAULT_LIMIT), min(bounds, default=None)
+        )
         return in_slices(await info.context.changes.load(request))
 
     async def _type(self, context: GraphQLContext) -> ContentTypeDefinition:
@@ -150,6 +153,7 @@ def entry_of_row(
     locale: str,
     version: int | None = None,
     content_type: ContentTypeDefinition | None = None,
+    at: datetime | None = None,
 ) -> ContentEntry:
     """``version`` and ``content_type`` are given for an entry from the log, whose row has no
     version."""
@@ -167,6 +171,7 @@ def entry_of_row(
         updated_at=row.updated_at,
         version=number,
         known_type=content_type,
+        at=at,
     )
 
 
@@ -176,9 +181,7 @@ def entry_of_log(entry: Entry, content_type: FoldedType) -> ContentEntry:
 
 
 def entry_of_past(past: PastEntry, locale: str, at: datetime) -> ContentEntry:
-    entry = entry_of_row(past.row, locale, past.entry.version, past.content_type)
-    entry.at = at
-    return entry
+    return entry_of_row(past.row, locale, past.entry.version, past.content_type, at)
 
 
 def _reference_field(fields: Sequence[definition.Field], slug: str) -> definition.Field:

@@ -36,7 +36,7 @@ BYTES = 32 * 1024 * 1024
 OBJECT = 10
 LISTS = {"contentTypes": 20, "fields": 10, "stages": 3, "references": 5}
 """The usual length of lists that have no limit."""
-_DEFAULT_LIMITS = {"contentEntries": 10, "history": 20}
+DEFAULT_LIMITS = {"contentEntries": 10, "history": 20}
 MUTATION = 900
 """A hundred mutations that select their entries fit into one request."""
 INTROSPECTION = 34_000
@@ -106,18 +106,21 @@ class CostEstimate:
 
     def _of_field(self, node: FieldNode, page: int) -> int:
         name = node.name.value
-        if name in ("__schema", "__type"):
-            return INTROSPECTION
-        if name == "contentEntries":
-            limit = self._limit(node)
-            page = OBJECT + self._of_selections(node.selection_set, limit)
-            if self._argument(node, "asOf") is not None:
-                page += AS_OF + FOLDED * limit
-            return page + self._of_query(node)
-        surcharge = _SURCHARGES.get(name, 0)
-        if self._argument(node, "asOf") is not None:
-            surcharge += AS_OF
-        return surcharge + self._length(node, page) * self.of_item(node)
+        work = 0 if self._argument(node, "asOf") is None else AS_OF
+        match name:
+            case "__schema" | "__type":
+                return INTROSPECTION
+            case "contentEntries":
+                limit = self._limit(node)
+                work += self._of_query(node) + (FOLDED * limit if work else 0)
+                return work + OBJECT + self._of_selections(node.selection_set, limit)
+            case "data":
+                length = page
+            case "history":
+                length = self._limit(node)
+            case _:
+                length = LISTS.get(name, 1) if node.selection_set else 1
+        return work + _SURCHARGES.get(name, 0) + length * self.of_item(node)
 
     def _of_query(self, node: FieldNode) -> int:
         """The cost of a query, without what ``Budget.charge_checks`` adds."""
@@ -128,20 +131,11 @@ class CostEstimate:
         skipped = min(max(offset, 0), COUNTED) if isinstance(offset, int) else 0
         return QUERY + SEARCH * ("search" in given) + skipped // SKIPPED
 
-    def _length(self, node: FieldNode, page: int) -> int:
-        match node.name.value:
-            case "data":
-                return page
-            case "history":
-                return self._limit(node)
-            case name:
-                return LISTS.get(name, 1) if node.selection_set else 1
-
     def _limit(self, node: FieldNode) -> int:
         """The clamped limit. Execution refuses a value that is not a number."""
         limit = self._argument(node, "limit")
         if not isinstance(limit, int):
-            return _DEFAULT_LIMITS[node.name.value] if limit is None else MAX_LIMIT
+            return DEFAULT_LIMITS[node.name.value] if limit is None else MAX_LIMIT
         return clamped_limit(limit, MAX_LIMIT)
 
     def _argument(self, node: FieldNode, name: str) -> Any:

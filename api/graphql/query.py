@@ -12,7 +12,7 @@ from msgspec import Struct
 from api.errors import BadRequest
 from api.graphql.content_entry import ContentEntry, entry_of_past, entry_of_row
 from api.graphql.context import GraphQLContext, Info
-from api.graphql.cost import charged_list
+from api.graphql.cost import DEFAULT_LIMITS, charged_list
 from api.graphql.entry_filters import parsed_filters, selects_total
 from api.graphql.scalars import JSON
 from api.graphql.types import (
@@ -36,7 +36,7 @@ from write_side.domain.identity import BASE_LANGUAGE, Scope, is_id
 from write_side.domain.locales import check_locale
 from write_side.waiting import in_slices
 
-DEFAULT_LIMIT = 10
+DEFAULT_LIMIT = DEFAULT_LIMITS["contentEntries"]
 
 
 async def _data(page: strawberry.Parent[ContentEntryPage]) -> strawberry.Streamable[ContentEntry]:

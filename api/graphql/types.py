@@ -8,17 +8,16 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from enum import Enum
-from typing import Any, TypeAlias
+from typing import Any
 
 import strawberry
 from strawberry.types.field import StrawberryField
 
+from api.graphql.context import Info
 from api.graphql.cost import charged_list
 from write_side.domain import definition
 from write_side.domain.content_type import ContentTypeDefinition
 from write_side.waiting import in_slices
-
-Info: TypeAlias = strawberry.Info[Any, None]
 
 
 def typed_field(
