@@ -17,16 +17,11 @@ def routes() -> list[web.RouteDef]:
 
 
 async def changes(call: Call) -> web.StreamResponse:
+    """The changes after a token, oldest first."""
     request = ChangesRequest.of(call)
     if wants_stream(call.request):
         return await stream_changes(call, request)
-    return await list_changes(call, request)
-
-
-async def list_changes(call: Call, request: ChangesRequest) -> web.Response:
-    """The changes after a token, oldest first."""
-    page = await first_page(call, request)
-    view = request.view
+    page, view = await first_page(call, request), request.view
     found, current = await with_current(call, view, page.changes)
     shown = list(view.changes(found, view.previous(page), current))
     following = shown[-1].id if shown else request.token_after(page)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol
 
 from api.auth.keys import Caller
 from api.errors import Busy, TooManyStreams
@@ -19,10 +18,6 @@ SHARE = 0.5
 have half of what the others leave."""
 
 
-class OpenStream(Protocol):
-    def end(self) -> None: ...
-
-
 class OpenStreams:
     """``tail``: where streams get new changes from."""
 
@@ -31,7 +26,7 @@ class OpenStreams:
         self._most = int(most_connections() * SHARE)
         self._most_of_key = settings.streams_per_key
         self._most_of_workspace = settings.streams_per_workspace
-        self._streams: dict[OpenStream, None] = {}
+        self._streams: set[Callable[[], None]] = set()
         self._of_key: Counter[str] = Counter()
         self._of_workspace: Counter[str] = Counter()
         self._is_closed = False
@@ -40,22 +35,22 @@ class OpenStreams:
         return len(self._streams)
 
     @contextmanager
-    def admitted(self, stream: OpenStream, caller: Caller) -> Iterator[None]:
-        """Raises TooManyStreams, Busy."""
+    def admitted(self, end: Callable[[], None], caller: Caller) -> Iterator[None]:
+        """``end`` ends the stream. Raises TooManyStreams, Busy."""
         self._check(caller)
-        self._streams[stream] = None
+        self._streams.add(end)
         self._count(caller, 1)
         try:
             yield
         finally:
-            del self._streams[stream]
+            self._streams.remove(end)
             self._count(caller, -1)
 
     def close(self) -> None:
         """Ends all streams, and admits no others."""
         self._is_closed = True
-        for stream in list(self._streams):
-            stream.end()
+        for end in list(self._streams):
+            end()
 
     def _check(self, caller: Caller) -> None:
         if self._of_key[caller.key_id] >= self._most_of_key:

@@ -61,7 +61,7 @@ async def stream_changes(call: Call, request: ChangesRequest) -> web.StreamRespo
     """Streams until the client leaves, its key ends or the process stops. Raises what a page
     raises, TooManyStreams and Busy."""
     stream = ChangeStream(call, request)
-    with call.service.streams.admitted(stream, call.known_caller):
+    with call.service.streams.admitted(stream.end, call.known_caller):
         page = await first_page(call, request)
         response = await open_stream(call.request, stream.end)
         await stream.run(response, page)
