@@ -102,16 +102,11 @@ class WebhookOperations:
         """Sorted by name."""
         await self._repository.workspace(self._workspace)
         by_name = (await self._repository.webhooks(self._workspace)).by_name
-        cursors = await self._cursors.find((self._workspace, name) for name in by_name)
-        return [
-            await self._listed(by_name[name], cursors.get((self._workspace, name)))
-            for name in sorted(by_name)
-        ]
+        return await self._listed([by_name[name] for name in sorted(by_name)])
 
     async def one(self, name: str) -> ListedWebhook:
-        webhook = await self._find(name)
-        cursors = await self._cursors.find([webhook.key])
-        return await self._listed(webhook, cursors.get(webhook.key))
+        [listed] = await self._listed([await self._find(name)])
+        return listed
 
     async def deliveries(
         self,
@@ -200,12 +195,15 @@ class WebhookOperations:
             raise InvalidDefinition(f"{after[:100]!r} is in the future: use a time in the past")
         return await position_before(read_model, scope, time)
 
-    async def _listed(self, webhook: Webhook, cursor: Cursor | None) -> ListedWebhook:
+    async def _listed(self, endpoints: Sequence[Webhook]) -> Sequence[ListedWebhook]:
+        cursors = await self._cursors.find(endpoint.key for endpoint in endpoints)
+        never = Cursor(created=0, position=0)
+        return [await self._with_cursor(one, cursors.get(one.key, never)) for one in endpoints]
+
+    async def _with_cursor(self, webhook: Webhook, cursor: Cursor) -> ListedWebhook:
         failed: Sequence[Delivery] = []
-        if cursor is not None and cursor.failing_since is not None:
-            failed = await self._cursors.deliveries(
-                self._workspace, webhook.name, outcome="failed", limit=1
-            )
+        if cursor.failing_since is not None:
+            failed = await self._cursors.deliveries(*webhook.key, outcome="failed", limit=1)
         return ListedWebhook(
             name=webhook.name,
             url=webhook.url,
@@ -214,10 +212,10 @@ class WebhookOperations:
             events=webhook.events,
             include_entry=webhook.include_entry,
             off=webhook.off,
-            after=await self._cursors.time_at(cursor.position) if cursor else None,
-            deliveries=cursor.deliveries if cursor else 0,
-            failures=cursor.failures if cursor else 0,
-            failing_since=cursor.failing_since if cursor else None,
+            after=await self._cursors.time_at(cursor.position),
+            deliveries=cursor.deliveries,
+            failures=cursor.failures,
+            failing_since=cursor.failing_since,
             last_error=failed[0].error if failed else None,
         )
 
