@@ -5,15 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from functools import cache
-from typing import Any
 
 from read_side.queries.comparison import ATTRIBUTES, EQUALITY, operators_of
 from read_side.queries.request import ANY_OF, MOST_SORT_KEYS
 from write_side.domain.definition import Field
 from write_side.domain.entry_keys import BUILT_IN, paths_of
+from write_side.domain.json_schemas import Schema
 from write_side.domain.keys import BOOLEAN, ID, INSTANT, NUMBER, OPTION, TEXT, Ordering
-
-Schema = dict[str, Any]
 
 _STRING: Schema = {"type": "string"}
 _KINDS = {

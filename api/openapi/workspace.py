@@ -7,8 +7,8 @@ from typing import Any
 
 from msgspec import Raw
 
-from api.openapi.document import document
-from api.openapi.filters import Schema, parameters_of, sort_parameter
+from api.openapi.document import Operation, document
+from api.openapi.filters import parameters_of, sort_parameter
 from api.openapi.names import Names
 from api.openapi.responses import json_content, reference
 from api.openapi.type_schemas import (
@@ -20,8 +20,7 @@ from api.openapi.type_schemas import (
 )
 from api.rest import wire
 from read_side.content_types import ContentTypeRow
-
-Operation = dict[str, Any]
+from write_side.domain.json_schemas import Schema
 
 _TYPE = "#/components/parameters/type"
 _LIST = "/v1/content/{type}"
