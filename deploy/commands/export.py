@@ -82,7 +82,7 @@ def export_command(
     from read_side.paging import Filters
     from write_side.domain.identity import Scope
 
-    form, scope = form or _format(output), Scope(workspace, environment)
+    form, scope = _format(output, form), Scope(workspace, environment)
     filters = Filters(kind, status, None if language == ANY else language)
     with _destination(output) as path:
         export = run(
@@ -97,12 +97,18 @@ def export_command(
         note(f"{export.total:,} entries match; only the newest {LIMIT:,} were exported")
 
 
-def _format(output: Path) -> str:
-    """The format, by option or by name. Raises BadParameter for an unknown one."""
-    form = "csv" if output == STANDARD_OUTPUT else output.suffix.lower().removeprefix(".")
+def _format(output: Path, chosen: str | None) -> str:
+    """The format, by option or by name. Raises BadParameter for an unknown one, UsageError if the
+    two contradict each other."""
+    named = output.suffix.lower().removeprefix(".")
+    form = chosen or ("csv" if output == STANDARD_OUTPUT else named)
     if form not in FORMATS:
         raise click.BadParameter(
             f"unsupported file type {str(output)!r}; expected .csv or .xlsx", param_hint="--output"
+        )
+    if named in FORMATS and named != form:
+        raise click.UsageError(
+            f"the name {str(output)!r} contradicts --format {form}: change one of them"
         )
     return form
 

@@ -174,6 +174,11 @@ def test_invalid_requests_are_refused_in_one_line_and_keep_the_file(
     )
     for name in ("posts.txt", "posts", "."):
         assert export("--output", name).exit_code == 2
+    for name, form in (("old.xlsx", "csv"), ("new.CSV", "xlsx")):
+        result = export("--output", name, "--format", form)
+        assert result.exit_code == 2
+        assert f"{name!r} contradicts --format {form}: " in result.stderr
+    assert export("--output", "old.xlsx", "--format", "xlsx", workspace="nobody").exit_code == 1
     assert [path.name for path in tmp_path.iterdir()] == ["old.xlsx"]
     assert file.read_text() == "as it was"
 
