@@ -63,72 +63,44 @@ class TargetRow(Struct, frozen=True):
     types_with_slug: tuple[str, ...]
 
 
-class Export:
+class Export(Struct, kw_only=True):
     """One export: the content type at the beginning, and the number of matching entries.
     ``languages``: of the matches at the beginning, or that of the filters, even without a match.
-    ``written``: the number of entries in the pages so far."""
+    ``found``: the positions of the entries that a search found, newest first; None without a
+    search. ``written``: the number of entries in the pages so far."""
 
-    def __init__(
-        self, pool: Pool, scope: Scope, filters: Filters, content_type: ContentTypeRow
-    ) -> None:
-        self._pool = pool
-        self._language = filters.language
-        self._statuses: Sequence[str] = (filters.status,) if filters.status else STATUSES
-        self._selected = (scope.workspace, scope.environment, content_type.id, self._statuses)
-        self._scope = scope
-        self._search = filters.search
-        self._locale = filters.locale
-        self._positions: list[int] | None = None
-        self.content_type = content_type
-        self.languages: tuple[str, ...] = ()
-        self.total = 0
-        self.written = 0
+    pool: Pool
+    scope: Scope
+    content_type: ContentTypeRow
+    statuses: Sequence[str]
+    languages: tuple[str, ...]
+    total: int
+    found: Sequence[int] | None
+    written: int = 0
 
-    async def count(self) -> None:
-        """Sets ``total`` and ``languages``."""
-        records = await fetch(self._pool, "export_total", *self._selected, self._language)
-        totals = Counter({record["language"]: record["total"] for record in records})
-        if self._search:
-            totals = await self._find(list(totals))
-        self.total = sum(totals.values())
-        self.languages = tuple(sorted(totals)) if self._language is None else (self._language,)
-
-    async def _find(self, languages: Sequence[str]) -> Counter[str]:
-        """The numbers of matches by language."""
-        kinds = [
-            (self.content_type.id, status, language)
-            for status in self._statuses
-            for language in languages
-        ]
-        read = partial(fetch_text, self._pool)
-        found = await search(read, self._scope, self._search, kinds, self._locale)
-        self._positions = found.positions
-        return Counter(language for _, _, language in found.kinds)
-
-    async def pages(self, limit: int = LIMIT) -> AsyncIterator[list[ExportRow]]:
-        """The entries, newest first, up to ``limit`` of them; no page is empty."""
+    async def pages(self) -> AsyncIterator[list[ExportRow]]:
+        """The entries, newest first, up to LIMIT of them; no page is empty."""
         renderer = Renderer(self.content_type.fields)
-        left, size = limit, PAGE
-        before = _NEWEST
-        while left > 0:
-            records = await self._page(before, min(size, left))
+        before, size = _NEWEST, PAGE
+        while self.written < LIMIT:
+            records = await self._page(before, min(size, LIMIT - self.written))
             if not records:
                 return
             self.written += len(records)
             yield [_row(record, renderer) for record in records]
             before = records[-1]["position"]
-            left -= len(records)
             # Rows beyond a page's bytes are discarded, so request fewer after a short page.
             size = min(PAGE, 2 * len(records))
 
     async def _page(self, before: int, limit: int) -> Sequence[Any]:
-        where = (*self._selected, self.languages)
-        if self._positions is None:
-            return await fetch(self._pool, "export_page", *where, before, limit, PAGE_BYTES)
-        older = [one for one in self._positions if one < before]
+        scope, type_id = self.scope, self.content_type.id
+        where = (scope.workspace, scope.environment, type_id, self.statuses, self.languages)
+        if self.found is None:
+            return await fetch(self.pool, "export_page", *where, before, limit, PAGE_BYTES)
+        older = [one for one in self.found if one < before]
         for start in range(0, len(older), limit):
             positions = older[start : start + limit]
-            records = await fetch(self._pool, "export_found", *where, positions, PAGE_BYTES)
+            records = await fetch(self.pool, "export_found", *where, positions, PAGE_BYTES)
             # All of them may have been deleted since they were found.
             if records:
                 return records
@@ -141,14 +113,15 @@ class Export:
         """
         if not ids:
             return {}
-        where = (
-            self._scope.workspace,
-            self._scope.environment,
+        records = await fetch(
+            self.pool,
+            "export_targets",
+            self.scope.workspace,
+            self.scope.environment,
             list(ids),
             self.languages,
             list(types),
         )
-        records = await fetch(self._pool, "export_targets", *where)
         return {
             record["id"]: TargetRow(
                 record["slug"],
@@ -165,10 +138,26 @@ async def export(pool: Pool, scope: Scope, filters: Filters) -> Export:
 
     Raises TypeNotFound, ReadModelUnavailable.
     """
-    found = await content_type(pool, scope, filters.type_slug or "")
-    started = Export(pool, scope, filters, found)
-    await started.count()
-    return started
+    of_type = await content_type(pool, scope, filters.type_slug or "")
+    statuses = (filters.status,) if filters.status else STATUSES
+    where = (scope.workspace, scope.environment, of_type.id, statuses, filters.language)
+    records = await fetch(pool, "export_total", *where)
+    totals = Counter({record["language"]: record["total"] for record in records})
+    found = None
+    if filters.search:
+        kinds = [(of_type.id, status, language) for status in statuses for language in totals]
+        read = partial(fetch_text, pool)
+        matches = await search(read, scope, filters.search, kinds, filters.locale)
+        totals, found = Counter(language for *_, language in matches.kinds), matches.positions
+    return Export(
+        pool=pool,
+        scope=scope,
+        content_type=of_type,
+        statuses=statuses,
+        languages=tuple(sorted(totals)) if filters.language is None else (filters.language,),
+        total=totals.total(),
+        found=found,
+    )
 
 
 def _row(record: Any, renderer: Renderer) -> ExportRow:
