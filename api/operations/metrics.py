@@ -7,27 +7,25 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import get_args
 
 from aiohttp import web
+from msgspec import Struct
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client import Counter as CounterMetric
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector
-from prometheus_client.registry import Collector
 
 from api.context import SERVICE, Call, Service
 from api.http.request_counts import COUNTS
-from api.operations.health import STATUS, ServiceStatus
+from api.operations.health import PATIENCE, STATUS, ServiceStatus
 from api.rest.request_checks import check_operator
 from api.webhooks.operations import EndpointState, WebhooksStatus, read_webhooks_status
 from read_side.replicas import Outcome, ReplicaStatus
 from read_side.status import WorkStatus
 from write_side.store.webhook_cursors import Cursors
 
-PATIENCE = 3.0
-"""Seconds that the databases have to respond."""
 READS = CounterMetric(
     "contentlog_replica_reads",
     "Reads that a replica may serve, by outcome: all but 'used' were read on the primary",
@@ -54,13 +52,12 @@ async def all_metrics(request: web.Request) -> web.Response:
     """Prometheus' text format: the counts of all workers of this command, and the gauges. Those of
     other workers are up to a tenth of a second old."""
     service, status = request.app[SERVICE], await request.app[STATUS].current()
-    gauges = CollectorRegistry()
-    gauges.register(
-        Figures(
+    gauges = Figures(
+        [
             *service_figures(status, service.settings.read_model),
             *replica_figures(service.replicas.status()),
             *webhook_figures(await webhook_status(service)),
-        )
+        ]
     )
     counts = await _counts(service.settings.metrics_folder)
     return web.Response(
@@ -79,12 +76,13 @@ async def _counts(folder: str | None) -> bytes:
     return await asyncio.to_thread(generate_latest, registry)
 
 
-class Figures(Collector):
-    def __init__(self, *families: Metric) -> None:
-        self._families = families
+class Figures(Struct):
+    """A prometheus_client.Collector."""
 
-    def collect(self) -> Iterable[Metric]:
-        return self._families
+    families: list[Metric]
+
+    def collect(self) -> list[Metric]:
+        return self.families
 
 
 def service_figures(status: ServiceStatus, read_model: str) -> Iterator[Metric]:

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
+from functools import partial
+from typing import get_args
 
 from aiohttp import web
-from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client import CollectorRegistry, Gauge, ProcessCollector, generate_latest
 from prometheus_client.registry import Collector
 
 from api.http.listener import Listener
@@ -17,7 +18,6 @@ from write_side.process_state import ProcessState, Role
 
 CLOSING = 1.0
 """Seconds that a probe in progress has at the end."""
-_ROLES: tuple[Role, ...] = ("starting", "standby", "active", "halted")
 _STATE = web.AppKey("process_state", ProcessState)
 _METRICS = web.AppKey("process_metrics", CollectorRegistry)
 
@@ -27,23 +27,6 @@ class ProcessReadiness(PublicReadiness, frozen=True):
 
     role: Role
     reason: str | None = None
-
-
-class _Figures(Collector):
-    def __init__(self, process: str, state: ProcessState) -> None:
-        self._process = process
-        self._state = state
-
-    def collect(self) -> Iterator[GaugeMetricFamily]:
-        labels = ["process", "role"]
-        role = GaugeMetricFamily("contentlog_process_role", "1 for the role it has", labels=labels)
-        for each in _ROLES:
-            role.add_metric([self._process, each], each == self._state.role)
-        yield role
-        meaning = "Seconds since its databases have confirmed its role"
-        age = GaugeMetricFamily("contentlog_process_report_seconds", meaning, labels=["process"])
-        age.add_metric([self._process], self._state.age)
-        yield age
 
 
 async def _readyz(request: web.Request) -> web.Response:
@@ -59,6 +42,19 @@ async def _metrics(request: web.Request) -> web.Response:
     )
 
 
+def _measure(process: str, state: ProcessState, registry: CollectorRegistry) -> None:
+    def has(role: Role) -> bool:
+        return state.role == role
+
+    meaning, labels = "1 for the role it has", ["process", "role"]
+    roles = Gauge("contentlog_process_role", meaning, labels, registry=registry)
+    for each in get_args(Role):
+        roles.labels(process, each).set_function(partial(has, each))
+    meaning = "Seconds since its databases have confirmed its role"
+    age = Gauge("contentlog_process_report_seconds", meaning, ["process"], registry=registry)
+    age.labels(process).set_function(lambda: state.age)
+
+
 @asynccontextmanager
 async def process_listener(
     host: str, port: int, process: str, state: ProcessState, metrics: Iterable[Collector] = ()
@@ -68,7 +64,8 @@ async def process_listener(
     app[_STATE] = state
     app[_METRICS] = registry = CollectorRegistry()
     ProcessCollector(registry=registry)
-    for collector in (_Figures(process, state), *metrics):
+    _measure(process, state, registry)
+    for collector in metrics:
         registry.register(collector)
     app.add_routes(
         [web.get("/healthz", healthz), web.get("/readyz", _readyz), web.get("/metrics", _metrics)]
