@@ -33,8 +33,9 @@ class Paging(Struct, frozen=True):
         return min(self.page * self.rows, self.total)
 
     @property
-    def is_beyond(self) -> bool:
-        return self.page > self.pages
+    def is_empty(self) -> bool:
+        """Whether the page has no rows."""
+        return self.first > self.total
 
     def of(self, rows: Sequence[T]) -> Sequence[T]:
         return rows[self.first - 1 : self.last]

@@ -97,9 +97,6 @@ async def revert(request: DashboardRequest, _form: Form) -> web.StreamResponse:
 
 def _revert_counts(report: Report) -> tuple[int, int]:
     """How many entries a revert deletes, and how many others it restores."""
-    if not report.rows:
-        # The import was made before rows were recorded.
-        return report.counts.new, report.counts.update
     new = {row.entry_id for row in report.rows if row.state == "new"}
     updated = {row.entry_id for row in report.rows if row.state == "update"}
     return len(new), len(updated - new)

@@ -59,7 +59,7 @@ def test_an_invalid_page_number_means_the_first_page(text: str, page: int) -> No
 def test_pages_of_a_table() -> None:
     assert (Paging(1, 0).pages, Paging(1, 25).pages, Paging(1, 26).pages) == (1, 1, 2)
     last = Paging(2, 26)
-    assert (last.first, last.last, last.is_beyond, Paging(3, 26).is_beyond) == (26, 26, False, True)
+    assert (last.first, last.last, last.is_empty, Paging(3, 26).is_empty) == (26, 26, False, True)
 
 
 def test_urls_are_quoted_and_omit_empty_parameters() -> None:
