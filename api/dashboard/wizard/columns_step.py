@@ -14,7 +14,13 @@ from api.dashboard.dashboard_request import DashboardRequest
 from api.dashboard.page_handlers import Form, html, redirect
 from api.dashboard.templates import render
 from api.dashboard.wizard import wizard_steps
-from api.dashboard.wizard.wizard_steps import SelectOptions, check_cost, file_problem, show_step
+from api.dashboard.wizard.wizard_steps import (
+    SelectOptions,
+    check_cost,
+    check_file,
+    file_problem,
+    show_step,
+)
 from write_side.domain.content_type import ContentType
 from write_side.domain.definition import Field
 from write_side.domain.events import STATUSES
@@ -22,7 +28,6 @@ from write_side.domain.identity import BASE_LANGUAGE
 from write_side.domain.locales import supported_locales
 from write_side.domain.refusals import InvalidEntry
 from write_side.imports import uploads
-from write_side.imports.check import check
 from write_side.imports.columns import (
     ATTRIBUTES,
     NOTHING,
@@ -111,7 +116,9 @@ async def map_columns(request: DashboardRequest, upload: Upload, form: Form) -> 
         views = await _views(request, upload, mapping)
         return html(await asyncio.to_thread(render, "wizard/checked.html", **views))
     try:
-        await _preview(request, upload, mapping)
+        await check_file(request, upload, chosen)
+        if mapping.save:
+            await save_mapping(request.repository, chosen, upload.table.headings, request.actor)
     except MappingRefused:
         problem = "The columns cannot be imported with this mapping"
         return await _show(request, upload, mapping, problem, 422)
@@ -138,16 +145,6 @@ async def read_again(request: DashboardRequest, upload: Upload, form: Form) -> w
         mapping = await _proposed(request, upload, type_slug, language)
         return await _show(request, upload, mapping, file_problem(refused), 422, is_unread=True)
     return redirect(_address(request, upload, type_slug, language))
-
-
-async def _preview(request: DashboardRequest, upload: Upload, mapping: ColumnMapping) -> None:
-    """Raises MappingRefused, InvalidEntry."""
-    repository, chosen = request.repository, mapping.request
-    await check_cost(request, upload.table)
-    preview = (await check(repository, upload.table, chosen)).preview
-    if mapping.save:
-        await save_mapping(repository, chosen, upload.table.headings, request.actor)
-    await uploads.keep_preview(repository, request.scope, upload.id, chosen, preview)
 
 
 async def _proposed(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import codecs
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Concatenate, ParamSpec, TypeAlias
 
 from aiohttp import web
-from msgspec import Raw, Struct
+from msgspec import Raw
 from msgspec.structs import replace
 
 from api.dashboard.dashboard_request import DashboardRequest
@@ -16,29 +16,34 @@ from api.dashboard.page_handlers import Form, redirect
 from api.dashboard.table_pages import Paging, page_number, tabs, valid_choice
 from api.dashboard.values import reference_names
 from api.dashboard.wizard.preview_rows import LineReader
+from api.dashboard.wizard.preview_summary import (
+    button_text,
+    entry_counts,
+    obstacle,
+    omitted_text,
+    other_problems,
+    problems_csv,
+    problems_of,
+)
 from api.dashboard.wizard.wizard_steps import (
     REPEATS,
     check_cost,
+    check_file,
     key_columns,
     repeats_choice,
     result_link,
     show_step,
 )
-from api.export.table import encoded
 from write_side.domain.cells import listed
 from write_side.domain.content_type import ContentType
 from write_side.domain.definition import Field
-from write_side.domain.refusals import count
 from write_side.domain.values import is_null, texts_of
 from write_side.imports import uploads
-from write_side.imports.check import check
 from write_side.imports.columns import MappingRefused
 from write_side.imports.importer import ImportRun, PreviewOutdated, run_import
 from write_side.imports.preview import (
     SHOWN,
-    Counts,
     Difference,
-    Omitted,
     Preview,
     PreviewRow,
     omitted_notes,
@@ -62,68 +67,69 @@ STATES = (
 )
 REPEATED = ("repeats", "Repeated slugs")
 """The tab for rows in any state."""
+P = ParamSpec("P")
+Response: TypeAlias = Awaitable[web.StreamResponse]
 _OTHER_PREVIEW = "Nothing was imported: the preview has been replaced, perhaps in another tab"
 _CHANGED = "Nothing was imported: the content has changed since this file was checked"
 
 
-class EntryCounts(Struct, frozen=True):
-    """Several rows can concern one entry. ``rows_of_new``: the rows of the new entries."""
+def _of_preview(
+    handler: Callable[Concatenate[DashboardRequest, Upload, StoredPreview, P], Response],
+) -> Callable[Concatenate[DashboardRequest, Upload, P], Response]:
+    """The handler is also given the preview. Without one, or if the fields of the content type have
+    changed, it redirects to the columns, whose page says what is wrong."""
 
-    new: int
-    updated: int
-    rows_of_new: int
+    async def handle(
+        request: DashboardRequest, upload: Upload, /, *args: P.args, **kwargs: P.kwargs
+    ) -> web.StreamResponse:
+        stored = await uploads.find_preview(request.repository, request.scope, upload.id)
+        if stored is not None:
+            with contextlib.suppress(MappingRefused):
+                return await handler(request, upload, stored, *args, **kwargs)
+        return redirect(request.link("imports", upload.id, "columns"))
 
-
-class Problem(Struct, frozen=True):
-    """``rows``: the numbers of the rows that have it."""
-
-    severity: str
-    heading: str
-    reason: str
-    rows: list[int]
-
-
-async def preview(request: DashboardRequest, upload: Upload) -> web.StreamResponse:
-    stored = await uploads.find_preview(request.repository, request.scope, upload.id)
-    return _to_columns(request) if stored is None else await _show(request, upload, stored)
+    return handle
 
 
-async def problems_as_csv(request: DashboardRequest, upload: Upload) -> web.StreamResponse:
-    stored = await uploads.find_preview(request.repository, request.scope, upload.id)
-    if stored is None:
-        return _to_columns(request)
+@_of_preview
+async def preview(
+    request: DashboardRequest, upload: Upload, stored: StoredPreview
+) -> web.StreamResponse:
+    return await _show(request, upload, stored)
+
+
+@_of_preview
+async def problems_as_csv(
+    _request: DashboardRequest, _upload: Upload, stored: StoredPreview
+) -> web.StreamResponse:
     # A file may have thousands of problems.
-    response = web.Response(body=await asyncio.to_thread(_problems_csv, stored.preview))
+    response = web.Response(body=await asyncio.to_thread(problems_csv, stored.preview))
     response.content_type, response.charset = "text/csv", "utf-8"
     response.headers["Content-Disposition"] = 'attachment; filename="problems.csv"'
     return response
 
 
-async def run(request: DashboardRequest, upload: Upload, form: Form) -> web.StreamResponse:
+@_of_preview
+async def run(
+    request: DashboardRequest, upload: Upload, stored: StoredPreview, form: Form
+) -> web.StreamResponse:
     """Imports at most once, even if the form is sent again, because the upload's id is the import
     id."""
     repository, scope = request.repository, request.scope
-    stored = await uploads.find_preview(repository, scope, upload.id)
-    if stored is None:
-        return _to_columns(request)
     if form.get("digest") != stored.preview.digest:
         return await _show(request, upload, stored, 409, problem=_OTHER_PREVIEW)
     if not stored.preview.counts.ready or stored.preview.is_undecided(stored.request):
         return await _show(request, upload, stored, 422)
     await check_cost(request, upload.table)
-    try:
-        run = ImportRun(
-            repository,
-            upload.table,
-            stored.request,
-            request.actor,
-            request.request_id,
-            request.service.limits.projection(request.known_caller),
-        )
-        done = await run_import(run, stored.preview)
-    except MappingRefused:
-        # The content type's fields have changed; the columns page shows which.
-        return _to_columns(request)
+    run = ImportRun(
+        repository,
+        upload.table,
+        stored.request,
+        request.actor,
+        request.request_id,
+        request.service.limits.projection(request.known_caller),
+    )
+    done = await run_import(run, stored.preview)
     if isinstance(done, PreviewOutdated):
         now = StoredPreview(stored.request, done.preview)
         await uploads.keep_preview(repository, scope, upload.id, now.request, now.preview)
@@ -137,26 +143,14 @@ async def run(request: DashboardRequest, upload: Upload, form: Form) -> web.Stre
     return redirect(result_link(request))
 
 
+@_of_preview
 async def choose_repeats(
-    request: DashboardRequest, upload: Upload, form: Form
+    request: DashboardRequest, upload: Upload, stored: StoredPreview, form: Form
 ) -> web.StreamResponse:
     """Checks again with the user's choice for rows that repeat a slug."""
-    stored = await uploads.find_preview(request.repository, request.scope, upload.id)
-    if stored is None:
-        return _to_columns(request)
     repeats, key = repeats_choice(form, len(upload.table.headings))
-    chosen = replace(stored.request, repeats=repeats, key=key)
-    await check_cost(request, upload.table)
-    try:
-        preview = (await check(request.repository, upload.table, chosen)).preview
-    except MappingRefused:
-        return _to_columns(request)
-    await uploads.keep_preview(request.repository, request.scope, upload.id, chosen, preview)
+    await check_file(request, upload, replace(stored.request, repeats=repeats, key=key))
     return redirect(request.link("imports", upload.id, "preview"))
-
-
-def _to_columns(request: DashboardRequest) -> web.Response:
-    return redirect(request.link("imports", request.request.match_info["id"], "columns"))
 
 
 async def _show(
@@ -170,7 +164,7 @@ async def _show(
 ) -> web.StreamResponse:
     """``problem``: why nothing was imported; ``differences`` from the preview shown before."""
     query, import_request, rows = request.query, stored.request, stored.preview.rows
-    counts, entries, omitted = stored.preview.counts, _entry_counts(rows), omitted_notes(rows)
+    counts, entries, omitted = stored.preview.counts, entry_counts(rows), omitted_notes(rows)
     content_type = await request.repository.fresh_content_type(
         request.scope, import_request.content_type_slug
     )
@@ -179,7 +173,7 @@ async def _show(
     page_size = max(5, min(ROWS, CELLS // len(upload.table.headings)))
     paging = Paging(page_number(query.get("page", "")), len(matching), page_size)
     page = paging.of(matching)
-    problems = await asyncio.to_thread(_problems_of, stored.preview)
+    problems = await asyncio.to_thread(problems_of, stored.preview)
     reader = await _line_reader(request, upload, stored, content_type, page)
     return await show_step(
         request,
@@ -196,11 +190,11 @@ async def _show(
         headings=reader.headings,
         lines=[reader.line(index) async for index in in_slices(page)],
         problems=problems[:MAX_PROBLEMS],
-        other_problems=_other_problems(problems[MAX_PROBLEMS:]),
-        omitted=_omitted_text(omitted) if omitted else "",
+        other_problems=other_problems(problems[MAX_PROBLEMS:]),
+        omitted=omitted_text(omitted) if omitted else "",
         entries=entries,
-        button=_button_text(counts, entries),
-        obstacle=_obstacle(stored),
+        button=button_text(counts, entries),
+        obstacle=obstacle(stored),
         undecided=stored.preview.is_undecided(import_request),
         repeats=REPEATS,
         repeats_text=repeats_text(stored.preview.repeated),
@@ -244,85 +238,6 @@ def _first(field: Field, value: Raw) -> Raw:
     return value if is_null(value) else listed(field, texts_of(field, value)[:SHOWN])
 
 
-def _entry_counts(rows: Sequence[PreviewRow]) -> EntryCounts:
-    """Counts the entries of the rows that are ready to be imported."""
-    new = {row.entry_id for row in rows if row.state == "new"}
-    ready = [row.entry_id for row in rows if row.state in ("new", "update")]
-    return EntryCounts(len(new), len({*ready} - new), sum(entry in new for entry in ready))
-
-
-def _button_text(counts: Counts, entries: EntryCounts) -> str:
-    """The text of the button, which says what it does."""
-    if not counts.ready:
-        return "Nothing to import"
-    parts = []
-    if entries.new:
-        parts.append(f"import {count(entries.rows_of_new, 'row')}")
-    if entries.updated:
-        parts.append(f"update {count(entries.updated, 'entry', 'entries')}")
-    text = " and ".join(parts)
-    if counts.error:
-        text += f", leave out {counts.error:,} with errors"
-    return text[:1].upper() + text[1:]
-
-
 def _tabs(preview: Preview) -> list[tuple[str, str, int]]:
     by_state = tabs(STATES, [row.state for row in preview.rows])
     return [*by_state, (*REPEATED, preview.repeated)] if preview.repeated else by_state
-
-
-def _obstacle(stored: StoredPreview) -> str:
-    """Why nothing can be imported; "" if something can."""
-    counts, update = stored.preview.counts, stored.request.update
-    if stored.preview.is_undecided(stored.request):
-        return "Rows repeat the slug of an earlier row: choose what to do with them."
-    if counts.ready:
-        return ""
-    if counts.error:
-        return "No row is ready. Correct the file and upload it again, or change the mapping."
-    if counts.skipped and not update:
-        return (
-            "All rows are skipped because entries with their slugs exist. To update those entries, "
-            "go back to the columns and select “Update entries whose slug already exists”."
-        )
-    if counts.skipped:
-        return "The rows that are not skipped change nothing."
-    return "All entries already match the file."
-
-
-def _problems_of(preview: Preview) -> list[Problem]:
-    """Errors before warnings, the most frequent first."""
-    found: dict[tuple[str, str, str], list[int]] = {}
-    for row in preview.rows:
-        for problem in dict.fromkeys((n.severity, n.heading, n.reason) for n in row.notes):
-            found.setdefault(problem, []).append(row.number)
-    problems = [Problem(*problem, rows) for problem, rows in found.items()]
-    return sorted(problems, key=lambda one: (one.severity != "error", -len(one.rows), one.rows[0]))
-
-
-def _other_problems(problems: Sequence[Problem]) -> str:
-    """``2 other errors in 3 rows, 1 other warning in 1,200 rows``"""
-    parts = []
-    for severity in ("error", "warning"):
-        others = [problem.rows for problem in problems if problem.severity == severity]
-        if others:
-            rows = count(len(set().union(*others)), "row")
-            parts.append(f"{count(len(others), f'other {severity}')} in {rows}")
-    return ", ".join(parts)
-
-
-def _omitted_text(omitted: Omitted) -> str:
-    """``12 more errors and 1 more warning``"""
-    parts = ((omitted.errors, "more error"), (omitted.warnings, "more warning"))
-    return " and ".join(count(number, what) for number, what in parts if number)
-
-
-def _problems_csv(preview: Preview) -> bytes:
-    """The problems of every row, with the same guard against formulas as an export."""
-    lines = [["Row", "Severity", "Column", "Cell", "Problem"]]
-    for row in preview.rows:
-        number = str(row.number)
-        lines += [[number, n.severity, n.heading, n.cell, n.reason] for n in row.notes]
-        if row.omitted:
-            lines.append([number, "", "", "", f"and {_omitted_text(row.omitted)}"])
-    return codecs.BOM_UTF8 + encoded(lines)

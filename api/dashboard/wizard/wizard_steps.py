@@ -22,10 +22,11 @@ from write_side.domain.locales import supported_locales
 from write_side.domain.refusals import UnknownImport, UnknownUpload
 from write_side.domain.workspace import EDIT
 from write_side.handlers.reverts import recorded_import
+from write_side.imports.check import check
 from write_side.imports.encodings import ENCODINGS
 from write_side.imports.preview import one_line
 from write_side.imports.report import Report, import_report
-from write_side.imports.request import Repeats
+from write_side.imports.request import ImportRequest, Repeats
 from write_side.imports.table import (
     DELIMITERS,
     Choice,
@@ -34,7 +35,7 @@ from write_side.imports.table import (
     TooManyRows,
     column_letters,
 )
-from write_side.imports.uploads import Upload, find_upload
+from write_side.imports.uploads import Upload, find_upload, keep_preview
 
 STEPS = ("Upload", "Columns", "Preview", "Result")
 SelectOptions = Sequence[tuple[str, str]]
@@ -88,6 +89,13 @@ async def check_cost(request: DashboardRequest, table: Table | None = None) -> N
         await limits.check_cost(caller)
     else:
         await limits.reserve_cost(caller, await asyncio.to_thread(import_cost, table))
+
+
+async def check_file(request: DashboardRequest, upload: Upload, chosen: ImportRequest) -> None:
+    """Makes the preview. Raises CostLimitExceeded, MappingRefused, InvalidEntry."""
+    await check_cost(request, upload.table)
+    preview = (await check(request.repository, upload.table, chosen)).preview
+    await keep_preview(request.repository, request.scope, upload.id, chosen, preview)
 
 
 def file_problem(refused: FileRefused) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from api.dashboard import page_handlers
-from api.dashboard.wizard import columns_step, preview_step
+from api.dashboard.wizard import columns_step, preview_step, preview_summary
 from tests.integration.api.dashboard import signed_in
 from tests.integration.api.server import Server
 from tests.integration.api.wizard import ATTRIBUTES, Wizard, csv
@@ -400,8 +400,8 @@ async def test_problems_and_pages_are_made_in_a_thread(
         return noted
 
     for module, name in (
-        (preview_step, "Problem"),
-        (preview_step, "encoded"),
+        (preview_summary, "Problem"),
+        (preview_summary, "encoded"),
         (page_handlers, "render"),
         (columns_step, "render"),
     ):
