@@ -13,6 +13,7 @@ from msgspec import Raw, Struct
 from api.dashboard.table_pages import number
 from read_side.refusals import EntryNotFound
 from write_side.domain.definition import Field, value_fields
+from write_side.domain.rendering import stored_values
 from write_side.domain.values import EMPTY, NULL, json_of, text_of, texts_of
 
 ITEMS = 200
@@ -24,7 +25,6 @@ SHORT = 100
 """Characters of any value that are always shown."""
 PAGE_VALUES = 2_000
 _ITEMS = msgspec.json.Decoder(list[Raw])
-_ELEMENT = msgspec.json.Decoder(dict[str, Raw])
 
 
 class Excerpt(Struct):
@@ -91,7 +91,7 @@ class Truncator:
             if self._values <= 0:
                 break
             # An element stored under an older version of the type may have any fields.
-            given = _ELEMENT.decode(item)
+            given = stored_values(item)
             elements.append(
                 [
                     self.excerpt(part, given.get(part.slug, NULL), f"{path}.{index}.{part.slug}")
@@ -117,4 +117,4 @@ def value_at(fields: Iterable[Field], values: Mapping[str, Raw], path: str) -> t
     items = _ITEMS.decode(value) if field.spec.is_nested and bytes(value) not in EMPTY else []
     if index is None or index >= len(items):
         raise EntryNotFound
-    return value_at(field.fields, _ELEMENT.decode(items[index]), inner)
+    return value_at(field.fields, stored_values(items[index]), inner)

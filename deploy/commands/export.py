@@ -16,17 +16,14 @@ from deploy.databases import Databases, open_read_model, open_repository
 from deploy.failures import Failed, no_content_type
 from deploy.runner import UNATTENDED_TIMEOUT, environment_option, note, run, workspace_option
 from write_side.domain.events import STATUSES
-from write_side.domain.identity import BASE_LANGUAGE
+from write_side.domain.identity import BASE_LANGUAGE, Scope
 from write_side.domain.refusals import count
-
-ANY = "any"
 
 if TYPE_CHECKING:
     from read_side.export import Export
     from read_side.paging import Filters
-    from write_side.domain.identity import Scope
 
-
+ANY = "any"
 STANDARD_OUTPUT = Path("-")
 FORMATS = ("csv", "xlsx")
 
@@ -80,7 +77,6 @@ def export_command(
     """
     from read_side.export import LIMIT
     from read_side.paging import Filters
-    from write_side.domain.identity import Scope
 
     form, scope = _format(output, form), Scope(workspace, environment)
     filters = Filters(kind, status, None if language == ANY else language)

@@ -36,13 +36,13 @@
   }
 
   function showFile(zone) {
-    const [file] = zone.querySelector("input[type=file]").files;
+    const input = zone.querySelector("input[type=file]");
+    const [file] = input.files;
     const output = zone.querySelector("[data-file-name]");
     if (!file || !output) return;
     const size = file.size < 1e6 ? `${Math.ceil(file.size / 1e3)} kB` : `${(file.size / 1e6).toFixed(1)} MB`;
     // The server checks the size too, but only during the upload.
     const limit = Number(zone.closest("[data-most-bytes]")?.dataset.mostBytes ?? Infinity);
-    const input = zone.querySelector("input[type=file]");
     let problem = file.size > limit ? `is larger than the limit of ${Math.floor(limit / 2 ** 20)} MB` : "";
     if (!input.accept.split(",").some((end) => file.name.toLowerCase().endsWith(end))) {
       problem = `does not end in ${input.accept.replace(",", " or ")}`;
