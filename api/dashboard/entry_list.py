@@ -24,9 +24,7 @@ from read_side.refusals import TypeNotFound
 from read_side.search import LONGEST as MAX_SEARCH
 from write_side.domain import rendering
 from write_side.domain.definition import Stage
-from write_side.domain.events import STATUSES
 from write_side.domain.locales import check_locale
-from write_side.domain.workspace import EDIT, OPERATE
 
 COLUMNS = ("Title", "Type", "Slug", "Status", "Stage", "Language", "Updated", "Published")
 
@@ -71,7 +69,6 @@ async def show_entries(request: DashboardRequest) -> web.StreamResponse:
         request,
         "entries.html",
         form=form,
-        statuses=[(status, status.capitalize()) for status in STATUSES],
         rows=found.rows,
         # None for a content type that was just added.
         type_of=lambda entry: types.get(entry.type_id),
@@ -79,11 +76,9 @@ async def show_entries(request: DashboardRequest) -> web.StreamResponse:
         paging=Paging(page, found.total),
         columns=_columns(form, found.rows),
         figures=await request.request.app[STATUS].current(),
-        is_operator=request.may(OPERATE),
         max_search=MAX_SEARCH,
         is_complete=is_complete,
         export_limit=export.LIMIT,
-        may_edit=request.may(EDIT),
     )
 
 

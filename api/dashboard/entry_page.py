@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
-import msgspec
 from aiohttp import web
 from msgspec import Raw, Struct
 
@@ -16,12 +15,7 @@ from api.dashboard.entry_list import stage_of
 from api.dashboard.excerpts import CHARACTERS, ITEMS, Excerpt, Truncator, value_at
 from api.dashboard.page_handlers import Form, redirect, show
 from api.dashboard.table_pages import number
-from api.dashboard.values import (
-    DisplayValue,
-    ReferenceTargets,
-    display_value,
-    reference_targets,
-)
+from api.dashboard.values import DisplayValue, ReferenceTargets, display_value, reference_targets
 from api.errors import BadRequest
 from api.http.default_headers import IMAGE_SOURCES
 from api.rest import parameters
@@ -36,11 +30,9 @@ from write_side.domain.definition import Field, Stage
 from write_side.domain.entry import Entry, restored_fields
 from write_side.domain.events import Translation
 from write_side.domain.identity import BASE_LANGUAGE
+from write_side.domain.rendering import stored_values
 from write_side.domain.values import NULL
-from write_side.domain.workspace import EDIT
 from write_side.entry_history import entry_versions
-
-_FIELDS = msgspec.json.Decoder(dict[str, Raw])
 
 
 class FieldLine(Struct, frozen=True):
@@ -70,7 +62,6 @@ async def show_entry(request: DashboardRequest) -> web.StreamResponse:
         at=at,
         comparison=versions,
         history=history,
-        may_edit=request.may(EDIT),
         before=last if last > 1 else 0,
     )
 
@@ -145,7 +136,7 @@ async def _entry_at(
         type_name=row.type_name or "",
         version=entry.version,
         definition=past.content_type.fields,
-        fields=_FIELDS.decode(row.fields),
+        fields=stored_values(row.fields),
         locales=sorted(entry.translations),
         translated=translated_fields(texts.fields if texts else {}),
     )

@@ -6,24 +6,12 @@ import time
 
 from aiohttp import web
 
-from api.dashboard import (
-    activity,
-    entry_list,
-    entry_page,
-    sign_in,
-    webhook_pages,
-)
+from api.dashboard import activity, entry_list, entry_page, sign_in, webhook_pages
 from api.dashboard.dashboard_request import DashboardRequest
 from api.dashboard.lag_history import HISTORY, LagHistory, sampling
 from api.dashboard.layout import start_address
 from api.dashboard.live import follow_changes
-from api.dashboard.page_handlers import (
-    action,
-    page,
-    public,
-    redirect,
-    show,
-)
+from api.dashboard.page_handlers import action, page, public, redirect, show
 from api.dashboard.security import SESSIONS
 from api.dashboard.templates import static_file
 from api.dashboard.wizard import columns_step, preview_step, result_step, upload_step
@@ -31,7 +19,7 @@ from api.dashboard.wizard.wizard_steps import redirect_to, upload_form, upload_p
 from api.http.default_headers import ROOT
 from api.operations.health import STATUS
 from api.rest.request_checks import check_address_limit
-from write_side.domain.workspace import EDIT, OPERATE, VIEW
+from write_side.domain.workspace import EDIT, VIEW
 from write_side.fair_queue import FairQueue
 from write_side.store.dashboard_sessions import Sessions
 from write_side.store.recorder import Recorder
@@ -129,7 +117,6 @@ async def _projections(request: DashboardRequest) -> web.StreamResponse:
         figures=await app[STATUS].current(),
         lag_chart=app[HISTORY].lag(now),
         rate_chart=app[HISTORY].rate(now),
-        is_operator=request.may(OPERATE),
     )
 
 

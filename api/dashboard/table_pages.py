@@ -51,9 +51,9 @@ def page_number(text: str) -> int:
     return min(max(number(text) or 1, 1), LAST_PAGE)
 
 
-def valid_choice(values: Sequence[str], value: str) -> str:
+def valid_choice(names: Sequence[tuple[str, str]], value: str) -> str:
     """The filter in a URL; "" (no filter) for an unknown one."""
-    return value if value in values else ""
+    return value if value in dict(names) else ""
 
 
 def tabs(names: Sequence[tuple[str, str]], values: Sequence[str]) -> list[tuple[str, str, int]]:

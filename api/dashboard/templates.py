@@ -19,6 +19,7 @@ from api.dashboard.dashboard_request import DashboardRequest, link
 from api.http.default_headers import ROOT
 from api.http.static_files import StaticFiles
 from api.rest.wire import timestamp
+from write_side.domain.events import STATUSES
 from write_side.domain.locales import locale_name
 from write_side.domain.refusals import count
 from write_side.domain.workspace import EDIT, OPERATE, VIEW
@@ -108,7 +109,14 @@ ENVIRONMENT.filters.update(
     count=count,
     languages=language_options,
 )
-ENVIRONMENT.globals.update(static=static_address, link=link, EDIT=EDIT, OPERATE=OPERATE, VIEW=VIEW)
+ENVIRONMENT.globals.update(
+    static=static_address,
+    link=link,
+    STATUSES=[(status, status.capitalize()) for status in STATUSES],
+    EDIT=EDIT,
+    OPERATE=OPERATE,
+    VIEW=VIEW,
+)
 
 
 async def until_compiled() -> None:

@@ -12,7 +12,7 @@ from api.dashboard.page_handlers import Form, redirect, show
 from api.webhooks.message import TEST
 from api.webhooks.operations import ListedWebhook, WebhookOperations
 from write_side.domain.refusals import InvalidDefinition, UnknownWebhook
-from write_side.domain.workspace import EDIT, expiry
+from write_side.domain.workspace import expiry
 from write_side.fair_queue import FairQueue
 from write_side.store.webhook_cursors import DeliveryOutcome
 
@@ -71,7 +71,6 @@ async def _show(
         after=after,
         problem=problem,
         unsent=unsent,
-        may_edit=request.may(EDIT),
     )
 
 

@@ -23,7 +23,6 @@ from api.dashboard.wizard.wizard_steps import (
 )
 from write_side.domain.content_type import ContentType
 from write_side.domain.definition import Field
-from write_side.domain.events import STATUSES
 from write_side.domain.identity import BASE_LANGUAGE
 from write_side.domain.locales import supported_locales
 from write_side.domain.refusals import InvalidEntry
@@ -205,7 +204,6 @@ async def _show(
         choices=await wizard_steps.form_choices(request),
         key_columns=wizard_steps.key_columns(upload.table.headings),
         repeats=wizard_steps.REPEATS,
-        statuses=[(status, status.capitalize()) for status in STATUSES],
         non_ascii=[one_line(cell) for cell in non_ascii_cells(upload.table)],
         delimiter=next((name for name, text in DELIMITERS.items() if text == delimiter), ""),
         sample_rows=_sample_rows(upload),

@@ -168,7 +168,7 @@ async def _show(
     content_type = await request.repository.fresh_content_type(
         request.scope, import_request.content_type_slug
     )
-    state = valid_choice([value for value, _ in (*STATES, REPEATED)], query.get("state", ""))
+    state = valid_choice((*STATES, REPEATED), query.get("state", ""))
     matching = _matching(rows, state)
     page_size = max(5, min(ROWS, CELLS // len(upload.table.headings)))
     paging = Paging(page_number(query.get("page", "")), len(matching), page_size)

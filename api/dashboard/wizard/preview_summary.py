@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from api.export.table import encoded
 from write_side.domain.refusals import count
-from write_side.imports.preview import Counts, Omitted, Preview, PreviewRow
+from write_side.imports.preview import Counts, ImportRow, Omitted, Preview
 from write_side.imports.uploads import StoredPreview
 
 
@@ -30,8 +30,8 @@ class Problem(Struct, frozen=True):
     rows: list[int]
 
 
-def entry_counts(rows: Sequence[PreviewRow]) -> EntryCounts:
-    """Counts the entries of the rows that are ready to be imported."""
+def entry_counts(rows: Sequence[ImportRow]) -> EntryCounts:
+    """Counts the entries that the rows create and update."""
     new = {row.entry_id for row in rows if row.state == "new"}
     ready = [row.entry_id for row in rows if row.state in ("new", "update")]
     return EntryCounts(len(new), len({*ready} - new), sum(entry in new for entry in ready))

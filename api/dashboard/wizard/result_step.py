@@ -8,12 +8,13 @@ from api.dashboard.dashboard_request import DashboardRequest
 from api.dashboard.page_handlers import Form, redirect, show
 from api.dashboard.table_pages import ROWS, Paging, page_number, tabs, valid_choice
 from api.dashboard.wizard import wizard_steps
+from api.dashboard.wizard.preview_summary import entry_counts
 from api.dashboard.wizard.wizard_steps import requested_report, result_link
 from api.imports.result import result_of_report, without_positions
 from api.rest.wire import encode
 from read_side.lookups import import_runs
 from write_side.domain.workspace import EDIT, OPERATE
-from write_side.imports.report import Report, revert_import
+from write_side.imports.report import revert_import
 from write_side.imports.uploads import unfinished_uploads
 
 RESULT_ROWS = 50
@@ -40,27 +41,24 @@ async def show_imports(request: DashboardRequest) -> web.StreamResponse:
         rows=rows[:ROWS],
         page=page,
         has_more=len(rows) > ROWS,
-        may_edit=request.may(EDIT),
     )
 
 
 async def show_result(request: DashboardRequest) -> web.StreamResponse:
     report = await requested_report(request)
-    outcome = valid_choice([value for value, _ in OUTCOMES], request.query.get("outcome", ""))
+    outcome = valid_choice(OUTCOMES, request.query.get("outcome", ""))
     rows = [row for row in report.rows if not outcome or row.state == outcome]
     paging = Paging(page_number(request.query.get("page", "")), len(rows), RESULT_ROWS)
     return await show(
         request,
         "wizard/result.html",
-        steps=wizard_steps.STEPS,
         report=report,
         tabs=tabs(OUTCOMES, [row.state for row in report.rows]),
         outcome=outcome,
         paging=paging,
         rows=paging.of(rows),
         deleted={entry.entry_id for entry in report.reverted.deleted} if report.reverted else (),
-        revert_counts=_revert_counts(report),
-        may_edit=request.may(EDIT),
+        entries=entry_counts(report.rows),
     )
 
 
@@ -77,8 +75,8 @@ async def confirm_revert(request: DashboardRequest) -> web.StreamResponse:
     report = await requested_report(request)
     if report.reverted is not None:
         return redirect(result_link(request))
-    counts = _revert_counts(report)
-    return await show(request, "wizard/revert.html", report=report, revert_counts=counts)
+    entries = entry_counts(report.rows)
+    return await show(request, "wizard/revert.html", report=report, entries=entries)
 
 
 async def revert(request: DashboardRequest, _form: Form) -> web.StreamResponse:
@@ -93,10 +91,3 @@ async def revert(request: DashboardRequest, _form: Form) -> web.StreamResponse:
     )
     await request.wait_until_readable(reverted.position)
     return redirect(result_link(request))
-
-
-def _revert_counts(report: Report) -> tuple[int, int]:
-    """How many entries a revert deletes, and how many others it restores."""
-    new = {row.entry_id for row in report.rows if row.state == "new"}
-    updated = {row.entry_id for row in report.rows if row.state == "update"}
-    return len(new), len(updated - new)

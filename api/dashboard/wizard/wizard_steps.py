@@ -37,7 +37,6 @@ from write_side.imports.table import (
 )
 from write_side.imports.uploads import Upload, find_upload, keep_preview
 
-STEPS = ("Upload", "Columns", "Preview", "Result")
 SelectOptions = Sequence[tuple[str, str]]
 _DETECT = ("", "Detect automatically")
 REPEATS = (
@@ -75,7 +74,7 @@ async def show_step(
 ) -> web.StreamResponse:
     """A refused form is shown under this URL, which can be reloaded; the form's own URL accepts
     only POST."""
-    response = await show(request, template, status, steps=STEPS, **context)
+    response = await show(request, template, status, **context)
     if status != 200:
         response.headers["HX-Push-Url"] = address
     return response
