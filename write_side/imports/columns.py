@@ -4,7 +4,6 @@ by name."""
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
@@ -19,6 +18,7 @@ from write_side.domain.definition import Field
 from write_side.domain.events import MappedColumn
 from write_side.domain.identity import Actor, Scope
 from write_side.domain.refusals import InvalidEntry, shortened
+from write_side.domain.text import normalized
 from write_side.imports.preview import one_line
 from write_side.imports.request import ImportRequest
 from write_side.imports.table import NAME_COLUMNS, Row, Table, column_letters
@@ -272,7 +272,7 @@ def _saved_targets(
 
 def folded(heading: str) -> str:
     """The form in which headings are compared. Programs on macOS may decompose accents."""
-    return _GAPS.sub(" ", unicodedata.normalize("NFC", heading).casefold()).strip()
+    return _GAPS.sub(" ", normalized("NFC", heading).casefold()).strip()
 
 
 def map_columns(

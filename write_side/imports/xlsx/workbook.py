@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 import warnings
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,6 +16,7 @@ from openpyxl.packaging.relationship import Relationship, get_dependents, get_re
 from openpyxl.utils.cell import coordinate_to_tuple
 from openpyxl.xml.constants import ARC_CONTENT_TYPES, ARC_ROOT_RELS, REL_NS, SHEET_MAIN_NS
 
+from write_side.domain.text import normalized
 from write_side.imports.table import (
     CellError,
     Choice,
@@ -225,7 +225,7 @@ def _chosen(sheets: Sequence[Sheet], choice: Choice) -> Sheet:
 
 
 def _composed(name: str) -> str:
-    return unicodedata.normalize("NFC", name).strip()
+    return normalized("NFC", name).strip()
 
 
 def _names(sheets: Sequence[Sheet]) -> str:
