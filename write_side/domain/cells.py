@@ -17,7 +17,7 @@ from msgspec import Raw
 
 from write_side.domain.dates import extended_form, has_no_such_day
 from write_side.domain.refusals import InvalidField, InvalidText
-from write_side.domain.text import NotJSON, minified, unstorable
+from write_side.domain.text import NotJSON, minified, normalized, unstorable
 from write_side.domain.values import (
     MAX_ITEMS,
     TOO_MANY_ITEMS,
@@ -186,17 +186,18 @@ def write_date(field: Field, value: Raw, _names: Names) -> str:
 
 
 def read_options(field: Field, cell: str) -> Raw:
-    """Options matched by value, then by label, regardless of case."""
+    """Options matched by value, then by label, regardless of case and of how accents are
+    composed."""
     names = names_in(field, cell)
     values = {option.value for option in field.options}
-    labels = {option.label for option in field.options}
-    if cell.strip() in labels and not values.issuperset(names):
+    labels = {normalized("NFC", option.label) for option in field.options}
+    if normalized("NFC", cell.strip()) in labels and not values.issuperset(names):
         names = [cell.strip()]  # a label with a comma
     by_value: dict[str, list[str]] = {}
     by_label: dict[str, list[str]] = {}
     for option in field.options:
-        by_value.setdefault(option.value.casefold(), []).append(option.value)
-        by_label.setdefault(option.label.casefold(), []).append(option.value)
+        by_value.setdefault(_folded(option.value), []).append(option.value)
+        by_label.setdefault(_folded(option.label), []).append(option.value)
     return listed(
         field, [name if name in values else _option(name, by_value, by_label) for name in names]
     )
@@ -206,12 +207,16 @@ def _option(name: str, *tables: Mapping[str, list[str]]) -> str:
     """The value of the option with this name, or the name if there is none. Raises BadCell if there
     are several."""
     for table in tables:
-        meant = table.get(name.casefold(), ())
+        meant = table.get(_folded(name), ())
         if len(meant) > 1:
             raise BadCell(f"is ambiguous: {name!r} is the name of {', '.join(meant)}")
         if meant:
             return meant[0]
     return name
+
+
+def _folded(name: str) -> str:
+    return normalized("NFC", name).casefold()
 
 
 def read_list(field: Field, cell: str) -> Raw:

@@ -7,16 +7,18 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from write_side.commands import CreateEntry, UpdateEntry
 from write_side.domain.content_type import ContentType
 from write_side.domain.locales import check_locale
 from write_side.domain.refusals import InvalidEntry
+from write_side.domain.text import normalized
 from write_side.imports.columns import columns_of
 from write_side.imports.dry_run import EntryQuota, ImportContext, dry_run
 from write_side.imports.preview import Preview, PreviewRow
 from write_side.imports.references import MOST_REFERENCES, NamedTargets, look_up
-from write_side.imports.repeats import suffixed
+from write_side.imports.repeats import Lookup, suffixed
 from write_side.imports.request import EntryKey, ImportRequest
 from write_side.imports.rows import ParsedRow, parsed_rows
 from write_side.imports.table import LIMITS, Table, digest_of, encode_table
@@ -78,6 +80,7 @@ async def _looked_up(
         found = await _existing(repository, request, keys)
         return found.keys() - (_own(request, found) if resumes else ())
 
+    rows = await _composed(rows, others)
     if request.repeats == "suffix":
         rows = await suffixed(rows, others)
     keys = {row.key for row in rows if row.slug}
@@ -95,6 +98,22 @@ async def _looked_up(
     quota = await _quota(repository, request, len(own))
     actor = request.actor(table.name)
     return rows, ImportContext(content_type, existing, entries, quota, references, actor)
+
+
+async def _composed(rows: list[ParsedRow], existing: Lookup) -> list[ParsedRow]:
+    """The rows; a slug with decomposed accents that no entry has becomes the composed one if an
+    entry or another row has that. Programs on macOS may decompose accents."""
+    composed = {
+        row.key: (row.language, slug)
+        for row in rows
+        if not row.slug.isascii() and (slug := normalized("NFC", row.slug)) != row.slug
+    }
+    if not composed:
+        return rows
+    found = await existing({*composed, *composed.values()})
+    known = found | {row.key for row in rows}
+    renamed = {key: new for key, new in composed.items() if key not in found and new in known}
+    return [replace(row, slug=renamed[row.key][1]) if row.key in renamed else row for row in rows]
 
 
 async def _existing(

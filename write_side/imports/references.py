@@ -12,7 +12,7 @@ from write_side.domain.cells import BadCell, listed, same
 from write_side.domain.definition import Field
 from write_side.domain.identity import is_id
 from write_side.domain.refusals import InvalidEntry, InvalidText, UnknownReference, shortened
-from write_side.domain.text import NotJSON
+from write_side.domain.text import NotJSON, normalized
 from write_side.domain.values import Target, is_null, json_of, targets
 from write_side.handlers.checks import check_file, check_reference
 from write_side.imports.request import EntryKey, ImportRequest
@@ -109,12 +109,14 @@ class References(Struct, frozen=True):
 
     def _entry(self, field: Field, name: str, language: str) -> Named:
         """Ids come first, then slugs among the allowed types: in the row's language, then in any
-        (behaviour.md)."""
+        (behaviour.md). The slug as it is written comes before its composed form."""
         if name in self.types:
             self._check(Target(field.slug, field, name))
             return name, None
-        found = self._with_slug(field, name, language) or self._with_slug(field, name, None)
-        if not found:
+        slugs = dict.fromkeys((name, normalized("NFC", name)))
+        among = [(slug, each) for slug in slugs for each in (language, None)]
+        found = next(filter(None, (self._with_slug(field, *each) for each in among)), None)
+        if found is None:
             kind = f"of type {' or '.join(field.to)} " if field.to else ""
             raise BadCell(f"names no entry: no entry {kind}has the id or slug {shortened(name)!r}")
         if len(found) > 1:
@@ -163,7 +165,8 @@ class NamedTargets:
                 self._count(row, len(cell.value))
                 if cell.field.spec.refers_to == "entry":
                     among = row.language, cell.field.to
-                    self.slugs.setdefault(among, set()).update(cell.value)
+                    slugs = self.slugs.setdefault(among, set())
+                    slugs.update(cell.value, (normalized("NFC", name) for name in cell.value))
                     self.ids.update(filter(is_id, cell.value))
                 else:
                     self.files.update(cell.value)

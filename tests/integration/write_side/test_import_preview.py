@@ -96,6 +96,24 @@ async def delete(repository: Repository, entry_id: str) -> None:
     await execute(DeleteEntry(actor=OPERATOR, scope=SCOPE, entry_id=entry_id), repository)
 
 
+async def test_composed_and_decomposed_slugs_match(magazine: Repository) -> None:
+    await create(magazine, "authors", "E\u0301mile")
+    await imported(magazine, "Title,Slug,Body\nOne,\u00e9t\u00e9,x\nTwo,o\u0300,x\n")
+    rows = ["One,e\u0301te\u0301,x,e\u0301mile,o\u0300", "Two,o\u0300,x,,e\u0301te\u0301"]
+    rows += ["Three,u\u0301,x,,", "Four,\u0101,x,,u\u0301", "Five,a\u0304,x,,"]
+    file = "\n".join(["Title,Slug,Body,Author,Related", *rows, ""])
+    shown = await preview_of(magazine, file, update=True)
+    assert [row.slug for row in shown.rows] == [
+        "\u00e9t\u00e9",
+        "o\u0300",
+        "u\u0301",
+        "\u0101",
+        "\u0101",
+    ]
+    assert states(shown) == ["update", "update", "new", "new", "update"]
+    assert (errors(shown), shown.rows[4].repeats) == ([], 5)
+
+
 async def test_rows_are_new_update_unchanged_skipped_or_errors(magazine: Repository) -> None:
     await imported(magazine, "Title,Body,Views\nOne,x,1\nTwo,x,2\n")
     head = await magazine.recorder.head()

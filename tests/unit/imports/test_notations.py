@@ -109,6 +109,17 @@ async def test_options_are_matched_by_value_then_by_label(cell: str, stored: str
     assert (found.value("colours") if found.states == ["new"] else None) == stored
 
 
+async def test_composed_and_decomposed_options_match() -> None:
+    options = (Option("\u00e9t\u00e9", "Summer"), Option("de", "e\u0301 \u00e0, o\u0300"))
+    field = Field("f", "F", "select", multiple=True, options=options)
+    for cell, stored in [
+        ("e\u0301te\u0301, de", '["\u00e9t\u00e9","de"]'),
+        ("\u00e9 a\u0300, \u00f2", '["de"]'),
+    ]:
+        found = await previewed(f'Title,Body,F\nA,x,"{cell}"\n', fields=(*FIELDS[:1], field))
+        assert found.value("f") == stored
+
+
 async def test_a_label_of_two_options_is_ambiguous() -> None:
     both = Field("f", "F", "select", options=(Option("a", "Same"), Option("b", "same")))
     found = await previewed("Title,Body,F\nA,x,SAME\n", fields=(*FIELDS[:1], both))
