@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Sequence
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, field
 from msgspec.structs import replace
 
+from api.rest.wire import Time, timestamp
 from write_side.imports.preview import (
     Counts,
+    ImportRow,
     Omitted,
     Preview,
     State,
@@ -17,7 +19,7 @@ from write_side.imports.preview import (
     one_line,
     repeated,
 )
-from write_side.imports.report import Report, RevertReport
+from write_side.imports.report import Report, RevertReport, RevertReportEntry
 from write_side.imports.split import SplitReport
 from write_side.imports.table import EncodingSource, Table, non_ascii_cells
 
@@ -53,7 +55,7 @@ class EntryResult(Struct, frozen=True, rename="camel"):
 class KeptEntryResult(EntryResult, frozen=True, rename="camel"):
     """An entry that the revert did not touch, because ``by`` changed or deleted it."""
 
-    at: datetime
+    at: Time
     by: str
 
 
@@ -61,7 +63,7 @@ class RevertResult(Struct, frozen=True, rename="camel"):
     """See ``report.RevertReport``. ``position``: None for keys without ``service.view``."""
 
     import_id: str
-    at: datetime
+    at: Time
     by: str
     deleted: list[EntryResult]
     restored: list[EntryResult]
@@ -94,7 +96,7 @@ class ImportResult(Struct, frozen=True, rename="camel", kw_only=True):
     position: int | None = 0
     counts: Counts
     rows: list[RowResult]
-    at: datetime | None = None
+    at: Time | None = None
     by: str | None = None
     reverted: RevertResult | None = None
     repeated: int = 0
@@ -110,23 +112,28 @@ class StoredResult(ImportResult, frozen=True, rename="camel", kw_only=True):
 
 
 def result_of_preview(import_id: str, preview: Preview) -> ImportResult:
-    rows = msgspec.convert(preview.rows, list[RowResult], from_attributes=True)
-    return ImportResult(
-        import_id=import_id,
-        counts=preview.counts,
-        rows=rows,
-        repeated=preview.repeated,
-        omitted=omitted_notes(preview.rows) or UNSET,
-    )
+    return _result(import_id, preview.counts, preview.rows)
 
 
 def result_of_report(report: Report) -> ImportResult:
-    result = msgspec.convert(report, ImportResult, from_attributes=True)
     return replace(
-        result,
+        _result(report.import_id, report.counts, report.rows),
         imported=report.position > 0,
-        repeated=repeated(report.rows),
-        omitted=omitted_notes(report.rows) or UNSET,
+        replayed=report.replayed,
+        position=report.position,
+        at=timestamp(report.at),
+        by=report.by,
+        reverted=report.reverted and result_of_revert(report.reverted),
+    )
+
+
+def _result(import_id: str, counts: Counts, rows: Sequence[ImportRow]) -> ImportResult:
+    return ImportResult(
+        import_id=import_id,
+        counts=counts,
+        rows=msgspec.convert(rows, list[RowResult], from_attributes=True),
+        repeated=repeated(rows),
+        omitted=omitted_notes(rows) or UNSET,
     )
 
 
@@ -155,11 +162,25 @@ def result_of_split(import_id: str, report: SplitReport, by: str) -> ImportResul
         imported=report.position > 0,
         replayed=report.replayed,
         position=report.position,
-        at=report.at,
+        at=timestamp(report.at),
         by=by,
         parts=list(report.import_ids),
     )
 
 
 def result_of_revert(report: RevertReport) -> RevertResult:
-    return msgspec.convert(report, RevertResult, from_attributes=True)
+    return RevertResult(
+        report.import_id,
+        timestamp(report.at),
+        report.by,
+        [EntryResult(each.entry_id, each.slug) for each in report.deleted],
+        [EntryResult(each.entry_id, each.slug) for each in report.restored],
+        list(map(_kept, report.changed_since)),
+        list(map(_kept, report.gone)),
+        report.position,
+        report.replayed,
+    )
+
+
+def _kept(entry: RevertReportEntry) -> KeptEntryResult:
+    return KeptEntryResult(entry.entry_id, entry.slug, timestamp(entry.at), entry.by)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -339,7 +340,8 @@ def _outcome(result: ImportResult, *, dry_run: bool) -> str:
         earlier = f"import {result.import_id!r} has already run"
         if result.reverted is None:
             return f"{earlier}: no changes"
-        reverted = f"was reverted by {result.reverted.by} at {utc_minute(result.reverted.at)}"
+        at = utc_minute(datetime.fromisoformat(result.reverted.at))
+        reverted = f"was reverted by {result.reverted.by} at {at}"
         return (
             f"{earlier} and {reverted}: no changes; to import the file again, use another "
             "--import-id"

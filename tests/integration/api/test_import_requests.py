@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import re
 import threading
 import time
 import zipfile
@@ -75,6 +76,7 @@ async def test_a_file_is_accepted_imported_read_and_reverted(client: Client) -> 
     reverted = await client.ask("POST", f"{PATH}/{import_id}/revert")
     assert (reverted.status, reverted.body["data"]["state"]) == (202, "reverted")
     assert len(reverted.body["data"]["report"]["reverted"]["deleted"]) == 2
+    assert len(re.findall(r'"at":"[^"]+:\d\d\.\d{3}Z"', reverted.text)) == 2
     check_contract(answer, "POST", PATH)
     check_contract(reverted, "POST", f"{PATH}/{import_id}/revert")
     check_contract(await client.get(f"{PATH}/{import_id}"), "GET", f"{PATH}/{import_id}")

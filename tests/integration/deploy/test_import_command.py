@@ -211,6 +211,7 @@ def test_an_import_updates_is_repeated_and_is_reverted(run_cli: RunCli) -> None:
     )
     reverted = report(run_cli("import", "--revert", "i-1", "--json"))
     assert [each["slug"] for each in reverted["deleted"]] == ["one", "two"]
+    assert len(first["at"]) == len(reverted["at"]) == len("2026-01-31T09:30:00.000Z")
     assert refused(run_cli("import", "--revert", "i-9")) == "there is no import 'i-9'"
 
 
