@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -37,10 +37,14 @@ NOTHING = ""
 fields, which never have capital letters."""
 
 Source = Literal["saved", "heading", ""]
+Find: TypeAlias = Callable[[str], list[int]]
+"""The indexes of the columns or targets with a name."""
 MOST_NAMED = 5
 """Columns without a heading that a refusal names."""
 FIRST_ROWS = 5
 """Rows in which headings below a title are looked for."""
+LONGEST_NAME = 1_000
+"""Characters of a heading that is compared regardless of its form; a field's name has up to 200."""
 LONGEST_NUMBER = 9
 """Digits; Python refuses to convert a number with thousands of digits."""
 _GAPS = re.compile(r"[\s_-]+")
@@ -272,6 +276,8 @@ def _saved_targets(
 
 def folded(heading: str) -> str:
     """The form in which headings are compared. Programs on macOS may decompose accents."""
+    if len(heading) > LONGEST_NAME:
+        return heading
     return _GAPS.sub(" ", normalized("NFC", heading).casefold()).strip()
 
 
@@ -289,23 +295,24 @@ def map_columns(
     headings = table.headings
     offered = [target.target for target in column_targets(fields)]
     names = [*offered, *(target.name for target in column_targets(fields))]
+    find_target, find_column = _finder(names), _finder(headings)
     chosen: dict[int, str] = {}
     for column, target in maps:
-        found = _find(target, names) if target.strip() else []
+        found = find_target(target) if target.strip() else []
         if target.strip() and not found:
             known = ", ".join(offered)
             unknown = shortened(target)
             raise MappingRefused([f"unknown target {unknown!r}; expected one of: {known}"])
         named = names[found[0] % len(offered)] if found else NOTHING
-        if chosen.setdefault(_column(column, headings), named) != named:
+        if chosen.setdefault(_column(column, headings, find_column), named) != named:
             raise MappingRefused([f"the column {shortened(column)!r} has two targets: choose one"])
-    key_column = None if key is None else _column(key, headings)
+    key_column = None if key is None else _column(key, headings, find_column)
     targets = match_headings(headings, fields, chosen, table.rows)
     return replace(request, targets=targets, key=key_column)
 
 
-def _column(name: str, headings: Sequence[str]) -> int:
-    found = _find(name, headings)
+def _column(name: str, headings: Sequence[str], find: Find) -> int:
+    found = find(name)
     if len(found) > 1:
         numbers = ", ".join(str(n + 1) for n in found)
         raise MappingRefused(
@@ -319,12 +326,14 @@ def _column(name: str, headings: Sequence[str]) -> int:
     raise MappingRefused([f"the file has no column {shortened(name)!r}; it has: {known}"])
 
 
-def _find(name: str, names: Sequence[str]) -> list[int]:
-    """The indexes of the columns with exactly this name, else of those whose headings match."""
-    for same in (str.strip, folded):
-        if found := [n for n, other in enumerate(names) if same(other) == same(name)]:
-            return found
-    return []
+def _finder(names: Sequence[str]) -> Find:
+    """Finds the indexes of exactly this name, else of those that match as headings do."""
+    exact: dict[str, list[int]] = {}
+    similar: dict[str, list[int]] = {}
+    for index, name in enumerate(names):
+        exact.setdefault(name.strip(), []).append(index)
+        similar.setdefault(folded(name), []).append(index)
+    return lambda name: exact.get(name.strip()) or similar.get(folded(name), [])
 
 
 async def load_proposal(
