@@ -17,7 +17,7 @@ from msgspec import Raw
 
 from write_side.domain.dates import extended_form, has_no_such_day
 from write_side.domain.refusals import InvalidField, InvalidText
-from write_side.domain.text import NotJSON, minified, normalized, unstorable
+from write_side.domain.text import NotJSON, composed, minified, unstorable
 from write_side.domain.values import (
     MAX_ITEMS,
     TOO_MANY_ITEMS,
@@ -190,8 +190,8 @@ def read_options(field: Field, cell: str) -> Raw:
     composed."""
     names = names_in(field, cell)
     values = {option.value for option in field.options}
-    labels = {normalized("NFC", option.label) for option in field.options}
-    if normalized("NFC", cell.strip()) in labels and not values.issuperset(names):
+    labels = {composed(option.label) for option in field.options}
+    if composed(cell.strip()) in labels and not values.issuperset(names):
         names = [cell.strip()]  # a label with a comma
     by_value: dict[str, list[str]] = {}
     by_label: dict[str, list[str]] = {}
@@ -216,7 +216,7 @@ def _option(name: str, *tables: Mapping[str, list[str]]) -> str:
 
 
 def _folded(name: str) -> str:
-    return normalized("NFC", name).casefold()
+    return composed(name).casefold()
 
 
 def read_list(field: Field, cell: str) -> Raw:

@@ -17,6 +17,8 @@ MAX_DEPTH = 256
 """The depth of arrays and objects in a document. PostgreSQL, msgspec and the standard library read
 JSON recursively; the first of them fails at a far greater depth."""
 
+MOST_COMPOSED = 2_000
+"""Characters of the longest name that is compared in NFC: four for each of a slug's 500."""
 MOST_MARKS = 30
 """Combining characters in a row that a normalized text keeps, as in Unicode's stream-safe text
 format (UAX #15, 13). No language needs as many."""
@@ -68,6 +70,12 @@ def normalized(form: Literal["NFC", "NFKC"], text: str) -> str:
     if _POSSIBLE_RUN.search(text):
         text = _RUN.sub(r"\1", text)
     return unicodedata.normalize(form, text)
+
+
+def composed(name: str) -> str:
+    """The name in NFC: programs on macOS may decompose accents. A text that is too long for the
+    name of anything is unchanged."""
+    return normalized("NFC", name) if len(name) <= MOST_COMPOSED else name
 
 
 def minified(document: bytes) -> bytes:

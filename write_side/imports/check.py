@@ -13,7 +13,7 @@ from write_side.commands import CreateEntry, UpdateEntry
 from write_side.domain.content_type import ContentType
 from write_side.domain.locales import check_locale
 from write_side.domain.refusals import InvalidEntry
-from write_side.domain.text import normalized
+from write_side.domain.text import composed
 from write_side.imports.columns import columns_of
 from write_side.imports.dry_run import EntryQuota, ImportContext, dry_run
 from write_side.imports.preview import Preview, PreviewRow
@@ -80,7 +80,7 @@ async def _looked_up(
         found = await _existing(repository, request, keys)
         return found.keys() - (_own(request, found) if resumes else ())
 
-    rows = await _composed(rows, others)
+    rows = await _matched(rows, others)
     if request.repeats == "suffix":
         rows = await suffixed(rows, others)
     keys = {row.key for row in rows if row.slug}
@@ -100,20 +100,19 @@ async def _looked_up(
     return rows, ImportContext(content_type, existing, entries, quota, references, actor)
 
 
-async def _composed(rows: list[ParsedRow], existing: Lookup) -> list[ParsedRow]:
+async def _matched(rows: list[ParsedRow], existing: Lookup) -> list[ParsedRow]:
     """The rows; a slug with decomposed accents that no entry has becomes the composed one if an
-    entry or another row has that. Programs on macOS may decompose accents."""
-    composed = {
-        row.key: (row.language, slug)
-        for row in rows
-        if not row.slug.isascii() and (slug := normalized("NFC", row.slug)) != row.slug
-    }
-    if not composed:
+    entry or another row has that."""
+    keys = {row.key: (row.language, composed(row.slug)) async for row in in_slices(rows)}
+    decomposed = {key: other for key, other in keys.items() if key != other}
+    if not decomposed:
         return rows
-    found = await existing({*composed, *composed.values()})
-    known = found | {row.key for row in rows}
-    renamed = {key: new for key, new in composed.items() if key not in found and new in known}
-    return [replace(row, slug=renamed[row.key][1]) if row.key in renamed else row for row in rows]
+    found = await existing({*decomposed, *decomposed.values()})
+    known = found | keys.keys()
+    slugs = {
+        key: other[1] for key, other in decomposed.items() if key not in found and other in known
+    }
+    return [replace(row, slug=slugs[row.key]) if row.key in slugs else row for row in rows]
 
 
 async def _existing(

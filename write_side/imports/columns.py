@@ -18,7 +18,7 @@ from write_side.domain.definition import Field
 from write_side.domain.events import MappedColumn
 from write_side.domain.identity import Actor, Scope
 from write_side.domain.refusals import InvalidEntry, shortened
-from write_side.domain.text import normalized
+from write_side.domain.text import MOST_COMPOSED, composed
 from write_side.imports.preview import one_line
 from write_side.imports.request import ImportRequest
 from write_side.imports.table import NAME_COLUMNS, Row, Table, column_letters
@@ -43,8 +43,6 @@ MOST_NAMED = 5
 """Columns without a heading that a refusal names."""
 FIRST_ROWS = 5
 """Rows in which headings below a title are looked for."""
-LONGEST_NAME = 1_000
-"""Characters of a heading that is compared regardless of its form; a field's name has up to 200."""
 LONGEST_NUMBER = 9
 """Digits; Python refuses to convert a number with thousands of digits."""
 _GAPS = re.compile(r"[\s_-]+")
@@ -275,10 +273,10 @@ def _saved_targets(
 
 
 def folded(heading: str) -> str:
-    """The form in which headings are compared. Programs on macOS may decompose accents."""
-    if len(heading) > LONGEST_NAME:
+    """The form in which headings are compared. A field's name has at most 200 characters."""
+    if len(heading) > MOST_COMPOSED:
         return heading
-    return _GAPS.sub(" ", normalized("NFC", heading).casefold()).strip()
+    return _GAPS.sub(" ", composed(heading).casefold()).strip()
 
 
 def map_columns(

@@ -12,7 +12,7 @@ from write_side.domain.cells import BadCell, listed, same
 from write_side.domain.definition import Field
 from write_side.domain.identity import is_id
 from write_side.domain.refusals import InvalidEntry, InvalidText, UnknownReference, shortened
-from write_side.domain.text import NotJSON, normalized
+from write_side.domain.text import NotJSON, composed
 from write_side.domain.values import Target, is_null, json_of, targets
 from write_side.handlers.checks import check_file, check_reference
 from write_side.imports.request import EntryKey, ImportRequest
@@ -113,7 +113,7 @@ class References(Struct, frozen=True):
         if name in self.types:
             self._check(Target(field.slug, field, name))
             return name, None
-        slugs = dict.fromkeys((name, normalized("NFC", name)))
+        slugs = dict.fromkeys((name, composed(name)))
         among = [(slug, each) for slug in slugs for each in (language, None)]
         found = next(filter(None, (self._with_slug(field, *each) for each in among)), None)
         if found is None:
@@ -166,7 +166,7 @@ class NamedTargets:
                 if cell.field.spec.refers_to == "entry":
                     among = row.language, cell.field.to
                     slugs = self.slugs.setdefault(among, set())
-                    slugs.update(cell.value, (normalized("NFC", name) for name in cell.value))
+                    slugs.update(cell.value, map(composed, cell.value))
                     self.ids.update(filter(is_id, cell.value))
                 else:
                     self.files.update(cell.value)

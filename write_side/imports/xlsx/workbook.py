@@ -16,7 +16,7 @@ from openpyxl.packaging.relationship import Relationship, get_dependents, get_re
 from openpyxl.utils.cell import coordinate_to_tuple
 from openpyxl.xml.constants import ARC_CONTENT_TYPES, ARC_ROOT_RELS, REL_NS, SHEET_MAIN_NS
 
-from write_side.domain.text import normalized
+from write_side.domain.text import composed
 from write_side.imports.table import (
     CellError,
     Choice,
@@ -225,7 +225,7 @@ def _chosen(sheets: Sequence[Sheet], choice: Choice) -> Sheet:
 
 
 def _composed(name: str) -> str:
-    return normalized("NFC", name).strip()
+    return composed(name).strip()
 
 
 def _names(sheets: Sequence[Sheet]) -> str:
