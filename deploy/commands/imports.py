@@ -296,14 +296,12 @@ async def _run(
 ) -> ImportResult:
     """Raises RowsRefused, RepeatsUndecided."""
     from api.imports.result import result_of_report
-    from write_side.imports.importer import ImportRun, PreviewOutdated, run_import
+    from write_side.imports.importer import ImportRun, run_import
 
     whole = ImportRun(repository, table, request, operator())
     if split:
         return await _run_split(whole)
-    report = await run_import(whole)
-    assert not isinstance(report, PreviewOutdated), "there is no preview to compare with"
-    return result_of_report(report)
+    return result_of_report(await run_import(whole))
 
 
 def _detected_encoding(result: ImportResult) -> Iterator[str]:

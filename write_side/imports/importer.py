@@ -34,7 +34,6 @@ from write_side.domain.refusals import (
 )
 from write_side.imports.check import DryRun, check
 from write_side.imports.preview import (
-    Difference,
     Preview,
     PreviewRow,
     differences,
@@ -87,19 +86,21 @@ class RepeatsUndecided(Refused):
         super().__init__(f"Nothing was imported: {repeats_text(preview.repeated)}")
 
 
+class PreviewOutdated(Refused):
+    """The decision is no longer the one that was shown. ``preview``: the one of now."""
+
+    def __init__(self, expected: Preview, preview: Preview) -> None:
+        self.preview = preview
+        self.differences = differences(expected, preview)
+        super().__init__("Nothing was imported: the preview is out of date")
+
+
 def check_importable(preview: Preview, request: ImportRequest) -> None:
     """Raises RowsRefused, RepeatsUndecided."""
     if preview.is_refused(request):
         raise RowsRefused(preview)
     if preview.is_undecided(request):
         raise RepeatsUndecided(preview)
-
-
-class PreviewOutdated(Struct, frozen=True):
-    """Nothing was imported, because the decision is no longer the one that was shown."""
-
-    preview: Preview
-    differences: tuple[Difference, ...]
 
 
 class ImportRun(Struct, frozen=True):
@@ -153,14 +154,14 @@ class ImportRun(Struct, frozen=True):
         )
 
 
-async def run_import(run: ImportRun, expected: Preview | None = None) -> Report | PreviewOutdated:
+async def run_import(run: ImportRun, expected: Preview | None = None) -> Report:
     """Imports the rows that are ready, all of them or none.
 
     ``expected``: the preview that the user confirmed; None accepts any. An import that has already
     run has no effect, and its report is returned.
 
-    Raises RowsRefused, RepeatsUndecided, ImportIdTaken, FileMismatch, StaleDecision if its entries
-    keep changing, and what ``check`` and ``reserve`` raise.
+    Raises PreviewOutdated, RowsRefused, RepeatsUndecided, ImportIdTaken, FileMismatch,
+    StaleDecision if its entries keep changing, and what ``check`` and ``reserve`` raise.
     """
     repository, request = run.repository, run.request
     fingerprint = await asyncio.to_thread(fingerprint_of, run.table)
@@ -177,9 +178,7 @@ async def run_import(run: ImportRun, expected: Preview | None = None) -> Report 
     raise StaleDecision(KEEP_CHANGING)
 
 
-async def _attempt(
-    run: ImportRun, fingerprint: str, expected: Preview | None
-) -> Report | PreviewOutdated | None:
+async def _attempt(run: ImportRun, fingerprint: str, expected: Preview | None) -> Report | None:
     """None if the log changed between the check and the append."""
     earlier = partial(earlier_report, run.repository, run.request, fingerprint)
     if report := await earlier():
@@ -191,7 +190,7 @@ async def _attempt(
         return report
     preview = dry_run.preview
     if expected is not None and preview.digest != expected.digest:
-        return PreviewOutdated(preview, differences(expected, preview))
+        raise PreviewOutdated(expected, preview)
     check_importable(preview, run.request)
     if not dry_run.commands:
         return run.report(dry_run, await run.repository.recorder.time())

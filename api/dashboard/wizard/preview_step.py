@@ -129,12 +129,13 @@ async def run(
         request.request_id,
         request.service.limits.projection(request.known_caller),
     )
-    done = await run_import(run, stored.preview)
-    if isinstance(done, PreviewOutdated):
-        now = StoredPreview(stored.request, done.preview)
+    try:
+        done = await run_import(run, stored.preview)
+    except PreviewOutdated as outdated:
+        now = StoredPreview(stored.request, outdated.preview)
         await uploads.keep_preview(repository, scope, upload.id, now.request, now.preview)
         return await _show(
-            request, upload, now, 409, problem=_CHANGED, differences=done.differences
+            request, upload, now, 409, problem=_CHANGED, differences=outdated.differences
         )
     # The import is in the log. An upload that remains is deleted after a day.
     with contextlib.suppress(StoreUnavailable):
