@@ -70,7 +70,7 @@ async def read_file(
     name = _printable(name)[-_NAME:]
     task = Task(name, choice, limits)
     async with _turns.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(AT_ONCE)):
-        with _opened(document, task) as file:
+        with _opened(document) as file:
             if isinstance(document, bytes):
                 await asyncio.to_thread(_fill, file, document)
             began = time.monotonic()
@@ -93,12 +93,9 @@ def _printable(text: str) -> str:
     return "".join(char if char.isprintable() else "\ufffd" for char in text)
 
 
-def _opened(document: bytes | Path, task: Task) -> BinaryIO:
+def _opened(document: bytes | Path) -> BinaryIO:
     """A seekable file for the worker; empty if the document is in memory."""
     if isinstance(document, bytes):
-        size, limit = len(document), task.limits.upload_bytes
-        if size > limit:
-            raise FileRefused(f"{task.name} has {size:,} bytes; at most {limit:,} are imported")
         return tempfile.TemporaryFile()
     path = _printable(str(document))
     try:

@@ -141,25 +141,21 @@ class _SplitRun(Struct):
         done = {n for n in numbers if part_id(request.import_id, n) in recorded}
         parts = plan(dry_run, done, self.part_rows)
         try:
-            changed = await self._append(parts, dry_run.content_type, recorded, done)
+            changed = await self._append(parts, dry_run.content_type, recorded)
         except OVERTAKEN:
             return None
         return await self._report(dry_run, changed)
 
     async def _append(
-        self,
-        parts: Sequence[Part],
-        content_type: ContentType,
-        recorded: Recorded,
-        done: Collection[int],
+        self, parts: Sequence[Part], content_type: ContentType, recorded: Recorded
     ) -> list[PreviewRow]:
-        """The rows whose references were not set. ``done``: numbers of the recorded parts."""
+        """The rows whose references were not set."""
         for part in parts:
             if part.commands:
                 own_id = part_id(self.whole.request.import_id, part.number)
                 name = f"({part.number} of {len(parts)})"
                 await self._import(own_id, name, part.commands, part.rows)
-            self.progress(part.number, len(parts), _outcome(part, is_done=part.number in done))
+            self.progress(part.number, len(parts), _outcome(part))
         changed: list[PreviewRow] = []
         for part in parts:
             own_id = links_id(self.whole.request.import_id, part.number)
@@ -231,8 +227,8 @@ class _SplitRun(Struct):
         )
 
 
-def _outcome(part: Part, *, is_done: bool) -> Outcome:
-    if is_done:
+def _outcome(part: Part) -> Outcome:
+    if part.is_done:
         return "already imported"
     return "imported" if part.commands else "nothing to import"
 

@@ -37,7 +37,10 @@ class Link(Struct):
 
 
 class Part(Struct):
+    """``is_done``: it is already imported, and has no commands."""
+
     number: int
+    is_done: bool
     rows: list[PreviewRow] = field(default_factory=list)
     commands: list[CreateEntry | UpdateEntry] = field(default_factory=list)
     links: list[Link] = field(default_factory=list)
@@ -74,7 +77,8 @@ class _Planner:
         parts: list[Part] = []
         for index, (row, command) in enumerate(self._rows()):
             if index % self._size == 0:
-                parts.append(Part(1 + len(parts)))
+                number = 1 + len(parts)
+                parts.append(Part(number, number in self._done))
             part = parts[-1]
             part.rows.append(row)
             if isinstance(command, CreateEntry):
@@ -83,7 +87,7 @@ class _Planner:
                 part.commands.extend(self._update(command, row, part))
         for part in parts:
             part.links = [link for link in part.links if link.fields or link.status is not UNSET]
-            if part.number in self._done:
+            if part.is_done:
                 part.commands = []
         return parts
 
@@ -108,7 +112,7 @@ class _Planner:
             waits = status == "published" and self._needs(link)
             link.status, status = (status, UNSET) if waits else (UNSET, status)
         changed = set(row.changed) - later - ({"Status"} if status is UNSET else set())
-        is_done = part.number in self._done and entry_id not in self._made_in
+        is_done = part.is_done and entry_id not in self._made_in
         if not changed or is_done:
             self._missed[entry_id] += 1
         elif link is not None:
@@ -131,7 +135,7 @@ class _Planner:
             if target.is_entry and target.path in self._fields
         ]
         later = {each.path for each in found if self._made_in.get(each.id, 0) > part.number}
-        linked = {each.path for each in found} if part.number in self._done else later
+        linked = {each.path for each in found} if part.is_done else later
         link = self._links.get(entry_id)
         if linked and link is None:
             link = self._links[entry_id] = Link(row, entry_id)

@@ -31,7 +31,7 @@ class TooManyRows(FileRefused):
     """``rows`` are those that are not blank."""
 
     def __init__(self, rows: int, limit: int, name: str = "") -> None:
-        self.rows, self.limit = rows, limit
+        self.rows = rows
         super().__init__(f"{name} has {rows:,} rows; an import takes {limit:,}".strip())
 
 
