@@ -190,8 +190,10 @@ def read_options(field: Field, cell: str) -> Raw:
     composed."""
     names = names_in(field, cell)
     values = {option.value for option in field.options}
+    if values.issuperset(names):
+        return listed(field, names)
     labels = {composed(option.label) for option in field.options}
-    if composed(cell.strip()) in labels and not values.issuperset(names):
+    if composed(cell.strip()) in labels:
         names = [cell.strip()]  # a label with a comma
     by_value: dict[str, list[str]] = {}
     by_label: dict[str, list[str]] = {}

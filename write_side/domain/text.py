@@ -75,7 +75,7 @@ def normalized(form: Literal["NFC", "NFKC"], text: str) -> str:
 def composed(name: str) -> str:
     """The name in NFC: programs on macOS may decompose accents. A text that is too long for the
     name of anything is unchanged."""
-    return normalized("NFC", name) if len(name) <= MOST_COMPOSED else name
+    return name if name.isascii() or len(name) > MOST_COMPOSED else normalized("NFC", name)
 
 
 def minified(document: bytes) -> bytes:
