@@ -33,10 +33,10 @@ SELECT used, bound FROM write_side.usage WHERE (workspace, environment, quota) =
 
 
 class DryRun(Struct, frozen=True):
-    """What an import would do, and the commands that do it: one for each row that is ready."""
+    """What an import would do. ``commands``: of each row; None if the row is not ready."""
 
     preview: Preview
-    commands: Sequence[CreateEntry | UpdateEntry]
+    commands: Sequence[CreateEntry | UpdateEntry | None]
     content_type: ContentType
 
 
@@ -53,8 +53,7 @@ async def check(
     decisions = await dry_run(rows, context, request)
     shown = tuple([decision.preview async for decision in in_slices(decisions)])
     digest = await asyncio.to_thread(_digest, table, request, shown)
-    ready = (each.command for each in decisions if each.state in ("new", "update"))
-    commands = [command for command in ready if command is not None]
+    commands = [each.command if each.state in ("new", "update") else None for each in decisions]
     return DryRun(Preview(digest, shown), commands, content_type)
 
 

@@ -192,10 +192,11 @@ async def _attempt(run: ImportRun, fingerprint: str, expected: Preview | None) -
     if expected is not None and preview.digest != expected.digest:
         raise PreviewOutdated(expected, preview)
     check_importable(preview, run.request)
-    if not dry_run.commands:
+    commands = [command for command in dry_run.commands if command is not None]
+    if not commands:
         return run.report(dry_run, await run.repository.recorder.time())
     try:
-        executed = await run.append(dry_run.commands, preview.rows, fingerprint)
+        executed = await run.append(commands, preview.rows, fingerprint)
     except OVERTAKEN:
         return None
     if executed.replayed:

@@ -9,7 +9,7 @@ If such a field is required, that step also publishes the entry.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 
 from msgspec import UNSET, Raw, Struct, UnsetType, field
 from msgspec.structs import replace
@@ -22,7 +22,6 @@ from write_side.imports.preview import PreviewRow
 from write_side.imports.table import LIMITS
 
 PART_ROWS = LIMITS.rows
-Row = tuple[PreviewRow, CreateEntry | UpdateEntry | None]
 
 
 class Link(Struct):
@@ -60,22 +59,17 @@ class _Planner:
         self._fields = {each.slug: each for each in dry_run.content_type.value_fields}
         self._made_in = {
             command.entry_id: 1 + index // size
-            for index, (_, command) in enumerate(self._rows())
+            for index, command in enumerate(dry_run.commands)
             if isinstance(command, CreateEntry)
         }
         self._links: dict[str, Link] = {}
         self._missed: Counter[str] = Counter()
         """Entry id → events that the check expects but that do not occur."""
 
-    def _rows(self) -> Iterator[Row]:
-        """The rows that are ready have commands, in the same order."""
-        commands = iter(self._dry_run.commands)
-        for row in self._dry_run.preview.rows:
-            yield row, next(commands) if row.state in ("new", "update") else None
-
     def parts(self) -> list[Part]:
         parts: list[Part] = []
-        for index, (row, command) in enumerate(self._rows()):
+        rows = zip(self._dry_run.preview.rows, self._dry_run.commands, strict=True)
+        for index, (row, command) in enumerate(rows):
             if index % self._size == 0:
                 number = 1 + len(parts)
                 parts.append(Part(number, number in self._done))
