@@ -68,8 +68,9 @@ class References(Struct, frozen=True):
             return ResolvedCell(stored)
         if isinstance(cell.value, tuple):
             kept = _ids_in(stored)
+            named = self._entry if cell.field.spec.refers_to == "entry" else self._file
             found = [
-                (name, None) if name in kept else self._named(cell.field, name, language)
+                (name, None) if name in kept else named(cell.field, name, language)
                 for name in cell.value
             ]
             new = tuple(key for _, key in found if key is not None)
@@ -78,11 +79,6 @@ class References(Struct, frozen=True):
         if cell.field.spec.is_nested:
             self._check_inner(cell.field, cell.value, stored)
         return ResolvedCell(cell.value)
-
-    def _named(self, field: Field, name: str, language: str) -> Named:
-        if field.spec.refers_to == "entry":
-            return self._entry(field, name, language)
-        return self._file(name), None
 
     def _check_inner(self, field: Field, value: Raw, stored: Raw) -> None:
         """A repeater refers only by id."""
@@ -138,13 +134,13 @@ class References(Struct, frozen=True):
                     found[self.new_entries[each, slug]] = (each, slug)
         return found
 
-    def _file(self, name: str) -> str:
+    def _file(self, _field: Field, name: str, _language: str) -> Named:
         found = self.files.get(name, [])
         if not found:
             raise BadCell(f"names no file: no media file has the id or URL {shortened(name)!r}")
         if len(found) > 1:
             raise BadCell(f"is ambiguous: these files have that URL: {', '.join(found)}")
-        return found[0]
+        return found[0], None
 
 
 class NamedTargets:

@@ -158,11 +158,7 @@ async def keep_preview(
 ) -> None:
     """Stores the preview, so that its pages and filters need no new check. Raises UnknownUpload."""
     compressed = await asyncio.to_thread(_compressed, StoredPreview(request, preview))
-    if is_id(upload_id):
-        place = (upload_id, *astuple(scope))
-        if await repository.recorder.fetch(_KEEP_PREVIEW, *place, compressed):
-            return
-    raise UnknownUpload
+    await _row(repository, _KEEP_PREVIEW, scope, upload_id, compressed)
 
 
 async def find_preview(
@@ -190,10 +186,12 @@ def samples(table: Table, most: int = 3) -> list[list[str]]:
     return [list(seen) for seen in found]
 
 
-async def _row(repository: Repository, statement: str, scope: Scope, upload_id: str) -> Any:
+async def _row(
+    repository: Repository, statement: str, scope: Scope, upload_id: str, *more: bytes
+) -> Any:
     rows = []
     if is_id(upload_id):
-        rows = await repository.recorder.fetch(statement, upload_id, *astuple(scope))
+        rows = await repository.recorder.fetch(statement, upload_id, *astuple(scope), *more)
     if not rows:
         raise UnknownUpload
     return rows[0]
