@@ -174,6 +174,22 @@ def connect_event_store(databases: Databases) -> AbstractAsyncContextManager[Con
     return open_connection("CONTENTLOG_EVENT_STORE_URL", databases.event_store_url)
 
 
+def connect_owner(databases: Databases) -> AbstractAsyncContextManager[Connection]:
+    """To the event store, as the owner of its tables."""
+    if databases.owner_url is None:
+        return connect_event_store(databases)
+    return open_connection("CONTENTLOG_OWNER_URL", databases.owner_url)
+
+
+async def check_event_store(databases: Databases) -> None:
+    """Raises DatabaseUnreachable if the event store or its pooler cannot be reached."""
+    async with connect_event_store(databases):
+        pass
+    if (pool := databases.event_store_pool_url) is not None:
+        async with open_connection("CONTENTLOG_EVENT_STORE_POOL_URL", pool):
+            pass
+
+
 def connect_read_model(databases: Databases) -> AbstractAsyncContextManager[Connection]:
     return open_connection(databases.model.setting, databases.read_model_url)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -68,10 +69,18 @@ def explanation(error: Exception) -> str | None:
         return MIGRATE
     if isinstance(error, asyncpg.InsufficientPrivilegeError):
         return f"{error}: if another role owns the event store's tables, set CONTENTLOG_OWNER_URL"
+    if isinstance(error, OSError) and _is_of_output(error):
+        return f"cannot write the output: {error.strerror}"
     if isinstance(error, FAULTS):
         reason = str(error).removesuffix(".") or type(error).__name__
         return f"PostgreSQL or the operating system refused: {reason}{DOCTOR}"
     return None
+
+
+def _is_of_output(error: OSError) -> bool:
+    """Whether it was raised by the call that prints."""
+    frames = (frame for frame, _ in traceback.walk_tb(error.__traceback__))
+    return any(frame.f_code is click.echo.__code__ for frame in frames)
 
 
 def _in_lower_case(text: str) -> str:

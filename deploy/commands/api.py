@@ -26,12 +26,13 @@ import click
 from msgspec.structs import replace
 
 from deploy.commands.servers import check_address, trimmed
-from deploy.databases import Databases, open_databases
+from deploy.databases import Databases, check_event_store, open_databases
 from deploy.environment import load_settings
 from deploy.failures import Failed
 from deploy.logs import configure_logs
 from deploy.runner import WholeNumber, read_model_option, warn_of_unknown_settings
 from deploy.settings import Settings
+from deploy.stopping import run_stoppable
 from deploy.supervisor import Child, supervise
 from deploy.tracing import TraceSettings, exported_traces, trace_settings
 
@@ -116,6 +117,7 @@ def _run_workers(settings: Settings, traces: TraceSettings | None, databases: Da
 def _serve(settings: Settings, traces: TraceSettings | None, databases: Databases) -> None:
     from api.server import serve
     from api.settings import ApiSettings
+    from write_side.postgres.faults import FAULTS
 
     api_settings = ApiSettings(
         event_store_url=databases.event_store_url,
@@ -146,7 +148,12 @@ def _serve(settings: Settings, traces: TraceSettings | None, databases: Database
         metrics_folder=os.environ.get(METRICS),
     )
     with exported_traces(traces, "contentlog-api"):
-        asyncio.run(trimmed(serve(api_settings)))
+        try:
+            asyncio.run(trimmed(serve(api_settings)))
+        except FAULTS:
+            # The error itself does not name a setting.
+            run_stoppable(check_event_store(databases))
+            raise
 
 
 @contextmanager

@@ -11,6 +11,7 @@ import msgspec
 from deploy.databases import (
     Databases,
     connect_event_store,
+    connect_owner,
     connect_read_model,
     open_connection,
     open_repository,
@@ -47,9 +48,7 @@ async def migrate_databases(databases: Databases) -> list[str]:
     from write_side.postgres.connection import set_defaults
     from write_side.store.migrations import check_owner, grant_runtime, migrate
 
-    owner = databases.owner_url or databases.event_store_url
-    setting = "CONTENTLOG_OWNER_URL" if databases.owner_url else "CONTENTLOG_EVENT_STORE_URL"
-    async with open_connection(setting, owner) as connection:
+    async with connect_owner(databases) as connection:
         if databases.owner_url:
             await check_owner(connection, role_of(databases.event_store_url)[0])
         steps = await migrate(connection)

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from deploy.databases import Databases, connect_event_store, connect_read_model
+from deploy.databases import (
+    Databases,
+    connect_event_store,
+    connect_owner,
+    connect_read_model,
+)
 from deploy.failures import Failed
 from deploy.progress import progress, show_differences, show_result
 from deploy.runner import json_option, read_model_option, run
@@ -105,7 +110,8 @@ def verify_command(repair: bool, as_json: bool) -> None:
 
 
 async def _verify(databases: Databases, settings: Settings, repair: bool, as_json: bool) -> None:
-    from projector.rebuild.operations import repair_claims, verify
+    from projector.rebuild.operations import verify
+    from write_side.verification import claim_repair
 
     build = await _build_settings(databases, settings)
     with progress(as_json=as_json) as report:
@@ -113,8 +119,8 @@ async def _verify(databases: Databases, settings: Settings, repair: bool, as_jso
     show_differences([*verified.read_model, *verified.claims], as_json=as_json)
     repaired = 0
     if repair and verified.claims:
-        owner = databases.owner_url or databases.event_store_url
-        repaired = await repair_claims(owner, verified.claims)
+        async with connect_owner(databases) as owner:
+            repaired = await claim_repair.repair(owner, verified.claims)
     show_result(
         f"{count(repaired, 'row')} of claims and usage repaired" if repaired else None,
         as_json=as_json,

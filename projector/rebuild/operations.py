@@ -27,7 +27,6 @@ from write_side.domain.refusals import ExplainedError, count
 from write_side.postgres.connection import Connection, connected
 from write_side.postgres.faults import FAULTS
 from write_side.verification.claim_check import Difference, claim_differences
-from write_side.verification.claim_repair import repair
 
 _HAS_PREVIOUS = "SELECT to_regclass('read_model_previous.checkpoint') IS NOT NULL"
 
@@ -141,15 +140,6 @@ async def verify(settings: BuildSettings, report: Report) -> VerificationResult:
         nothing_to_compare = live.is_empty and live.through == 0
         not_compared = None if nothing_to_compare else live.not_comparable
         return VerificationResult(candidate.checkpoint.position, found, not_compared, claims)
-
-
-async def repair_claims(owner_url: str, wrong: list[Difference]) -> int:
-    """Corrects these rows of the claims from the log; returns their number.
-
-    Appends wait meanwhile, so no command is decided on a wrong claim.
-    """
-    async with connected(owner_url, timeout=20) as store:
-        return await repair(store, wrong)
 
 
 @asynccontextmanager

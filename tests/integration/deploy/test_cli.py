@@ -376,7 +376,11 @@ async def test_status_reports_an_event_that_cannot_be_read(run: Run, database_ur
 
 @pytest.mark.slow
 async def test_differences_are_printed_and_end_with_status_1(
-    run: Run, files: Path, database_url: str
+    run: Run,
+    files: Path,
+    database_url: str,
+    unreachable_url: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     run("apply", "acme.yaml")
     run("rebuild")
@@ -395,6 +399,11 @@ async def test_differences_are_printed_and_end_with_status_1(
     unchanged = refused(done)
     assert "the live read model is unchanged" in unchanged
     assert "differs in 1 row: " in unchanged
+    with monkeypatch.context() as away:
+        away.setattr(f"{__name__}.owner_of", lambda _: unreachable_url)
+        line = refused(run("verify", "--repair"))
+        assert names_the_setting(line)
+        assert line.endswith(": check CONTENTLOG_OWNER_URL")
     done = run("verify", "--repair", "--json")
     assert done.stdout.splitlines()[-3:-1] == [model, usage]
     assert (
@@ -415,26 +424,60 @@ def json_phases_and_result(done: Result) -> tuple[list[str], dict[str, Any]]:
     return list(dict.fromkeys(phases)), lines[-1]
 
 
-def test_an_unreachable_server_is_one_line_without_its_password(run: Run) -> None:
+@pytest.fixture
+def unreachable_url() -> Iterator[str]:
     with socket.socket() as unheard:
         unheard.bind(("127.0.0.1", 0))
-        url = f"postgresql://ann:secret@127.0.0.1:{unheard.getsockname()[1]}/content"
-        for command in ("status", "events", "migrate", "rebuild", "rollback", "verify"):
-            line = refused(run(command, url=url))
-            assert re.search(
-                r"cannot connect to PostgreSQL at .+ \(.+\): check CONTENTLOG_\w+_URL$", line
-            )
-            assert "secret" not in line
+        yield f"postgresql://ann:secret@127.0.0.1:{unheard.getsockname()[1]}/content"
 
 
-@pytest.mark.parametrize("arguments", [("--help",), ("--version",), ("import", "--help")])
-def test_a_failure_to_print_help_is_reported_in_one_line(arguments: tuple[str, ...]) -> None:
-    shell = ["/bin/sh", "-c", '"$@" >/dev/full', "sh", *contentlog(*arguments)]
+def names_the_setting(line: str) -> bool:
+    found = re.search(r"cannot connect to PostgreSQL at .+ \(.+\): check CONTENTLOG_\w+_URL$", line)
+    return found is not None and "secret" not in line
+
+
+def test_an_unreachable_server_is_one_line_without_its_password(
+    run: Run, unreachable_url: str
+) -> None:
+    for command in ("status", "events", "migrate", "rebuild", "rollback", "verify"):
+        assert names_the_setting(refused(run(command, url=unreachable_url)))
+
+
+@pytest.mark.parametrize("pool", [False, True])
+def test_an_api_names_the_setting_of_an_event_store_that_it_cannot_reach(
+    start: Callable[..., subprocess.Popen[str]],
+    unreachable_url: str,
+    database_url: str,
+    monkeypatch: pytest.MonkeyPatch,
+    pool: bool,
+) -> None:
+    if pool:
+        monkeypatch.setenv("CONTENTLOG_EVENT_STORE_POOL_URL", unreachable_url)
+    url = database_url if pool else unreachable_url
+    _, output = start("api", "--port", str(free_port()), url=url).communicate(timeout=60)
+    [line] = output.splitlines()
+    assert names_the_setting(line)
+    setting = "CONTENTLOG_EVENT_STORE_POOL_URL" if pool else "CONTENTLOG_EVENT_STORE_URL"
+    assert line.endswith(f": check {setting}")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("--help",), ("--version",), ("import", "--help"), ("settings",), ("settings", "--json")],
+)
+@pytest.mark.parametrize(
+    ("stream", "reason"),
+    [(">/dev/full", "No space left on device"), (">&-", "Bad file descriptor")],
+)
+def test_a_failure_to_print_is_reported_in_one_line(
+    arguments: tuple[str, ...], stream: str, reason: str
+) -> None:
+    shell = ["/bin/sh", "-c", f'"$@" {stream}', "sh", *contentlog(*arguments)]
     failed = subprocess.run(shell, stderr=subprocess.PIPE, text=True, check=False)
-    assert failed.returncode == 1
-    [line] = failed.stderr.splitlines()
-    assert line.startswith("contentlog: ")
-    assert "No space left on device" in line
+    assert (failed.returncode, failed.stderr) == (
+        1,
+        f"contentlog: cannot write the output: {reason}\n",
+    )
 
 
 @pytest.mark.parametrize("closed", ["2>&-", "0<&- 2>&-"])
