@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Protocol, get_args
+from typing import Annotated, Protocol, get_args
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from write_side.domain.field_types import FIELD_TYPES, FieldType, FieldTypeSpec, Setting
-from write_side.domain.identity import is_slug
+from write_side.domain.identity import SLUG, is_slug
 from write_side.domain.refusals import InvalidDefinition
 from write_side.domain.text import check_text
 
@@ -21,11 +21,17 @@ LONGEST_NAME = 200
 MOST: dict[Setting, int] = {"indexed": 20, "searchable": 5}
 """How many fields of a content type may have the setting. Repeaters have none inside."""
 
+# For the JSON Schema of manifests. The functions below check the values, with their own messages.
+Slug = Annotated[str, Meta(extra_json_schema={"pattern": f"^{SLUG}$"})]
+NotBlank = Annotated[str, Meta(extra_json_schema={"pattern": r"\S"})]
+Name = Annotated[str, Meta(extra_json_schema={"pattern": r"\S", "maxLength": LONGEST_NAME})]
+NotEmpty = Annotated[str, Meta(extra_json_schema={"minLength": 1})]
+
 
 class Option(Struct, frozen=True, forbid_unknown_fields=True):
     """One choice of a select field: the value is stored, the label is for people."""
 
-    value: str
+    value: NotEmpty
     label: str
 
 
@@ -38,14 +44,14 @@ class Field(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True)
     ``searchable`` one; repeaters have neither inside.
     """
 
-    slug: str
-    name: str
+    slug: Slug
+    name: Name
     type: FieldType
     required: bool = False
     multiple: bool = False
     range: bool = False
     options: tuple[Option, ...] = ()
-    to: tuple[str, ...] = ()
+    to: tuple[Slug, ...] = ()
     fields: tuple[Field, ...] = ()
     indexed: bool = False
     searchable: bool = False
@@ -66,8 +72,8 @@ class Field(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True)
 
 
 class Stage(Struct, frozen=True, forbid_unknown_fields=True):
-    id: str
-    name: str
+    id: Slug
+    name: Name
 
 
 decode_fields = msgspec.json.Decoder(tuple[Field, ...]).decode

@@ -15,10 +15,8 @@ from write_side.domain.identity import ENVIRONMENTS, STAGING
 from write_side.domain.refusals import InvalidDefinition
 from write_side.domain.webhook import check_number, check_selection, check_url, secret_bytes
 from write_side.domain.workspace import check_media_url, check_permissions
-from write_side.manifest.document import Manifest
+from write_side.manifest.document import SHORTEST_SECRET, Manifest
 from write_side.manifest.source import Path, Source
-
-SHORTEST_SECRET = 20
 
 
 def check_consistency(manifest: Manifest, source: Source) -> None:

@@ -13,20 +13,25 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from write_side.domain.change_kinds import KINDS
-from write_side.domain.definition import Field, Stage
+from write_side.domain.definition import Field, Name, NotBlank, Slug, Stage
 from write_side.domain.events import Plan
 from write_side.domain.identity import ENVIRONMENTS, PRODUCTION
-from write_side.domain.webhook import Webhook
+from write_side.domain.webhook import LONGEST_URL, MOST_WEBHOOKS, Webhook
 from write_side.domain.workspace import PERMISSIONS, Key, expiry
 
 T = TypeVar("T")
 D = TypeVar("D")
+
+SHORTEST_SECRET = 20
+"""Characters of a key's secret."""
 
 Limit = Annotated[int, Meta(ge=0, lt=2**53)]
 Permission = Annotated[str, Meta(extra_json_schema={"enum": PERMISSIONS})]
 ChangeEvent = Annotated[str, Meta(extra_json_schema={"enum": KINDS})]
 Included = Annotated[str, Meta(extra_json_schema={"enum": ("entry",)})]
 Environment = Annotated[str, Meta(extra_json_schema={"enum": ENVIRONMENTS})]
+Secret = Annotated[str, Meta(extra_json_schema={"minLength": SHORTEST_SECRET})]
+WebhookUrl = Annotated[str, Meta(extra_json_schema={"maxLength": LONGEST_URL})]
 
 
 class _Part(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
@@ -63,9 +68,9 @@ class ManifestKey(_Part, frozen=True):
     ``environment`` None: it works in all of them. ``expires`` None: never.
     """
 
-    name: str
-    permissions: tuple[Permission, ...]
-    secret: str | None = None
+    name: Name
+    permissions: Annotated[tuple[Permission, ...], Meta(extra_json_schema={"minItems": 1})]
+    secret: Secret | None = None
     environment: Environment | UnsetType | None = UNSET
     expires: str | UnsetType | None = UNSET
 
@@ -79,10 +84,10 @@ class ManifestKey(_Part, frozen=True):
 
 
 class ManifestMedia(_Part, frozen=True):
-    id: str
-    url: str
-    name: str
-    content_type: str
+    id: Slug
+    url: NotBlank
+    name: NotBlank
+    content_type: NotBlank
 
 
 class ManifestWebhook(_Part, frozen=True):
@@ -91,10 +96,10 @@ class ManifestWebhook(_Part, frozen=True):
     Without ``secret``, a new endpoint gets a generated one and an existing endpoint keeps its own.
     """
 
-    name: str
-    url: str
+    name: Slug
+    url: WebhookUrl
     environment: Environment | UnsetType | None = UNSET
-    types: tuple[str, ...] | UnsetType | None = UNSET
+    types: tuple[Slug, ...] | UnsetType | None = UNSET
     events: tuple[ChangeEvent, ...] | UnsetType | None = UNSET
     include: Included | UnsetType | None = UNSET
     secret: str | None = None
@@ -122,8 +127,8 @@ class ManifestContentType(_Part, frozen=True):
     """``environments`` says where this definition applies; empty: in every environment of the
     workspace."""
 
-    slug: str
-    name: str
+    slug: Slug
+    name: Name
     fields: tuple[Field, ...] | UnsetType = UNSET
     workflow: ManifestWorkflow | UnsetType | None = UNSET
     environments: tuple[Environment, ...] = ()
@@ -141,13 +146,15 @@ class ManifestContentType(_Part, frozen=True):
 
 
 class Manifest(_Part, frozen=True):
-    workspace: str
-    name: str
+    workspace: Slug
+    name: Name
     plan: ManifestPlan | UnsetType | None = UNSET
     environments: tuple[Environment, ...] = ()
     keys: tuple[ManifestKey, ...] = ()
     media: tuple[ManifestMedia, ...] = ()
-    webhooks: tuple[ManifestWebhook, ...] = ()
+    webhooks: Annotated[
+        tuple[ManifestWebhook, ...], Meta(extra_json_schema={"maxItems": MOST_WEBHOOKS})
+    ] = ()
     content_types: tuple[ManifestContentType, ...] = ()
 
     def desired_plan(self, current: Plan) -> Plan:

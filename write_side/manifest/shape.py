@@ -87,7 +87,7 @@ class Shape:
         if not field.required:
             del found[name]
             self._omit((*path, name))
-        elif isinstance(field.type, inspect.StrType):
+        elif isinstance(getattr(field.type, "type", field.type), inspect.StrType):
             self._placeholders += 1
             found[name] = f"missing-{self._placeholders}"
             self._source.broken.add((*path, name))
