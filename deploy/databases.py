@@ -15,7 +15,7 @@ from contextlib import (
 )
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from read_side.pool import Pool
     from write_side.postgres.connection import Connection
     from write_side.repository import Repository
+
+T = TypeVar("T")
 
 CHECK_TIMEOUT = 5.0  # seconds
 
@@ -138,36 +140,25 @@ async def open_repository(databases: Databases) -> AsyncIterator[Repository]:
     from write_side.store.mapper import EventMapper
     from write_side.store.recorder import open_recorder
 
-    async with AsyncExitStack() as stack:
-        with _explaining_failures("CONTENTLOG_EVENT_STORE_URL", databases.event_store_url):
-            recorder = await stack.enter_async_context(
-                open_recorder(databases.event_store_url, connections=4)
-            )
+    url = databases.event_store_url
+    opening = open_recorder(url, connections=4)
+    async with _reached("CONTENTLOG_EVENT_STORE_URL", url, opening) as recorder:
         yield Repository(recorder, EventMapper())
 
 
-@asynccontextmanager
-async def open_read_model(databases: Databases) -> AsyncIterator[Pool]:
+def open_read_model(databases: Databases) -> AbstractAsyncContextManager[Pool]:
     """A pool of connections to the read model. Raises DatabaseUnreachable."""
     from read_side.pool import open_pool
 
-    async with AsyncExitStack() as stack:
-        with _explaining_failures(databases.model.setting, databases.read_model_url):
-            pool = await stack.enter_async_context(open_pool(databases.read_model_url))
-        yield pool
+    url = databases.read_model_url
+    return _reached(databases.model.setting, url, open_pool(url))
 
 
-@asynccontextmanager
-async def open_connection(setting: str, url: str, timeout: float = 20) -> AsyncIterator[Connection]:
+def open_connection(
+    setting: str, url: str, timeout: float = 20
+) -> AbstractAsyncContextManager[Connection]:
     """One connection to the database that a setting names. Raises DatabaseUnreachable."""
-    from write_side.postgres.connection import connect
-
-    with _explaining_failures(setting, url):
-        connection = await connect(url, timeout=timeout)
-    try:
-        yield connection
-    finally:
-        await connection.close()
+    return _reached(setting, url, _connection(url, timeout))
 
 
 def connect_event_store(databases: Databases) -> AbstractAsyncContextManager[Connection]:
@@ -194,15 +185,31 @@ def connect_read_model(databases: Databases) -> AbstractAsyncContextManager[Conn
     return open_connection(databases.model.setting, databases.read_model_url)
 
 
-@contextmanager
-def _explaining_failures(setting: str, url: str) -> Iterator[None]:
-    """Turns a failure to connect into DatabaseUnreachable, which names the setting."""
+@asynccontextmanager
+async def _connection(url: str, timeout: float) -> AsyncIterator[Connection]:
+    from write_side.postgres.connection import connect
+
+    connection = await connect(url, timeout=timeout)
+    try:
+        yield connection
+    finally:
+        await connection.close()
+
+
+@asynccontextmanager
+async def _reached(
+    setting: str, url: str, opening: AbstractAsyncContextManager[T]
+) -> AsyncIterator[T]:
+    """What is opened at the URL. Raises DatabaseUnreachable, which names the setting."""
     from write_side.postgres.faults import FAULTS
 
-    try:
-        yield
-    except (ValueError, *FAULTS) as error:
-        reason = str(error) or type(error).__name__
-        raise DatabaseUnreachable(
-            f"cannot connect to PostgreSQL at {without_password(url)} ({reason}): check {setting}"
-        ) from error
+    async with AsyncExitStack() as stack:
+        try:
+            opened = await stack.enter_async_context(opening)
+        except (ValueError, *FAULTS) as error:
+            reason = str(error) or type(error).__name__
+            raise DatabaseUnreachable(
+                f"cannot connect to PostgreSQL at {without_password(url)} ({reason}): "
+                f"check {setting}"
+            ) from error
+        yield opened

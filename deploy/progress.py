@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,8 +14,6 @@ import click
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from projector.rebuild.progress import Progress, Report
     from write_side.verification.claim_check import Difference
 

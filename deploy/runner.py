@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 from msgspec.structs import replace
@@ -19,10 +19,7 @@ from deploy.failures import explanation
 from deploy.logs import configure_logs
 from deploy.settings import PREFIX, Settings
 from deploy.stopping import run_stoppable
-from write_side.domain.identity import ENVIRONMENTS, PRODUCTION
-
-if TYPE_CHECKING:
-    from write_side.domain.identity import Actor
+from write_side.domain.identity import ENVIRONMENTS, PRODUCTION, Actor
 
 T = TypeVar("T")
 
@@ -130,8 +127,6 @@ def login_name() -> str:
 
 
 def operator() -> Actor:
-    from write_side.domain.identity import Actor
-
     return Actor("operator", login_name())
 
 

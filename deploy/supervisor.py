@@ -49,8 +49,8 @@ async def supervise(
     children: Sequence[Child],
     started: Callable[[], Awaitable[None]] | None = None,
     ended: Callable[[Child], None] | None = None,
-) -> int:
-    """Keeps the children running until SIGINT or SIGTERM, then ends them; returns 0.
+) -> None:
+    """Keeps the children running until SIGINT or SIGTERM, then ends them.
 
     A child that ends with any status is started again after a growing pause. Ending the children
     takes at most GRACE. `started` runs meanwhile and is cancelled at a signal; its exceptions end
@@ -70,7 +70,6 @@ async def supervise(
         finally:
             stop.set()
             await asyncio.gather(*keepers)
-    return 0
 
 
 @contextlib.contextmanager

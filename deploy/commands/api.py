@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import gc
-import logging
 import os
 import shutil
 import time
@@ -25,18 +24,14 @@ from tempfile import TemporaryDirectory, gettempdir
 import click
 from msgspec.structs import replace
 
-from deploy.commands.servers import check_address, trimmed
+from deploy.commands.servers import check_address, server_settings, trimmed
 from deploy.databases import Databases, check_event_store, open_databases
-from deploy.environment import load_settings
 from deploy.failures import Failed
-from deploy.logs import configure_logs
-from deploy.runner import WholeNumber, read_model_option, warn_of_unknown_settings
+from deploy.runner import WholeNumber, read_model_option
 from deploy.settings import Settings
 from deploy.stopping import run_stoppable
 from deploy.supervisor import Child, supervise
 from deploy.tracing import TraceSettings, exported_traces, trace_settings
-
-log = logging.getLogger(__name__)
 
 METRICS = "PROMETHEUS_MULTIPROC_DIR"
 FOLDER = "contentlog-metrics-"
@@ -57,11 +52,9 @@ def api_command(host: str | None, port: int | None, workers: int | None) -> None
 
     With several workers, a parent process keeps them running on the same port.
     """
-    settings = at_address(load_settings(os.environ), host, port)
+    settings = at_address(server_settings(), host, port)
     settings = replace(settings, workers=workers or settings.workers)
     traces = trace_settings(os.environ)
-    configure_logs(settings)
-    warn_of_unknown_settings(log.warning)
     check_port(settings)
     with open_databases(settings) as databases:
         if settings.workers > 1:

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from urllib.parse import urlsplit
 
 import click
@@ -68,11 +69,8 @@ def _run(settings: Settings, databases: Databases, *, with_demo: bool) -> None:
         children.append(Child("postgres", watch))
     os.environ.update(databases.environment())
     os.environ.pop("CONTENTLOG_PROBE_PORT", None)  # both could not have it
-
-    async def started() -> None:
-        await _greet(settings, databases, with_demo=with_demo)
-
-    asyncio.run(supervise(children, started))
+    greet = partial(_greet, settings, databases, with_demo=with_demo)
+    asyncio.run(supervise(children, greet))
 
 
 async def _greet(settings: Settings, databases: Databases, *, with_demo: bool) -> None:

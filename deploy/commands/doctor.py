@@ -18,10 +18,10 @@ from deploy.databases import (
 from deploy.failures import DOCTOR, explanation
 from deploy.progress import show_rows
 from deploy.runner import json_option, read_model_option, run
+from deploy.settings import Settings
 
 if TYPE_CHECKING:
     from deploy.doctor.findings import Finding
-    from deploy.settings import Settings
 
 _STORE_POOL = "CONTENTLOG_EVENT_STORE_POOL_URL"
 

@@ -92,12 +92,18 @@ def webhooks_command() -> None:
         asyncio.run(trimmed(_probed(settings, "webhooks", partial(run_sessions, options))))
 
 
+def server_settings() -> Settings:
+    """The settings of a process; configures its logs."""
+    settings = load_settings(os.environ)
+    configure_logs(settings)
+    warn_of_unknown_settings(log.warning)
+    return settings
+
+
 @contextmanager
 def _configured(process: str) -> Iterator[tuple[Settings, Databases]]:
     """The settings and databases of a process. Configures its logs, and exports its traces."""
-    settings, traces = load_settings(os.environ), trace_settings(os.environ)
-    configure_logs(settings)
-    warn_of_unknown_settings(log.warning)
+    settings, traces = server_settings(), trace_settings(os.environ)
     if settings.probe_port is not None:
         check_address(settings.admin_host, settings.probe_port, "ADMIN_HOST", "PROBE_PORT")
     with open_databases(settings) as databases, exported_traces(traces, f"contentlog-{process}"):

@@ -83,9 +83,9 @@ logging.basicConfig(handlers=[lines], format="%(message)s")
 async def main():
     children = [supervisor.Child(work, globals()[work]) for work in sys.argv[2:] if work != "stop"]
     lines.add(b"waits to be written")
-    return await supervisor.supervise(children, stop if "stop" in sys.argv else None)
+    await supervisor.supervise(children, stop if "stop" in sys.argv else None)
 
-sys.exit(asyncio.run(main()))
+asyncio.run(main())
 """
 
 Run = Callable[..., subprocess.Popen[str]]
