@@ -75,7 +75,7 @@ def _configure_json(level: int) -> logging.Handler:
     renderers: list[Any] = [structlog.processors.format_exc_info, _as_json]
     structlog.configure(
         processors=[*processors, *renderers],
-        logger_factory=lambda *_: LineLogger(lines),
+        logger_factory=lambda *_: lines,
         wrapper_class=_json_logger(level),
         cache_logger_on_first_use=True,
     )
@@ -192,10 +192,6 @@ class LogLines(logging.Handler):
             loop.call_later(DELAY, self.flush)
             self._loop = loop
 
-
-class LineLogger:
-    """Receives structlog's lines; warnings and errors are written immediately."""
-
-    def __init__(self, lines: LogLines) -> None:
-        self.debug = self.info = lines.add
-        self.warning = self.error = self.critical = lines.write
+    # The methods of a logger, for structlog.
+    debug = info = add
+    warning = error = critical = write

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from deploy.doctor.findings import Finding, ok, problem, warning
+from deploy.runner import utc_minute
 from write_side.postgres.connection import Connection
 from write_side.postgres.statements import statement
 
@@ -217,7 +218,7 @@ def _backups(name: str, facts: ServerFacts) -> Finding:
     if failed is not None and (archived is None or failed > archived):
         return problem(
             name,
-            f"archiving has failed since {failed:%Y-%m-%d %H:%M} UTC",
+            f"archiving has failed since {utc_minute(failed)}",
             "see PostgreSQL's log for the output of archive_command",
         )
     if archived is None:
@@ -228,7 +229,7 @@ def _backups(name: str, facts: ServerFacts) -> Finding:
         return problem(
             name,
             f"{waiting} segments of the write-ahead log wait to be archived, and the last one was "
-            f"archived at {archived:%Y-%m-%d %H:%M} UTC: a lost disk loses their events",
+            f"archived at {utc_minute(archived)}: a lost disk loses their events",
             "see what archive_command waits for; if it is too slow, use archive-async",
         )
     if not facts.archive_timeout:
@@ -238,4 +239,4 @@ def _backups(name: str, facts: ServerFacts) -> Finding:
             "full, and a lost disk loses its events",
             f"ALTER SYSTEM SET archive_timeout = '60s'; {_RELOAD}",
         )
-    return ok(name, f"the write-ahead log is archived, last at {archived:%Y-%m-%d %H:%M} UTC")
+    return ok(name, f"the write-ahead log is archived, last at {utc_minute(archived)}")

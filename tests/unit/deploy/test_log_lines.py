@@ -8,7 +8,7 @@ import logging
 
 import pytest
 
-from deploy.logs import DELAY, MOST, LineLogger, LogLines
+from deploy.logs import DELAY, MOST, LogLines
 
 
 class Stream(io.BytesIO):
@@ -27,7 +27,7 @@ class Stream(io.BytesIO):
 async def test_lines_of_a_moment_are_one_write() -> None:
     lines = LogLines(stream := Stream())
     for line in (b"one", b"two", b"three"):
-        LineLogger(lines).info(line)
+        lines.info(line)
     assert stream.writes == []
     await asyncio.sleep(DELAY * 1.5)
     assert stream.writes == [b"one\ntwo\nthree\n"]
@@ -38,11 +38,11 @@ async def test_lines_of_a_moment_are_one_write() -> None:
 
 async def test_a_warning_and_what_came_before_it_are_written_at_once() -> None:
     lines = LogLines(stream := Stream())
-    LineLogger(lines).info(b"before")
-    LineLogger(lines).warning(b"a warning")
+    lines.info(b"before")
+    lines.warning(b"a warning")
     assert stream.writes == [b"before\na warning\n"]
-    LineLogger(lines).info(b"then")
-    LineLogger(lines).error(b"an error")
+    lines.info(b"then")
+    lines.error(b"an error")
     assert stream.writes[1:] == [b"then\nan error\n"]
 
 
