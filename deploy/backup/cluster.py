@@ -4,7 +4,6 @@ PostgreSQL accepts."""
 from __future__ import annotations
 
 import os
-import shlex
 import shutil
 import time
 from collections.abc import Mapping
@@ -13,6 +12,7 @@ from urllib.parse import urlencode
 
 from msgspec import Struct
 
+from deploy.embedded.postmaster import option_line
 from deploy.embedded.programs import Account, by_name, current_account
 from write_side.domain.refusals import ExplainedError
 
@@ -109,11 +109,9 @@ class Cluster(Struct, frozen=True):
             "unix_socket_directories": str(self.sockets),
             "port": "5432",
         }
-        # pg_ctl hands the line to a shell.
-        line = " ".join(f"-c {shlex.quote(f'{name}={value}')}" for name, value in options.items())
         log = self.data.parent / f"{self.data.name}.log"
         command = [str(self.programs / "pg_ctl"), "-D", str(self.data), "start", "-s", "-w"]
-        command += ["-t", str(PATIENCE), "-l", str(log), "-o", line]
+        command += ["-t", str(PATIENCE), "-l", str(log), "-o", option_line(options)]
         done = self.user.run(command, environment=environment())
         # pg_ctl does not wait for the end of the replay.
         if done.returncode != 0 or not self._becomes_ready():

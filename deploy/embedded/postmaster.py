@@ -4,7 +4,6 @@ import os
 import shlex
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from subprocess import CompletedProcess
 
@@ -35,12 +34,9 @@ SETTINGS = {
 NOT_DURABLE = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 
 
-@dataclass(frozen=True)
-class Options:
-    """How a server is started; one that already runs keeps its options."""
-
-    durable: bool
-    settings: Mapping[str, str]
+def option_line(settings: Mapping[str, str]) -> str:
+    """The options of a server for pg_ctl, which hands the line to a shell."""
+    return " ".join(f"-c {shlex.quote(f'{name}={value}')}" for name, value in settings.items())
 
 
 def answers(place: Place, programs: Programs) -> bool:
@@ -52,10 +48,12 @@ def answers(place: Place, programs: Programs) -> bool:
     return programs.account.run(programs.command("pg_isready", "-q", *where)).returncode == 0
 
 
-def start(place: Place, own_programs: Programs, programs: Programs, options: Options) -> None:
-    """Returns when the server responds, started here or already running.
+def start(
+    place: Place, own_programs: Programs, programs: Programs, settings: Mapping[str, str]
+) -> None:
+    """Returns when the server responds, started here with these settings or already running.
 
-    `own` are the programs run as our user, `programs` those run as the server's. A server that does
+    `own_programs` are run as our user, `programs` as the server's. A server that does
     not respond although some of its processes are left is starting, stopping or recovering on
     behalf of a process that was killed, so this waits for it.
     """
@@ -63,7 +61,7 @@ def start(place: Place, own_programs: Programs, programs: Programs, options: Opt
     while not answers(place, own_programs):
         if (lock := files.take(place.server_lock)) is not None:
             try:
-                return _start(place, programs, lock, options)
+                return _start(place, programs, lock, settings)
             finally:
                 os.close(lock)
         now = time.monotonic()
@@ -80,23 +78,21 @@ def start(place: Place, own_programs: Programs, programs: Programs, options: Opt
     return None
 
 
-def _start(place: Place, programs: Programs, lock: int, options: Options) -> None:
+def _start(place: Place, programs: Programs, lock: int, more: Mapping[str, str]) -> None:
     if not place.cluster.is_dir():
-        cluster.make(place, programs, lock, durable=options.durable)
+        cluster.make(place, programs, lock, durable=more.get("fsync") != "off")
     cluster.check_version(place)
     _clear_stale_pid(place.cluster)
     settings = {
         **SETTINGS,
-        **({} if options.durable else NOT_DURABLE),
-        **options.settings,
+        **more,
         **sockets.access_rules(place),
         "unix_socket_directories": str(sockets.make_folder(place, programs.account)),
     }
-    # pg_ctl hands the line to a shell.
-    line = " ".join(f"-c {shlex.quote(f'{name}={value}')}" for name, value in settings.items())
     log = _open_log(place)
     try:
         log_size = os.fstat(log).st_size
+        line = option_line(settings)
         done = _pg_ctl(place, programs, "start", "-o", line, keep=(lock,), log=log)
     finally:
         os.close(log)

@@ -11,12 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from deploy.embedded import files, place, postmaster, programs, sockets
-from deploy.embedded.errors import EmbeddedPostgresError, explained
+from deploy.embedded.errors import explained
 from deploy.embedded.place import Place
-from deploy.embedded.postmaster import Options
 from deploy.embedded.programs import Programs, current_account, for_server
-
-__all__ = ["EmbeddedPostgresError", "use"]
 
 
 @contextmanager
@@ -42,7 +39,8 @@ def use(
         users = files.share(folder / "users.lock")
     try:
         with explained(folder), files.locked(folder / "start.lock"):
-            url = _started(folder, Options(durable, settings), system_folders)
+            given = settings if durable else {**postmaster.NOT_DURABLE, **settings}
+            url = _started(folder, given, system_folders)
         yield url
     finally:
         with explained(folder), files.locked(folder / "start.lock"):
@@ -51,11 +49,11 @@ def use(
             os.close(users)
 
 
-def _started(folder: Path, options: Options, system_folders: tuple[Path, ...]) -> str:
+def _started(folder: Path, settings: Mapping[str, str], system_folders: tuple[Path, ...]) -> str:
     found = place.find(folder) or place.choose(folder, for_server(None), system_folders)
     own_programs = Programs(programs.installed(), current_account())
     if not postmaster.answers(found, own_programs):
-        postmaster.start(found, own_programs, _programs(found, system_folders), options)
+        postmaster.start(found, own_programs, _programs(found, system_folders), settings)
     return sockets.url(found)
 
 

@@ -12,7 +12,8 @@ import time
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
-from deploy.embedded.server import EmbeddedPostgresError, use
+from deploy.embedded.errors import EmbeddedPostgresError
+from deploy.embedded.server import use
 
 INTERVAL = 0.25  # seconds between two checks
 

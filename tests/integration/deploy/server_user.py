@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 
 from deploy.embedded import programs
-from deploy.embedded.server import EmbeddedPostgresError, use
+from deploy.embedded.errors import EmbeddedPostgresError
+from deploy.embedded.server import use
 
 
 def become(name: str) -> None:

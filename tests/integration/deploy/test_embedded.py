@@ -14,10 +14,10 @@ import asyncpg
 import pytest
 
 from deploy.embedded import postmaster
-from deploy.embedded.errors import failed
+from deploy.embedded.errors import EmbeddedPostgresError, failed
 from deploy.embedded.files import take
 from deploy.embedded.programs import by_name
-from deploy.embedded.server import EmbeddedPostgresError, use
+from deploy.embedded.server import use
 from tests.cluster import use_cluster
 from tests.databases import Databases
 from tests.integration.deploy.processes import (

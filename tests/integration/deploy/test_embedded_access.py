@@ -13,8 +13,9 @@ from threading import Barrier
 import pytest
 
 from deploy.embedded import files, programs
+from deploy.embedded.errors import EmbeddedPostgresError
 from deploy.embedded.programs import Account, by_name, current_account, for_server
-from deploy.embedded.server import EmbeddedPostgresError, use
+from deploy.embedded.server import use
 from tests.integration.deploy.processes import (
     ask,
     has_proc,

@@ -49,6 +49,5 @@ def test_a_server_has_five_seconds_from_when_it_is_ready(
         postmaster, "_status", lambda _cluster: "ready" if clock.now >= ready else "starting"
     )
     programs = cast("Programs", None)
-    options = postmaster.Options(durable=True, settings={})
-    postmaster.start(cast("Place", place), programs, programs, options)
+    postmaster.start(cast("Place", place), programs, programs, {})
     assert stops == ([] if stopped is None else [pytest.approx(stopped, abs=0.2)])
