@@ -5,8 +5,7 @@ from __future__ import annotations
 import getpass
 import logging
 import os
-from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Coroutine
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -54,21 +53,12 @@ class WholeNumber(click.IntRange):
 
 def _select(context: click.Context, _option: click.Parameter, name: str | None) -> None:
     if name is not None:
-        context.with_resource(_environment(f"{PREFIX}READ_MODEL", name))
+        context.obj = {f"{PREFIX}READ_MODEL": name}
 
 
-@contextmanager
-def _environment(name: str, value: str) -> Iterator[None]:
-    """Sets a variable meanwhile, also for child processes."""
-    before = os.environ.get(name)
-    os.environ[name] = value
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[name]
-        else:
-            os.environ[name] = before
+def environment() -> dict[str, str]:
+    """The process's variables, with those that an option of the command has set."""
+    return {**os.environ, **(click.get_current_context().obj or {})}
 
 
 read_model_option = click.option(
@@ -93,7 +83,7 @@ def run(work: Callable[[Databases, Settings], Coroutine[Any, Any, T]], *, create
 
 def command_settings() -> Settings:
     """The settings; from now on, only warnings are logged."""
-    settings = load_settings(os.environ)
+    settings = load_settings(environment())
     warn_of_unknown_settings(note)
     # A command's logs are for people, like its output, unless JSON was requested.
     as_text = replace(settings, log_format=settings.log_format or "text")

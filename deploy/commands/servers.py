@@ -21,7 +21,7 @@ from deploy.databases import Databases, open_databases
 from deploy.environment import load_settings
 from deploy.failures import Failed
 from deploy.logs import configure_logs
-from deploy.runner import read_model_option, warn_of_unknown_settings
+from deploy.runner import environment, read_model_option, warn_of_unknown_settings
 from deploy.settings import PREFIX, Settings
 from deploy.stopping import STOPPING
 from deploy.tracing import exported_traces, trace_settings
@@ -94,7 +94,7 @@ def webhooks_command() -> None:
 
 def server_settings() -> Settings:
     """The settings of a process; configures its logs."""
-    settings = load_settings(os.environ)
+    settings = load_settings(environment())
     configure_logs(settings)
     warn_of_unknown_settings(log.warning)
     return settings
