@@ -12,7 +12,7 @@ import os
 import signal
 import sys
 from asyncio.subprocess import DEVNULL, Process
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,29 +59,18 @@ async def supervise(
     it.
     """
     stop = asyncio.Event()
-    with _signals(stop):
-        keepers = [asyncio.create_task(_keep(child, stop, ended)) for child in children]
-        for keeper in keepers:
-            keeper.add_done_callback(lambda _: stop.set())
-        try:
-            if started is not None:
-                await _until(stop, started())
-            await stop.wait()
-        finally:
-            stop.set()
-            await asyncio.gather(*keepers)
-
-
-@contextlib.contextmanager
-def _signals(stop: asyncio.Event) -> Iterator[None]:
-    loop = asyncio.get_running_loop()
-    for number in STOPPING:
-        loop.add_signal_handler(number, stop.set)
+    for number in STOPPING:  # until the event loop is closed
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    keepers = [asyncio.create_task(_keep(child, stop, ended)) for child in children]
+    for keeper in keepers:
+        keeper.add_done_callback(lambda _: stop.set())
     try:
-        yield
+        if started is not None:
+            await _until(stop, started())
+        await stop.wait()
     finally:
-        for number in STOPPING:
-            loop.remove_signal_handler(number)
+        stop.set()
+        await asyncio.gather(*keepers)
 
 
 async def _keep(child: Child, stop: asyncio.Event, ended: Callable[[Child], None] | None) -> None:
