@@ -42,8 +42,8 @@ DOCUMENT = load_manifest(FILES / "manifest.yaml")
 MANIFEST = DOCUMENT.manifest
 KEY = MANIFEST.keys[0]
 SCOPE = Scope(MANIFEST.workspace, PRODUCTION)
-TYPES = ("authors", "topics", "articles")
-# Fixed, so that each import happens once; UUIDv7, so that the entries' ids contain a time.
+# By content type, in order. Fixed, so that each import happens once; UUIDv7, so that the entries'
+# ids contain a time.
 IMPORTS = {
     "authors": "019a0000-0000-7000-8000-000000000001",
     "topics": "019a0000-0000-7000-8000-000000000002",
@@ -96,8 +96,8 @@ async def set_up(repository: Repository) -> int:
     """Executes the remaining steps; returns the position of the log afterwards."""
     async for _ in apply_steps(await diff(DOCUMENT, repository, ACTOR), repository):
         pass
-    for content_type in TYPES:
-        await _import(f"{content_type}.csv", content_type, IMPORTS[content_type], repository)
+    for content_type, import_id in IMPORTS.items():
+        await _import(f"{content_type}.csv", content_type, import_id, repository)
     await _edit(repository)
     await _import("spring.csv", "articles", REVERTED, repository)
     await revert_import(repository, SCOPE, REVERTED, ACTOR)

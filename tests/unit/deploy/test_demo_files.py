@@ -6,7 +6,7 @@ from pathlib import Path
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
-from deploy.demo.magazine import FILES, IMPORTS, KEY, MANIFEST, TYPES, translations
+from deploy.demo.magazine import FILES, IMPORTS, KEY, MANIFEST, translations
 from write_side.domain.definition import Field
 from write_side.domain.identity import BASE_LANGUAGE, Scope, derived_id
 from write_side.imports.columns import Column, columns_of, match_headings
@@ -25,7 +25,7 @@ def table(content_type: str) -> Table:
 
 def test_there_are_forty_entries_in_every_status() -> None:
     request = ImportRequest(Scope("acme", "production"), "posts", "i-1")
-    rows = [row for kind in TYPES for row in parsed_rows(table(kind), _columns(kind), request)]
+    rows = [row for kind in IMPORTS for row in parsed_rows(table(kind), _columns(kind), request)]
     assert len(rows) == 40
     assert {row.status for row in rows} == {"draft", "published", "archived"}
 
@@ -40,7 +40,7 @@ def _values(kind: str) -> list[Field]:
 
 
 def test_translations_belong_to_existing_entries() -> None:
-    slugs = {(kind, row.cells[1]) for kind in TYPES for row in table(kind).rows}
+    slugs = {(kind, row.cells[1]) for kind in IMPORTS for row in table(kind).rows}
     found = list(translations())
     assert {(one.content_type, one.slug) for one in found} <= slugs
     assert {one.locale for one in found} == {"fr-FR"}
