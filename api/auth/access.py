@@ -94,62 +94,50 @@ class Access:
         five minutes KeysUnavailable for all but a missing one.
         """
         digest = secret_hash(secret)
-
-        def known(now: datetime) -> Caller | None:
-            caller = self._if_held(self._loader.keys.caller(digest, now))
-            return caller if secret else None
-
-        return await self._up_to_date(known, may_be_new=secret != "")
+        return await self._current_caller(lambda: digest, is_given=secret != "")
 
     def caller_now(self, secret: str) -> Caller | None:
         """Like ``caller``, but never waits: None if ``caller`` would wait or refuse."""
-        if not secret or self._last_refresh < self._valid_since():
-            return None
-        now = self.store_time()
-        caller = self._if_held(self._loader.keys.caller(secret_hash(secret), now))
-        if caller is not None:
-            self._uses.record(caller.key_id, now.date())
-        return caller
+        return self._find(secret_hash(secret)) if secret and self._is_current() else None
 
     async def caller_of_key(self, key_id: str) -> Caller | None:
         """Like ``caller``, for the key of a dashboard session."""
-        return await self._up_to_date(
-            lambda now: self._if_held(self._loader.keys.caller_of_key(key_id, now)), may_be_new=True
-        )
+        return await self._current_caller(lambda: self._loader.keys.digest(key_id), is_given=True)
 
-    async def _up_to_date(
-        self, known: Callable[[datetime], Caller | None], *, may_be_new: bool
-    ) -> Caller | None:
-        """``known``: of a time by the event store's clock."""
+    async def _current_caller(self, digest: Callable[[], str], *, is_given: bool) -> Caller | None:
+        """``digest``: of the key, as far as this process knows it."""
         arrived = self._clock()
-        await self._require_refresh(self._valid_since())
-        now = self.store_time()
-        found = known(now)
-        if found is None:
-            await self._require_refresh(arrived)
-            now = self.store_time()
-            found = known(now)
-        if may_be_new and not self._is_trusted():
+        if not (self._is_current() or self._away):
+            await self._next_refresh()
+        if is_given and not self._is_trusted():
             raise KeysUnavailable
-        if found is None and may_be_new and self._away:
+        found = self._find(digest())
+        if found is None and self._last_refresh < arrived and not self._away:
+            await self._next_refresh()
+            found = self._find(digest())
+        if found is None and is_given and self._away:
             raise StoreUnavailable("keys cannot be refreshed")
-        if found is not None:
-            self._uses.record(found.key_id, now.date())
-        return found
+        return found if is_given else None
 
     def cached_caller(self, secret: str) -> Caller | None:
         """The caller as far as this process knows, without a refresh. Do not refuse a request
         because of it."""
         if not secret or not self._is_trusted():
             return None
-        return self._if_held(self._loader.keys.caller(secret_hash(secret), self.store_time()))
+        return self._find(secret_hash(secret), is_use=False)
 
-    def _if_held(self, caller: Caller | None) -> Caller | None:
-        return caller if caller is not None and self._holds(caller.workspace) else None
+    def _find(self, digest: str, *, is_use: bool = True) -> Caller | None:
+        now = self.store_time()
+        caller = self._loader.keys.caller(digest, now)
+        if caller is None or not self._holds(caller.workspace):
+            return None
+        if is_use:
+            self._uses.record(caller.key_id, now.date())
+        return caller
 
-    def _valid_since(self) -> float:
-        """A refresh before this time is too old."""
-        return max(self._clock() - VALID, self._last_notification)
+    def _is_current(self) -> bool:
+        """Whether the last refresh is valid, and no notification has arrived since."""
+        return self._last_refresh >= max(self._clock() - VALID, self._last_notification)
 
     def _is_trusted(self) -> bool:
         return self._clock() - self._last_refresh <= TRUST
@@ -157,10 +145,6 @@ class Access:
     def store_time(self) -> datetime:
         """The current time by the event store's clock."""
         return self._loader.store_time + timedelta(seconds=self._clock() - self._last_refresh)
-
-    async def _require_refresh(self, since: float) -> None:
-        if self._last_refresh < since and not self._away:
-            await self._next_refresh()
 
     def _next_refresh(self) -> Awaitable[None]:
         """A refresh that has not started yet. It continues if one of its waiters is cancelled."""
