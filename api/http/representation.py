@@ -65,11 +65,13 @@ async def add_representation(request: web.Request, handler: Handler) -> web.Stre
 
 
 def _conditional(request: web.Request, response: web.Response, tag: str) -> web.Response:
-    """The response with its tag, or 304."""
+    """The response with its tag, or 304 if If-None-Match names it, by weak comparison."""
     response.headers["ETag"] = tag
     _vary(response)
     response.headers.setdefault("Cache-Control", READ)
-    if not _is_current(request, tag):
+    known = ",".join(request.headers.getall("If-None-Match", ()))
+    # No tag contains a quote, so a quoted tag occurs in a list only as a member.
+    if known.strip() != "*" and tag.removeprefix("W/") not in known:
         return response
     headers = {name: response.headers[name] for name in _NOT_MODIFIED if name in response.headers}
     return web.Response(status=304, headers=headers)
@@ -107,12 +109,3 @@ def qualities(accept: str) -> dict[str, float]:
         valid = _QUALITY.fullmatch((weights or ["1"])[0])
         found[name.strip()] = min(float(valid[1]), 1.0) if valid else 0.0
     return found
-
-
-def _is_current(request: web.Request, tag: str) -> bool:
-    """Whether If-None-Match names the tag, by weak comparison. No tag contains a quote, so a quoted
-    tag occurs in a list only as a member."""
-    if "If-None-Match" not in request.headers:
-        return False
-    tags = ",".join(request.headers.getall("If-None-Match"))
-    return tags.strip() == "*" or tag.removeprefix("W/") in tags

@@ -80,15 +80,14 @@ def list_query(query: MultiMapping[str], default_limit: int) -> ListQuery:
     cursor = query.get("cursor") or None
     if cursor is not None and query.get("offset"):
         raise BadRequest("cursor and offset exclude each other: use one of them")
-    return ListQuery(
-        limit,
-        offset,
-        search_text(query.get("q", "")),
-        checked_filters(_filters(query)),
-        sort_keys((query.get("sort") or "").split(",")) if query.get("sort") else (),
-        cursor,
-        _counted(query),
-    )
+    words = search_text(query.get("q", ""))
+    filters = checked_filters(_filters(query))
+    sort = query.get("sort")
+    keys = sort_keys(sort.split(",")) if sort else ()
+    total = query.get("total")
+    if total and total != "none":
+        raise BadRequest(f"Unknown total '{shortened(total)}': use none, or leave it out")
+    return ListQuery(limit, offset, words, filters, keys, cursor, counted=not total)
 
 
 def search_text(value: str, parameter: str = "q") -> str | None:
@@ -99,13 +98,6 @@ def search_text(value: str, parameter: str = "q") -> str | None:
             f"{parameter} is too long: {len(text):,} characters; the limit is {LONGEST_SEARCH:,}"
         )
     return text or None
-
-
-def _counted(query: MultiMapping[str]) -> bool:
-    total = query.get("total")
-    if total and total != "none":
-        raise BadRequest(f"Unknown total '{shortened(total)}': use none, or leave it out")
-    return not total
 
 
 def _filters(query: MultiMapping[str]) -> Iterator[Filter]:
