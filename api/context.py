@@ -21,6 +21,7 @@ from api.settings import ApiSettings
 from read_side.checkpoint import CheckpointWatch
 from read_side.pool import Pool
 from read_side.replicas import Replicas
+from write_side.domain.events import Plan
 from write_side.domain.identity import Actor, Scope
 from write_side.domain.workspace import VIEW
 from write_side.fair_queue import FairQueue
@@ -51,41 +52,33 @@ class Service(Struct):
     descriptions: FairQueue = field(default_factory=lambda: FairQueue(1))
 
 
+NOBODY = Caller("", "", "", frozenset(), Plan(), ())
+"""Has no permission."""
+
+
 class Call(Struct):
-    """A request; the checks set its caller, environment and locale, and the position that it must
-    include."""
+    """A request; the checks set the rest. ``position``: that it must include."""
 
     request: web.Request
     service: Service
-    caller: Caller | None = None
-    environment: str = ""
+    caller: Caller = NOBODY
+    scope: Scope = Scope("", "")
     locale: str = ""
     position: int = 0
 
     @property
-    def known_caller(self) -> Caller:
-        assert self.caller is not None
-        return self.caller
-
-    @property
     def client(self) -> str:
         """Takes turns with others: a workspace, or an address if no key is known yet."""
-        if self.caller is not None:
-            return self.caller.workspace
-        return self.service.limits.bucket_of(self.request)
+        return self.caller.workspace or self.service.limits.bucket_of(self.request)
 
     @property
     def published_only(self) -> bool:
         """Whether the key reads only published entries."""
-        return VIEW not in self.known_caller.permissions
-
-    @property
-    def scope(self) -> Scope:
-        return Scope(self.known_caller.workspace, self.environment)
+        return VIEW not in self.caller.permissions
 
     @property
     def actor(self) -> Actor:
-        return Actor("key", self.known_caller.key_id, self.known_caller.key_name)
+        return Actor("key", self.caller.key_id, self.caller.key_name)
 
     @property
     def request_id(self) -> str:

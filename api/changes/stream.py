@@ -61,7 +61,7 @@ async def stream_changes(call: Call, request: ChangesRequest) -> web.StreamRespo
     """Streams until the client leaves, its key ends or the process stops. Raises what a page
     raises, TooManyStreams and Busy."""
     stream = ChangeStream(call, request)
-    with call.service.streams.admitted(stream.end, call.known_caller):
+    with call.service.streams.admitted(stream.end, call.caller):
         page = await first_page(call, request)
         response = await open_stream(call.request, stream.end)
         await stream.run(response, page)
@@ -242,7 +242,7 @@ class ChangeStream:
 
     async def _write(self, data: bytes) -> None:
         await self._check_key()
-        self._call.service.limits.charge_bytes(self._call.known_caller, len(data))
+        self._call.service.limits.charge_bytes(self._call.caller, len(data))
         self._is_writing = True
         await self._response.write(data)
         self._is_writing = False

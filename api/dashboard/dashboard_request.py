@@ -34,6 +34,10 @@ class DashboardRequest(Call):
         return self.request.query
 
     @property
+    def environment(self) -> str:
+        return self.scope.environment
+
+    @property
     def csrf(self) -> str:
         return new_csrf_token(self.session)
 
@@ -47,7 +51,7 @@ class DashboardRequest(Call):
         return self.service.read_model, self.scope
 
     def may(self, permission: str) -> bool:
-        return permission in self.known_caller.permissions
+        return permission in self.caller.permissions
 
     def link(self, *path: str, **query: str | int) -> str:
         """The URL of a page in this request's environment; see ``link``."""
@@ -80,11 +84,12 @@ async def check_session(request: DashboardRequest, *, active: bool = True) -> No
     key_id = await sessions.key_of(request.session, active=active)
     if key_id is None:
         raise NoSession
-    request.caller = await request.service.access.caller_of_key(key_id)
-    if request.caller is None:
+    caller = await request.service.access.caller_of_key(key_id)
+    if caller is None:
         await sessions.end(request.session)
         raise NoSession
-    request.request[WORKSPACE] = request.caller.workspace
+    request.caller = caller
+    request.request[WORKSPACE] = caller.workspace
 
 
 async def check(request: DashboardRequest, permission: str, *, active: bool) -> None:
@@ -95,4 +100,4 @@ async def check(request: DashboardRequest, permission: str, *, active: bool) -> 
     if permission:
         check_permission(request, permission)
     # A URL without an environment, such as a bookmark, means the one in which the key works.
-    resolve_environment(request, request.known_caller.environment or PRODUCTION)
+    resolve_environment(request, request.caller.environment or PRODUCTION)

@@ -119,7 +119,7 @@ async def export_entries(request: DashboardRequest) -> web.StreamResponse:
     form = await _filter_form(request)
     if form.type is None:
         raise web.HTTPNotFound
-    await request.service.limits.check_cost(request.known_caller)
+    await request.service.limits.check_cost(request.caller)
     kind = cast("Kind", request.request.match_info["kind"])
     return await export_response(request, form.filters, kind)
 

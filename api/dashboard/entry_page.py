@@ -202,7 +202,7 @@ async def restore_version(request: DashboardRequest, form: Form) -> web.StreamRe
             restored=past.fields,
         ),
         request.repository,
-        request.service.limits.projection(request.known_caller),
+        request.service.limits.projection(request.caller),
     )
     await request.wait_until_readable(done.position)
     return redirect(f"{request.link('entries', entry_id)}#history")

@@ -48,7 +48,7 @@ def _in_address(environment: str) -> str:
 
 
 async def layout_of(request: DashboardRequest) -> Layout:
-    caller = request.known_caller
+    caller = request.caller
     current = _current_section(request)
     sections = _sections(caller)
     start = f"{sections[0].title()} in {caller.environment or PRODUCTION}"
@@ -71,7 +71,7 @@ def _sections(caller: Caller) -> Sequence[str]:
 
 def _environment(request: DashboardRequest, name: str) -> NavigationLink:
     """A link to the same section in another environment."""
-    caller = request.known_caller
+    caller = request.caller
     note = "" if name in caller.environments else "not set up"
     if name == STAGING and not caller.plan.staging:
         note = "not in your plan"
@@ -84,13 +84,13 @@ def _environment(request: DashboardRequest, name: str) -> NavigationLink:
 
 
 def _current_section(request: DashboardRequest) -> str:
-    parts, sections = request.request.path.split("/")[2:3], _sections(request.known_caller)
+    parts, sections = request.request.path.split("/")[2:3], _sections(request.caller)
     return next((part for part in sections if [part] == parts), sections[0])
 
 
 async def _workspace_name(request: DashboardRequest) -> str:
     """The slug if the read model is unavailable, so that an error page does not fail too."""
-    slug = request.known_caller.workspace
+    slug = request.caller.workspace
     try:
         return await workspace_name(request.service.read_model, slug) or slug
     except ReadModelUnavailable:

@@ -34,7 +34,7 @@ _EVERYTHING = ChangeSelection()
 async def follow_changes(request: DashboardRequest) -> web.StreamResponse:
     """Streams until the page is left, the session ends or the process stops."""
     service, stream = request.service, LiveStream(request)
-    with service.streams.admitted(stream.end, request.known_caller):
+    with service.streams.admitted(stream.end, request.caller):
         try:
             await service.streams.tail.join(request.scope, _EVERYTHING, stream)
             return await stream.run()

@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl
 from aiohttp import web
 from multidict import MultiDict, MultiDictProxy
 
-from api.context import SERVICE
+from api.context import NOBODY, SERVICE
 from api.dashboard.dashboard_request import DashboardRequest, NoSession, check, link
 from api.dashboard.layout import layout_of
 from api.dashboard.security import check_csrf_token, cookie_token, referring_page
@@ -125,7 +125,7 @@ async def error_page(request: DashboardRequest, error: Exception) -> web.StreamR
         "request_id": request.request_id,
         "stale_form": referring_page(request.request) if isinstance(error, ForgedRequest) else None,
     }
-    if request.caller is None:
+    if request.caller is NOBODY:
         response = html(render("error_signed_out.html", **context), status)
     else:
         response = await show(request, "error.html", status, **context)

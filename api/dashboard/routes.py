@@ -104,7 +104,7 @@ def _webhook_routes() -> list[web.RouteDef]:
 
 
 async def _home(request: DashboardRequest) -> web.StreamResponse:
-    return redirect(start_address(request.known_caller))
+    return redirect(start_address(request.caller))
 
 
 async def _projections(request: DashboardRequest) -> web.StreamResponse:

@@ -33,7 +33,7 @@ async def show_form(request: DashboardRequest) -> web.StreamResponse:
     except NoSession:
         ended = ENDED if "ended" in request.query else ""
         return _form(request.query.get("next", ""), ended=ended)
-    return redirect(start_address(request.known_caller))
+    return redirect(start_address(request.caller))
 
 
 async def sign_in(request: DashboardRequest) -> web.StreamResponse:

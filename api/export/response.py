@@ -86,7 +86,7 @@ async def _send_workbook(call: Call, response: web.StreamResponse, source: Expor
         async with call.request.app[EXPORTING].turn(workspace):
             began = time.monotonic()
             is_written = await write_xlsx(source, path, lambda: not _is_disconnected(call.request))
-            limits.charge_seconds(call.known_caller, time.monotonic() - began)
+            limits.charge_seconds(call.caller, time.monotonic() - began)
         if is_written:
             response.content_length = size = path.stat().st_size
             await call.service.large_bodies.reserve(call.request, workspace, size)
@@ -97,7 +97,7 @@ async def _send(
     call: Call, response: web.StreamResponse, chunks: AsyncGenerator[bytes, None]
 ) -> None:
     request = call.request
-    charge = partial(call.service.limits.charge_bytes, call.known_caller)
+    charge = partial(call.service.limits.charge_bytes, call.caller)
     async with aclosing(chunks):
         first = await anext(chunks)
         try:

@@ -60,7 +60,7 @@ class IdempotencyKeys:
 
         Raises BadRequest, RequestInProgress.
         """
-        key = command_key(self._header, self._call.known_caller.key_id, scope)
+        key = command_key(self._header, self._call.caller.key_id, scope)
         if key is None:
             return {}
         if self._in_flight:
@@ -74,7 +74,7 @@ class IdempotencyKeys:
         if self._header is None:
             yield
             return
-        request, key_id = self._call.request, self._call.known_caller.key_id
+        request, key_id = self._call.request, self._call.caller.key_id
         environment = request.query.get("environment") or request.headers.get("X-Environment")
         name = f"graphql\n{key_id}\n{environment}\n{self._header}"
         with ExitStack() as stack:
@@ -126,11 +126,11 @@ class GraphQLContext:
     async def reserve_cost(self) -> None:
         """Takes the estimated cost from the workspace's limit. Raises CostLimitExceeded."""
         self._reserved = self.budget.cost
-        await self.service.limits.reserve_cost(self.call.known_caller, self._reserved)
+        await self.service.limits.reserve_cost(self.call.caller, self._reserved)
 
     def charge_cost(self, answered: int) -> None:
         """Charges the remaining cost; ``answered``: the bytes of the response."""
-        limits, caller = self.service.limits, self.call.known_caller
+        limits, caller = self.service.limits, self.call.caller
         limits.charge_bytes(caller, answered)
         limits.charge_seconds(caller, self.seconds)
         if self._reserved:

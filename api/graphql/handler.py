@@ -107,7 +107,7 @@ async def _execute(call: Call) -> web.Response:
         response = respond(call.request, result.data, result.errors or [])
     context.charge_cost(len(cast("bytes", response.body)))
     if context.written:
-        token = call.service.positions.token(call.known_caller.workspace, context.written)
+        token = call.service.positions.token(call.caller.workspace, context.written)
         response.headers[POSITION] = token
         response.headers["X-Content-Visible"] = "true" if await context.visible() else "false"
         response.headers.update(ignored_header(context.ignored))

@@ -135,7 +135,7 @@ async def _write(context: GraphQLContext, make_command: Callable[..., Command]) 
     turns = context.service.loop_turns
     async with turns.turn(context.call.client, DECODE_JSON, context.size):
         command = make_command(**arguments)
-    reserve = context.service.limits.projection(context.call.known_caller)
+    reserve = context.service.limits.projection(context.call.caller)
     executed = await execute(command, context.repository, reserve)
     if isinstance(command, CreateEntry | UpdateEntry):
         context.ignored += await in_thread_if_large(

@@ -89,7 +89,7 @@ def routes() -> list[web.RouteDef]:
 
 async def accept(call: Call) -> web.Response:
     """Responds when the file is stored; an accepted import runs even if this process ends."""
-    key = command_key(call.request.headers.get(HEADER), call.known_caller.key_id, call.scope)
+    key = command_key(call.request.headers.get(HEADER), call.caller.key_id, call.scope)
     if not is_form(call.request):
         raise UnsupportedMedia(NOT_A_FORM)
     form = await FormReader(call, MOST_PARTS).read()
@@ -163,7 +163,7 @@ async def revert(call: Call) -> web.Response:
     if await _report(call, import_id) is None:
         job = await jobs.job_status(repository, call.scope, import_id)
         raise NothingToRevert(NOT_DONE if job.state in ("checking", "importing") else NOTHING)
-    reserve = call.service.limits.projection(call.known_caller)
+    reserve = call.service.limits.projection(call.caller)
     await revert_import(repository, call.scope, import_id, call.actor, call.request_id, reserve)
     return await _shown(call, import_id, 202)
 
@@ -190,7 +190,7 @@ async def _shown(call: Call, import_id: str, status: int = 200) -> web.Response:
         result = logged if result is None else replace(result, reverted=logged.reverted)
         rows, message = len(report.rows), None
         state = "imported" if report.reverted is None else "reverted"
-    if result is not None and OPERATE not in call.known_caller.permissions:
+    if result is not None and OPERATE not in call.caller.permissions:
         result = without_positions(result)
     progress = ImportProgress(rows, 0 if result is None else rows or 0)
     shown = ImportStatus(import_id, state, progress, message, result)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 
 from aiohttp import web
+from msgspec import Raw
 
 from api.auth.keys import has_key
 from api.context import Call
@@ -19,7 +20,7 @@ from api.openapi.document import document
 from api.openapi.type_schemas import entry_schema
 from api.openapi.workspace import workspace_document
 from api.rest import parameters, wire
-from api.rest.cached_response import encoded_response
+from api.rest.cached_response import json_response
 from api.rest.request_checks import check_read, with_checks
 from read_side import content_types
 from read_side.content_types import ContentTypeRow
@@ -63,7 +64,7 @@ def _encoded() -> bytes:
 
 async def describe_workspace(call: Call) -> web.Response:
     rows = await content_types.content_types(call.service.read_model, call.scope)
-    return encoded_response(call, await _described(call, rows, lambda: workspace_document(rows)))
+    return await _described(call, rows, lambda: workspace_document(rows))
 
 
 _of_workspace = with_checks(check_read, describe_workspace)
@@ -76,14 +77,13 @@ async def schema_of_type(call: Call) -> web.Response:
         call.scope,
         parameters.searchable(call.request.match_info["slug"]),
     )
-    schema = await _described(call, [row], lambda: wire.encode(entry_schema(row)))
-    return encoded_response(call, schema)
+    return await _described(call, [row], lambda: wire.encode(entry_schema(row)))
 
 
 async def _described(
     call: Call, rows: Sequence[ContentTypeRow], describe: Callable[[], bytes]
-) -> bytes:
-    """In a thread if it takes long, one at a time for a workspace.
+) -> web.Response:
+    """Made in a thread if it takes long, one at a time for a workspace.
 
     Raises BadRequest, Overloaded.
     """
@@ -94,9 +94,10 @@ async def _described(
             f"{MAX_DESCRIBED:,}: use /v1/content-types/{{slug}}/schema.json for each type"
         )
     if size <= FEW:
-        return describe()
+        return json_response(call, Raw(describe()))
     async with call.service.descriptions.turn(call.scope.workspace):
-        return await asyncio.to_thread(describe)
+        description = await asyncio.to_thread(describe)
+    return json_response(call, Raw(description))
 
 
 def _size(fields: Sequence[Field]) -> int:

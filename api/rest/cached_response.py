@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 
 from aiohttp import web
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from api.context import Call
 from api.errors import NotVisibleYet
@@ -72,7 +72,7 @@ async def _without_stamp(call: Call, read: Callable[[Pool], Awaitable[Reading]])
     stamp = await learn_stamp(call.service.read_model)
     _check_position(call, stamp)
     reading = await _read(call, read)
-    response = encoded_response(call, reading.body)
+    response = json_response(call, Raw(reading.body))
     add_position(call, response, position_of(stamp if reading.stamp is None else reading.stamp))
     return response
 
@@ -104,20 +104,16 @@ def _check_position(call: Call, stamp: int) -> None:
         raise NotVisibleYet
 
 
-def json_response(call: Call, body: Struct, status: int = 200) -> web.Response:
+def json_response(call: Call, body: Struct | Raw, status: int = 200) -> web.Response:
     """A response that is not cached."""
-    return encoded_response(call, wire.encode(body), status)
-
-
-def encoded_response(call: Call, body: bytes, status: int = 200) -> web.Response:
-    """``body``: JSON."""
-    call.service.limits.charge_bytes(call.known_caller, len(body))
-    return web.Response(status=status, body=body, content_type=JSON)
+    encoded = wire.encode(body)
+    call.service.limits.charge_bytes(call.caller, len(encoded))
+    return web.Response(status=status, body=encoded, content_type=JSON)
 
 
 def _response(call: Call, cached: CachedResponse, *, is_repeated: bool) -> web.Response:
-    response = ReadResponse(cached, call.known_caller, is_repeated=is_repeated)
-    call.service.limits.charge_bytes(call.known_caller, len(cached.body))
+    response = ReadResponse(cached, call.caller, is_repeated=is_repeated)
+    call.service.limits.charge_bytes(call.caller, len(cached.body))
     response.headers[POSITION] = _newer_token(call, position_of(cached.stamp), cached.token)
     return response
 

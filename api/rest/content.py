@@ -133,14 +133,14 @@ def _check_readable(call: Call, row: EntryRow) -> None:
 
 async def create(call: Call) -> web.Response:
     """§4.4: always a draft. With an Idempotency-Key, repeated requests create nothing."""
-    key = command_key(call.request.headers.get(HEADER), call.known_caller.key_id, call.scope)
+    key = command_key(call.request.headers.get(HEADER), call.caller.key_id, call.scope)
     body = await receive_body(call)
-    turns, client = call.service.loop_turns, call.client
-    async with turns.turn(client, DECODE_JSON, len(body)):
+    turns, workspace = call.service.loop_turns, call.scope.workspace
+    async with turns.turn(workspace, DECODE_JSON, len(body)):
         check_values(body)
-    async with turns.turn(client, DECODE_JSON, len(body)):
+    async with turns.turn(workspace, DECODE_JSON, len(body)):
         stored = minified(body)
-    async with turns.turn(client, DECODE_JSON, len(body)):
+    async with turns.turn(workspace, DECODE_JSON, len(body)):
         command = create_command(call, stored)
     if key is None:
         return await _created(call, command)
@@ -150,7 +150,7 @@ async def create(call: Call) -> web.Response:
 
 async def _created(call: Call, command: CreateEntry) -> web.Response:
     """Responds once the entry can be read, or after ``read_your_writes`` seconds."""
-    reserve = call.service.limits.projection(call.known_caller)
+    reserve = call.service.limits.projection(call.caller)
     executed = await execute(command, call.service.repository, reserve)
     # Made while the projector works.
     entry, ignored = await in_thread_if_large(
@@ -180,28 +180,18 @@ def create_command(call: Call, body: bytes) -> CreateEntry:
     type_slug, title = (_string(entry.get(name)) for name in ("contentTypeSlug", "title"))
     if not (type_slug and type_slug.strip() and title and title.strip()):
         raise BadRequest(MISSING)
+    slug = _string(entry["slug"]) if "slug" in entry else ""
+    if slug is None:
+        raise BadRequest("slug must be a string; leave it out to take it from the title")
     return CreateEntry(
         actor=call.actor,
         request_id=call.request_id,
         scope=call.scope,
         content_type_slug=type_slug,
         title=title,
-        slug=_slug(entry),
-        fields=_object(
-            entry.get("fields", Raw(b"{}")),
-            FIELDS,
-        ),
+        slug=slug or None,
+        fields=_object(entry.get("fields", Raw(b"{}")), FIELDS),
     )
-
-
-def _slug(entry: dict[str, Raw]) -> str | None:
-    """An empty slug counts as absent; null is not a string."""
-    if "slug" not in entry:
-        return None
-    slug = _string(entry["slug"])
-    if slug is None:
-        raise BadRequest("slug must be a string; leave it out to take it from the title")
-    return slug or None
 
 
 def _string(value: Raw | None) -> str | None:

@@ -61,7 +61,7 @@ async def _response_from_file(reader: EntryReader, large: LargePage) -> LargeRes
         file.compress(GZIP_LEVEL, GZIP_FORMAT)
     async with bodies.turns.turn(workspace):
         includes = await reader.write(file, large)
-    call.service.limits.charge_bytes(call.known_caller, large.size + includes.bytes)
+    call.service.limits.charge_bytes(call.caller, large.size + includes.bytes)
     response = LargeResponse(file.payload(JSON), tag_of(file.digest))
     if compressed:
         response.headers["Content-Encoding"] = "gzip"

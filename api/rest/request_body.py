@@ -66,10 +66,15 @@ async def receive_body(call: Call, most: int | None = None) -> bytes:
     """
     request, settings = call.request, call.service.settings
     limit = min(most or settings.max_body_bytes, settings.max_body_bytes)
-    if (request.content_length or 0) > limit:
+    length = request.content_length or 0
+    if length > limit:
         raise BodyTooLarge(limit)
     try:
-        return await _read(call, limit, _decompressor(request))
+        decompressor = _decompressor(request)
+        if decompressor is None and 0 < length <= LARGE and request.content.is_eof():
+            # Most bodies arrive with their head.
+            return request.content.read_nowait().removeprefix(BOM_UTF8)
+        return await _receive(call, limit, decompressor)
     except (web.RequestPayloadError, DamagedBody):
         raise BadRequest(DAMAGED) from None
     except ConnectionError:
@@ -123,19 +128,8 @@ def _decompressor(request: web.Request) -> Decompressor | None:
     return Decompressor(encoding)
 
 
-async def _read(call: Call, limit: int, decompressor: Decompressor | None) -> bytes:
-    """The size limit holds before and after decompression. Small bodies arrive with their head."""
-    content = call.request.content
-    is_small = 0 < (call.request.content_length or 0) <= LARGE
-    if decompressor is None and is_small and content.is_eof():
-        body = content.read_nowait()
-        if len(body) > limit:
-            raise BodyTooLarge(limit)
-        return body.removeprefix(BOM_UTF8)
-    return await _receive(call, limit, decompressor)
-
-
 async def _receive(call: Call, limit: int, decompressor: Decompressor | None) -> bytes:
+    """The size limit holds before and after decompression."""
     spool, body = Spool(call.service.large_bodies, call.client), bytearray()
     after_handling(call.request, spool.close)
     async with arriving(call) as arrived:

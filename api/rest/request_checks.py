@@ -27,7 +27,7 @@ from api.rest import parameters
 from api.rest.tokens import POSITION
 from write_side import tracing
 from write_side.domain.events import STATUSES
-from write_side.domain.identity import PRODUCTION
+from write_side.domain.identity import PRODUCTION, Scope
 from write_side.domain.workspace import (
     EDIT,
     OPERATE,
@@ -62,14 +62,14 @@ def _enforce(call: Call, status: LimitStatus) -> None:
 
 def check_permission(call: Call, permission: str) -> None:
     """403, naming the permission."""
-    if permission not in call.known_caller.permissions:
+    if permission not in call.caller.permissions:
         raise Forbidden(permission)
 
 
 def check_read(call: Call, status: str | None = None) -> None:
     """403 for a key that reads no entries, or only published ones if ``status`` is a different one.
     The check of parameters refuses an unknown status."""
-    caller = call.known_caller
+    caller = call.caller
     readable = STATUSES if VIEW in caller.permissions else ()
     if VIEW_PUBLISHED in caller.permissions:
         readable = (*readable, "published")
@@ -90,10 +90,11 @@ def check_edit(call: Call) -> None:
 async def check_operator(call: Call) -> None:
     """401 or 403. Requests with a live key are not counted, so monitoring never uses up a limit;
     others count against their address."""
-    call.caller = await call.service.access.caller(secret_of(call.request.headers))
-    if call.caller is None:
+    caller = await call.service.access.caller(secret_of(call.request.headers))
+    if caller is None:
         await check_address_limit(call)
         raise Unauthorized
+    call.caller = caller
     check_permission(call, OPERATE)
 
 
@@ -101,11 +102,12 @@ def resolve_environment(call: Call, default: str = PRODUCTION) -> None:
     """The environment that the request names, or else the default: 400 if unknown, 403 if the key
     works in the other one, 402 if the plan lacks it, 404 if it is not set up. A key that may not
     use it does not learn what the plan includes."""
-    request, caller = call.request, call.known_caller
-    call.environment = parameters.environment(
+    request, caller = call.request, call.caller
+    environment = parameters.environment(
         request.query, request.headers.get("X-Environment"), default
     )
-    if caller.environment not in (None, call.environment):
+    call.scope = Scope(caller.workspace, environment)
+    if caller.environment not in (None, environment):
         raise OtherEnvironment(caller.environment)
     check_environment(caller.plan, caller.environments, call.scope)
 
@@ -137,9 +139,10 @@ async def authenticate(call: Call) -> None:
     """The checks of every request with a key, REST or not: 429, 401, 429."""
     service, request = call.service, call.request
     await check_address_limit(call)
-    caller = call.caller = await service.access.caller(secret_of(request.headers))
+    caller = await service.access.caller(secret_of(request.headers))
     if caller is None:
         raise Unauthorized
+    call.caller = caller
     request[WORKSPACE] = caller.workspace
     _enforce(call, await service.limits.count_key(caller))
     await service.limits.check_cost(caller)

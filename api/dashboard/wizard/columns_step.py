@@ -138,7 +138,7 @@ async def read_again(request: DashboardRequest, upload: Upload, form: Form) -> w
                 request.scope,
                 upload.id,
                 choice,
-                charge=partial(request.service.limits.charge_seconds, request.known_caller),
+                charge=partial(request.service.limits.charge_seconds, request.caller),
             )
     except FileRefused as refused:
         mapping = await _proposed(request, upload, type_slug, language)

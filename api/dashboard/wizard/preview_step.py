@@ -127,7 +127,7 @@ async def run(
         stored.request,
         request.actor,
         request.request_id,
-        request.service.limits.projection(request.known_caller),
+        request.service.limits.projection(request.caller),
     )
     try:
         done = await run_import(run, stored.preview)

@@ -87,7 +87,7 @@ async def revert(request: DashboardRequest, _form: Form) -> web.StreamResponse:
         wizard_steps.import_id(request),
         request.actor,
         request.request_id,
-        request.service.limits.projection(request.known_caller),
+        request.service.limits.projection(request.caller),
     )
     await request.wait_until_readable(reverted.position)
     return redirect(result_link(request))

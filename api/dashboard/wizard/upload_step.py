@@ -54,7 +54,7 @@ async def receive_upload(request: DashboardRequest) -> web.StreamResponse:
                 form.name,
                 await form.document(),
                 reading_choice(form.fields, form.name),
-                charge=partial(request.service.limits.charge_seconds, request.known_caller),
+                charge=partial(request.service.limits.charge_seconds, request.caller),
             )
     except FileRefused as refused:
         return await _show(request, form, file_problem(refused), 422)

@@ -83,7 +83,7 @@ async def show_step(
 async def check_cost(request: DashboardRequest, table: Table | None = None) -> None:
     """Call this before a file is read, and before this table is checked. Raises
     CostLimitExceeded."""
-    limits, caller = request.service.limits, request.known_caller
+    limits, caller = request.service.limits, request.caller
     if table is None or not table.rows:
         await limits.check_cost(caller)
     else:
