@@ -15,7 +15,7 @@ from read_side.changes import ChangeRecord
 from read_side.engine import is_distributed
 from read_side.freshness import Freshness
 from read_side.high_water_mark import HighWaterMark, open_high_water_mark
-from read_side.notices import CHANNEL, Notice, decode_notice
+from read_side.notices import CHANNEL, decode_notice
 from read_side.schema import Workspaces, workspaces_of
 from read_side.stamp import position_of, stamp_of
 from write_side import tracing
@@ -99,26 +99,22 @@ class CheckpointWatch:
         """Returns whether the read model has passed the position within ``patience`` seconds."""
         if self.position >= position:
             return True
-        with tracing.span(
-            "wait until visible", attributes={"contentlog.position": position}
-        ) as span:
-            is_visible = await self._wait(position, patience)
-            span.set("contentlog.visible", is_visible)
-            return is_visible
-
-    async def _wait(self, position: int, patience: float) -> bool:
         passed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting[passed] = position
         self._wanted.set()
-        try:
-            # Never wait_for: in Python 3.11 it may swallow the caller's cancellation.
-            async with asyncio.timeout(patience):
-                await passed
-        except TimeoutError:
-            return False
-        finally:
-            self._waiting.pop(passed, None)
-        return True
+        attributes: tracing.Attributes = {"contentlog.position": position}
+        with tracing.span("wait until visible", attributes=attributes) as span:
+            try:
+                # Never wait_for: in Python 3.11 it may swallow the caller's cancellation.
+                async with asyncio.timeout(patience):
+                    await passed
+            except TimeoutError:
+                pass
+            finally:
+                del self._waiting[passed]
+            is_visible = not passed.cancelled()
+            span.set("contentlog.visible", is_visible)
+            return is_visible
 
     async def _watch(self) -> None:
         while True:
@@ -179,15 +175,10 @@ class CheckpointWatch:
             return
         self.freshness.on_notice(notice)
         self._passed(notice.position)
-        self._announce(notice)
-
-    def _announce(self, notice: Notice) -> None:
         follows = (notice.epoch, notice.after) == self._announced
         self._announced = (notice.epoch, notice.position)
-        if follows and notice.changed is not None:
-            self.on_change(notice.environments())
-        else:
-            self.on_change(None)
+        is_known = follows and notice.changed is not None
+        self.on_change(notice.environments() if is_known else None)
 
     def _announce_missed(self, epoch: int, position: int) -> None:
         """A poll may be faster than a notice; one that has not arrived by the next poll is lost."""
