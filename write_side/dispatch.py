@@ -22,7 +22,7 @@ from write_side.domain.content_type import ContentType
 from write_side.domain.refusals import CommandKeyReused, Refused, StaleDecision
 from write_side.handlers import content_types, entries, imports, reverts, webhooks, workspaces
 from write_side.repository import Repository
-from write_side.store.append import Append, Appended, TypeCheck
+from write_side.store.append import Append, Appended
 from write_side.store.conflicts import Conflict, StaleAppend
 from write_side.store.mapper import StreamEvent
 from write_side.waiting import in_slices
@@ -80,7 +80,12 @@ async def execute(
     """Executes the command. Raises Refused with the reason, StaleDecision if other commands change
     the same stream for ``RETRY_SECONDS``, StoreUnavailable if the event store does not answer, and
     what ``reserve`` raises."""
-    async with _entry_lock(command, repository):
+    # Changes of one entry by this process take turns, so they do not conflict with each other.
+    # Between processes, the versions of the stream decide.
+    turn: AbstractAsyncContextManager[object] = nullcontext()
+    if isinstance(command, c.EntryCommand):
+        turn = repository.entry_locks.setdefault(command.entry_id, asyncio.Lock())
+    async with turn:
         deadline = time.monotonic() + RETRY_SECONDS
         for attempt in itertools.count():
             try:
@@ -91,14 +96,6 @@ async def execute(
                     break
                 await asyncio.sleep(random.uniform(0, min(0.002 * attempt, LONGEST_BACKOFF)))  # noqa: S311
     raise StaleDecision(f"{type(command).__name__} lost every race for its stream: try again")
-
-
-def _entry_lock(command: Command, repository: Repository) -> AbstractAsyncContextManager[object]:
-    """Changes of one entry by this process take turns, so they do not conflict with each other.
-    Between processes, the versions of the stream decide."""
-    if isinstance(command, c.EntryCommand):
-        return repository.entry_locks.setdefault(command.entry_id, asyncio.Lock())
-    return nullcontext()
 
 
 async def _attempt(
@@ -159,7 +156,7 @@ async def _append(command: Command, decision: Decision, repository: Repository) 
         command_key=command.key,
         digest=command.digest,
         claims=decision.claims,
-        type_checks=[TypeCheck(type_.id, type_.version) for type_ in decision.type_checks],
+        type_checks=decision.type_checks,
         uses=decision.uses,
         changes=decision.changes,
         is_large=decision.is_large,

@@ -10,12 +10,13 @@ import pytest
 from eventsourcing.persistence import StoredEvent
 from msgspec.structs import replace
 
+from tests.unit.samples import type_created
+from write_side.domain.content_type import evolve
 from write_side.domain.identity import Scope, slug_hash
 from write_side.store.append import (
     Append,
     Appended,
     EntryClaim,
-    TypeCheck,
     Use,
     outcomes,
     parameters,
@@ -201,8 +202,8 @@ def test_conflicts_have_the_details_that_callers_need() -> None:
 
 
 def test_parameters_name_the_command_of_each_row() -> None:
-    check = TypeCheck("type", 4)
-    create = replace(_create("1", "x"), type_checks=[check])
+    content_type = replace(evolve(None, type_created(content_type_id="type")), version=4)
+    create = replace(_create("1", "x"), type_checks=[content_type])
     appends = [_append("a", n=2), create, _append("b")]
     _, commands, claims, checks, uses, changes, events, batch = parameters(appends)
     assert commands == [

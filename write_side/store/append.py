@@ -10,6 +10,7 @@ import msgspec
 from eventsourcing.persistence import StoredEvent
 from msgspec import Struct
 
+from write_side.domain.content_type import ContentType
 from write_side.domain.identity import Scope, new_id, slug_hash
 from write_side.store.conflicts import Conflict, conflict
 
@@ -28,13 +29,6 @@ class EntryClaim(Struct, frozen=True):
     slug: str
 
 
-class TypeCheck(Struct, frozen=True):
-    """The version of the content type that a command was decided on."""
-
-    content_type_id: str
-    version: int
-
-
 class Use(Struct, frozen=True):
     """An amount that a command adds to the usage of a quota of the plan."""
 
@@ -47,6 +41,7 @@ class Append(Struct, frozen=True, kw_only=True):
     """The events of one command and the conditions for them: appended completely or not at all.
 
     ``command_key`` identifies an append that is sent again; ``digest`` is that of its request.
+    ``type_checks``: the content types that it was decided on, which must still have these versions.
     ``changes``: see functions/change_claims.sql. ``is_large``: the append uses a separate
     connection, and its events are staged first (ADR 16).
     """
@@ -55,7 +50,7 @@ class Append(Struct, frozen=True, kw_only=True):
     command_key: str = msgspec.field(default_factory=new_id)
     digest: bytes = b""
     claims: Sequence[EntryClaim] = ()
-    type_checks: Sequence[TypeCheck] = ()
+    type_checks: Sequence[ContentType] = ()
     uses: Sequence[Use] = ()
     changes: dict[str, Any] | None = None
     is_large: bool = False
@@ -70,17 +65,6 @@ class Append(Struct, frozen=True, kw_only=True):
             and len(self.uses) <= 1
             and len(self.events) <= 50
         )
-
-    def names(self) -> set[object]:
-        """Keys, claims and streams: no two commands of one call may share any."""
-        claims = ((c.scope, c.content_type_id, c.language, c.slug) for c in self.claims)
-        ids = (claim.entry_id for claim in self.claims)
-        return {
-            self.command_key,
-            *claims,
-            *ids,
-            *(event.originator_id for event in self.events),
-        }
 
 
 class Appended(Struct, frozen=True):
@@ -118,9 +102,30 @@ def parameters(
     changes = appends[0].changes
     return (
         check_streams or any(e.originator_version > 1 for a in appends for e in a.events),
-        [_command(append) for append in appends],
-        [_claim(n, claim) for n, append in numbered for claim in append.claims],
-        [(n, c.content_type_id, c.version) for n, append in numbered for c in append.type_checks],
+        [
+            (
+                append.command_key,
+                append.digest,
+                append.events[0].originator_id,
+                append.events[0].originator_version,
+                len(append.events),
+            )
+            for append in appends
+        ],
+        [
+            (
+                n,
+                claim.entry_id,
+                claim.scope.workspace,
+                claim.scope.environment,
+                claim.content_type_id,
+                claim.language,
+                slug_hash(claim.slug),
+            )
+            for n, append in numbered
+            for claim in append.claims
+        ],
+        [(n, type_.id, type_.version) for n, append in numbered for type_ in append.type_checks],
         [
             (n, use.scope.workspace, use.scope.environment, use.quota, use.n)
             for n, append in numbered
@@ -142,29 +147,6 @@ def parameters(
     )
 
 
-def _command(append: Append) -> tuple[Any, ...]:
-    first = append.events[0]
-    return (
-        append.command_key,
-        append.digest,
-        first.originator_id,
-        first.originator_version,
-        len(append.events),
-    )
-
-
-def _claim(command: int, claim: EntryClaim) -> tuple[Any, ...]:
-    return (
-        command,
-        claim.entry_id,
-        claim.scope.workspace,
-        claim.scope.environment,
-        claim.content_type_id,
-        claim.language,
-        slug_hash(claim.slug),
-    )
-
-
 def outcomes(appends: Sequence[Append], rows: Iterable[Any]) -> list[Outcome]:
     """The outcome of each command, from the rows (n, outcome, detail) of ``write_side.append``."""
     exceptions: dict[int, Outcome] = {}
@@ -175,7 +157,14 @@ def outcomes(appends: Sequence[Append], rows: Iterable[Any]) -> list[Outcome]:
             first, milliseconds = detail.split(":")
             position, at = int(first), _time(milliseconds)
         elif outcome == "replayed":
-            exceptions[n] = _replayed(detail)
+            first, events, milliseconds, digest = detail.split(":")
+            exceptions[n] = Appended(
+                int(first),
+                int(events),
+                _time(milliseconds),
+                replayed=True,
+                digest=bytes.fromhex(digest),
+            )
         else:
             exceptions[n] = conflict(outcome, detail)
     found: list[Outcome] = []
@@ -187,17 +176,6 @@ def outcomes(appends: Sequence[Append], rows: Iterable[Any]) -> list[Outcome]:
             found.append(Appended(position, len(append.events), at))
             position += len(append.events)
     return found
-
-
-def _replayed(detail: str) -> Appended:
-    position, events, milliseconds, digest = detail.split(":")
-    return Appended(
-        int(position),
-        int(events),
-        _time(milliseconds),
-        replayed=True,
-        digest=bytes.fromhex(digest),
-    )
 
 
 def _time(milliseconds: str) -> datetime:

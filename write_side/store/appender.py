@@ -31,6 +31,11 @@ CLEARING = 5.0
 _APPEND = """
 SELECT n, outcome, detail FROM write_side.append($1, $2, $3, $4, $5, $6, $7, $8)"""
 
+_CALL: tracing.Attributes = {
+    "db.system.name": "postgresql",
+    "db.stored_procedure.name": "write_side.append",
+}
+
 _STAGED_COLUMNS = ("batch", "n", "originator_id", "originator_version", "topic", "state")
 _CLEAR = "DELETE FROM write_side.staged_event WHERE batch = $1"
 
@@ -48,7 +53,12 @@ class _Waiting:
         self.append = append
         self.context = tracing.context()
         self.sent_in: str | None = None
-        self.names = append.names()
+        self.names: set[object] = {append.command_key}
+        """No two appends of one call may share any."""
+        self.names.update(event.originator_id for event in append.events)
+        for claim in append.claims:
+            slug = (claim.scope, claim.content_type_id, claim.language, claim.slug)
+            self.names.update((claim.entry_id, slug))
         self.size = sum(len(event.state) for event in append.events)
         self.future: asyncio.Future[Appended] = asyncio.get_running_loop().create_future()
 
@@ -116,23 +126,19 @@ class Appender:
         try:
             while self._waiting or not self._closed:
                 await self._arrived.wait()
-                await self._take_turn()
+                if self._waiting:
+                    try:
+                        await self._settle(_together(self._waiting))
+                    except StoreUnavailable as error:
+                        # The others have waited as long and would wait as long again.
+                        self._answer_all(error)
+                self._waiting = [one for one in self._waiting if not one.future.done()]
+                if not self._waiting:
+                    self._arrived.clear()
         finally:
             self._disconnect()
             # No caller may wait forever, regardless of how this task ended.
             self._answer_all(StoreUnavailable("The appender was stopped"))
-
-    async def _take_turn(self) -> None:
-        """Sends the next call and settles its appends."""
-        if self._waiting:
-            try:
-                await self._settle(_together(self._waiting))
-            except StoreUnavailable as error:
-                # The others have waited as long and would wait as long again.
-                self._answer_all(error)
-        self._waiting = [waiting for waiting in self._waiting if not waiting.future.done()]
-        if not self._waiting:
-            self._arrived.clear()
 
     def _answer_all(self, error: StoreUnavailable) -> None:
         for waiting in self._waiting:
@@ -141,7 +147,12 @@ class Appender:
     async def _settle(self, batch: Sequence[_Waiting]) -> None:
         """Gives every append of the batch its outcome. Raises StoreUnavailable."""
         try:
-            with _call_span(batch):
+            # In the trace of the first append, and linked with those of the others.
+            contexts = [waiting.context for waiting in batch]
+            about = {**_CALL, "db.operation.batch.size": len(batch)}
+            with tracing.shared(contexts, "write_side.append", "client", about) as span:
+                for waiting in batch:
+                    waiting.sent_in = span.context
                 outcomes = await self._send([waiting.append for waiting in batch])
         except StoreUnavailable:
             raise
@@ -204,23 +215,6 @@ class Appender:
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.terminate()
-
-
-def _call_span(batch: Sequence[_Waiting]) -> tracing.Span:
-    """A call belongs to several traces: its span is in the first, and is linked with the others."""
-    span = tracing.shared(
-        [waiting.context for waiting in batch],
-        "write_side.append",
-        "client",
-        {
-            "db.system.name": "postgresql",
-            "db.stored_procedure.name": "write_side.append",
-            "db.operation.batch.size": len(batch),
-        },
-    )
-    for waiting in batch:
-        waiting.sent_in = span.context
-    return span
 
 
 def _together(waiting: Sequence[_Waiting]) -> list[_Waiting]:
