@@ -30,9 +30,16 @@ from api.context import LIMIT_STATUS, SERVICE
 from api.errors import MAX_HEADERS, MAX_TARGET, BadRequest, error_response
 from api.http.client_address import client
 from api.http.large_bodies import response_sent
-from api.http.long_requests import LongRequests
 from api.http.open_connections import OpenConnections
-from api.http.request_log import ROUTE, log_fault, log_request, request_id, route_of, traced
+from api.http.request_log import (
+    ROUTE,
+    LongRequests,
+    log_fault,
+    log_request,
+    request_id,
+    route_of,
+    traced,
+)
 from api.rest.repeated_read import REPEATED_READS
 from api.rest.request_body import AWAITS_CONTINUE
 from write_side import tracing

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from pathlib import PurePath
+from types import CoroutineType
+from typing import Any, TypeAlias
+from weakref import WeakSet
 
 import structlog
 from aiohttp import web
@@ -28,7 +33,11 @@ _METHODS = frozenset(("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"
 _OTHER = "_OTHER"
 LONGEST = 256
 """Characters of a path in a span."""
+INTERVAL = 60.0
+"""Seconds between two checks for long requests; one that both find is logged."""
+Answer: TypeAlias = Coroutine[Any, Any, web.StreamResponse]
 _log = structlog.get_logger("api.request")
+_long_log = structlog.get_logger("api.long_requests")
 
 
 @web.middleware
@@ -121,3 +130,43 @@ async def traced(
         if response.status >= 500:
             span.fail(str(response.status))
         return response
+
+
+class LongRequests:
+    """Logs requests that have had no response for a long time, and where they wait.
+
+    Every wait has its own timeout, so a log line means a defect, or work that takes long, such as
+    the export of a large workbook. Nothing is cancelled: a write may already be in the event log.
+    ``unanswered``: the requests in progress, by the coroutines that answer them.
+    """
+
+    def __init__(self) -> None:
+        self.unanswered: dict[Answer, web.Request] = {}
+
+    async def watch(self) -> None:
+        """Runs until it is cancelled."""
+        found: WeakSet[Answer] = WeakSet()
+        while True:
+            await asyncio.sleep(INTERVAL)
+            found = self._look(found)
+
+    def _look(self, before: WeakSet[Answer]) -> WeakSet[Answer]:
+        for answer, request in self.unanswered.items():
+            # Not one that is still arriving, or whose response has begun, such as a stream.
+            if answer in before and request.content.is_eof() and not request.writer.output_size:
+                _long_log.warning(
+                    "a request has no response yet",
+                    method=request.method,
+                    path=request.rel_url.raw_path,
+                    request_id=request_id(request),
+                    waits_in=list(_calls(answer)),
+                )
+        return WeakSet(self.unanswered)
+
+
+def _calls(awaited: object) -> Iterator[str]:
+    """The coroutines that wait for each other, the outermost first."""
+    while isinstance(awaited, CoroutineType) and (frame := awaited.cr_frame) is not None:
+        code = frame.f_code
+        yield f"{code.co_qualname} ({PurePath(code.co_filename).name}:{frame.f_lineno})"
+        awaited = awaited.cr_await

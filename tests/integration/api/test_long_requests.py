@@ -13,8 +13,7 @@ from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 from structlog.testing import capture_logs
 
-from api.http.long_requests import LongRequests
-from api.http.request_log import answer_errors
+from api.http.request_log import LongRequests, answer_errors
 from tests.integration.api.server import listening
 from tests.integration.live_projector import until
 
@@ -48,7 +47,7 @@ async def _unfinished() -> AsyncIterator[bytes]:
 
 @pytest.fixture
 async def client(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[aiohttp.ClientSession]:
-    monkeypatch.setattr("api.http.long_requests.INTERVAL", 0.01)
+    monkeypatch.setattr("api.http.request_log.INTERVAL", 0.01)
     app = web.Application(middlewares=[answer_errors])
     app[END] = asyncio.Event()
     app.add_routes(
