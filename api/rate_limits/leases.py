@@ -118,10 +118,12 @@ class Leases:
             self._enqueue(bucket)
 
     def is_short(self, name: str, limit: int) -> bool:
-        """Whether the counter could not grant this window's last demand."""
+        """Whether the counter could not grant this window's last demand. False for a limit that is
+        switched off: it has no bucket."""
         bucket = self._buckets.get(name)
-        known = bucket is not None and bucket.limit == limit and self._clock() < bucket.ends
-        return bucket is not None and known and bucket.short
+        if bucket is None or bucket.limit != limit:
+            return False
+        return bucket.short and self._clock() < bucket.ends
 
     def peek(self, name: str, limit: int) -> LimitStatus:
         """The bucket as far as this process knows it, without counting a request."""

@@ -61,7 +61,7 @@ class Limits:
         """Counts the request against its address and its key. None, with nothing counted, if it
         would have to wait or be refused by a limit."""
         buckets = ((self.bucket_of(request), self._address_limit), self._key_bucket(caller))
-        if self._is_short(caller):
+        if self._leases.is_short(_cost_bucket(caller.workspace), self._cost_limit):
             return None
         counted = self._leases.count_now(*(bucket for bucket in buckets if bucket[1]))
         return None if counted is None else reduce(stricter, counted or [self._unlimited()])
@@ -79,7 +79,7 @@ class Limits:
 
     async def check_cost(self, caller: Caller) -> None:
         """Calls the counter only if the limit seems to be used up. Raises CostLimitExceeded."""
-        if self._is_short(caller):
+        if self._leases.is_short(_cost_bucket(caller.workspace), self._cost_limit):
             await self.reserve_cost(caller, 1)
 
     def charge_cost(self, workspace: str, units: int) -> None:
@@ -133,11 +133,6 @@ class Limits:
         """The name of the key's bucket, and its limit."""
         limit = caller.plan.requests_per_minute
         return f"key:{caller.key_id}", self._key_limit if limit is None else limit
-
-    def _is_short(self, caller: Caller) -> bool:
-        """Whether the cost limit seems to be used up."""
-        limit = self._cost_limit
-        return limit > 0 and self._leases.is_short(_cost_bucket(caller.workspace), limit)
 
     def bucket_of(self, request: web.Request) -> str:
         """The bucket of the client's address."""
