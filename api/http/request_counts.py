@@ -1,6 +1,6 @@
-"""Requests and their times for Prometheus, passed to prometheus_client in batches.
+"""Requests, their times and what they count, passed to prometheus_client in batches.
 
-Each of its counts is a write to a file that workers share: three for a request, or for a batch of
+Each of its counts is a write to a file that workers share: four for a request, or for a batch of
 the same kind.
 """
 
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from functools import cache
 
 from aiohttp.hdrs import METH_ALL
-from prometheus_client import Counter, Histogram
+from prometheus_client import Counter, Gauge, Histogram
 
 DELAY = 0.1
 """Seconds for which counts may wait."""
@@ -50,9 +50,11 @@ class Times:
 
 
 class RequestCounts:
-    """Counts that are not yet passed to prometheus_client."""
+    """Counts that are not yet passed to prometheus_client. ``others``: what requests add to metrics
+    without labels, passed on once a request is counted."""
 
     def __init__(self) -> None:
+        self.others: Numbers[Counter | Gauge] = Numbers()
         self._requests: Numbers[tuple[str, str, int]] = Numbers()
         self._times: dict[str, Times] = {}
         # The loop that is going to flush.
@@ -68,12 +70,14 @@ class RequestCounts:
             self._loop.call_later(DELAY, self.flush)
 
     def flush(self) -> None:
-        requests, times = self._requests, self._times
-        self._requests, self._times, self._loop = Numbers(), {}, None
+        requests, times, others = self._requests, self._times, self.others
+        self._requests, self._times, self.others, self._loop = Numbers(), {}, Numbers(), None
         for labels, number in requests.items():
             _requests(*labels).inc(number)
         for route, those in times.items():
             _seconds(route).add(those.numbers, those.total)
+        for metric, number in others.items():
+            metric.inc(number)
 
 
 COUNTS = RequestCounts()

@@ -22,9 +22,10 @@ from api.context import LIMIT_STATUS, Service
 from api.http.client_address import is_https
 from api.http.large_bodies import LARGE
 from api.http.representation import takes_gzip
+from api.http.request_counts import COUNTS
 from api.http.request_log import ROUTE, SECONDS, request_id
 from api.rest.cached_response import CACHE
-from api.rest.response_cache import ReadResponse, Ready, Target, Variant
+from api.rest.response_cache import HITS, ReadResponse, Ready, Target, Variant
 from api.rest.tokens import POSITION
 from write_side import tracing
 
@@ -62,7 +63,7 @@ class RepeatedReads:
             return None
         if size > LARGE:
             bodies.hold(request, caller.workspace, size)
-        service.responses.counts.add(is_hit=True)
+        COUNTS.others[HITS] += 1
         tracing.current().set(CACHE, "hit")
         service.limits.charge_bytes(caller, len(cached.body))
         request[LIMIT_STATUS] = status

@@ -6,7 +6,6 @@ changed, by ``Freshness`` (ADR 38).
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter, OrderedDict
 
 from aiohttp import web
@@ -16,6 +15,7 @@ from prometheus_client import Gauge
 
 from api.auth.keys import Caller
 from api.http.compression import gzipped
+from api.http.request_counts import COUNTS
 from api.rest.wire import encode
 from read_side.freshness import Freshness
 from read_side.notices import Dependency
@@ -36,9 +36,6 @@ Variant = tuple[bool, bool]
 """Whether the client takes gzip, and whether the request came over https."""
 REPEATED = 8
 """Requests that are remembered with a response."""
-
-DELAY = 0.1
-"""Seconds for which counts may wait."""
 
 HITS = Metric("contentlog_cache_hits", "Reads answered from memory")
 MISSES = Metric("contentlog_cache_misses", "Reads that memory could not answer")
@@ -83,38 +80,6 @@ class ReadResponse(web.Response):
         self.is_repeated = is_repeated
 
 
-class CacheCounts:
-    """Passed to prometheus_client in batches, because each of its counts is a write to a file."""
-
-    def __init__(self) -> None:
-        self.hits = self.misses = self.evictions = 0
-        self.bytes = 0
-        """The size of all cached responses; the other counts are those since the last batch."""
-        self._shown = 0
-        self._timer: asyncio.TimerHandle | None = None
-
-    def add(self, *, is_hit: bool) -> None:
-        """A read."""
-        if is_hit:
-            self.hits += 1
-        else:
-            self.misses += 1
-        self.changed()
-
-    def changed(self) -> None:
-        if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(DELAY, self.flush)
-
-    def flush(self) -> None:
-        self._timer = None
-        HITS.inc(self.hits)
-        MISSES.inc(self.misses)
-        EVICTIONS.inc(self.evictions)
-        BYTES.inc(self.bytes - self._shown)
-        self.hits = self.misses = self.evictions = 0
-        self._shown = self.bytes
-
-
 class ResponseCache:
     """At most ``capacity`` bytes; those of one workspace take half at most. The least recently
     used response goes first. A capacity of 0 caches nothing."""
@@ -127,7 +92,8 @@ class ResponseCache:
         self._repeated: dict[Target, dict[Caller, CachedResponse]] = {}
         self._bytes: Counter[object] = Counter()
         self._resets = freshness.resets
-        self.counts = CacheCounts()
+        self.size = 0
+        """The bytes of all cached responses."""
 
     @property
     def resets(self) -> int:
@@ -138,7 +104,7 @@ class ResponseCache:
         """The cached response, if it may be used now."""
         self._follow_resets()
         response = self._if_current(self._cached.get(key))
-        self.counts.add(is_hit=response is not None)
+        COUNTS.others[MISSES if response is None else HITS] += 1
         return response
 
     def is_repeated(self, target: Target) -> bool:
@@ -211,12 +177,12 @@ class ResponseCache:
         self._count(key, number)
         while self._bytes[key[0]] > self._capacity // 2:
             self._evict(next(iter(self._of_workspace[key[0]])))
-        while self.counts.bytes > self._capacity:
+        while self.size > self._capacity:
             self._evict(next(iter(self._cached)))
 
     def _evict(self, key: Key) -> None:
         self._remove(key)
-        self.counts.evictions += 1
+        COUNTS.others[EVICTIONS] += 1
 
     def _remove(self, key: Key) -> None:
         response = self._cached.pop(key, None)
@@ -238,13 +204,13 @@ class ResponseCache:
 
     def _count(self, key: Key, number: int) -> None:
         self._bytes[key[0]] += number
-        self.counts.bytes += number
-        self.counts.changed()
+        self.size += number
+        COUNTS.others[BYTES] += number
 
     def _follow_resets(self) -> None:
         if self._resets != self._freshness.resets:
             self._resets = self._freshness.resets
-            self.counts.bytes = 0
-            self.counts.changed()
+            COUNTS.others[BYTES] -= self.size
+            self.size = 0
             for state in (self._cached, self._of_workspace, self._repeated, self._bytes):
                 state.clear()

@@ -102,12 +102,12 @@ async def test_what_changes_shows_at_once_in_every_process(
     async with serving(server.url, server.repository, projector=False) as other:
         await agreed(server, other)
         for one in (server, other):
-            before = hits(one)
+            before = hits()
             for _ in range(2):
                 answer = await one.client().get(path)
                 assert answer.status == 200
                 assert not is_shown(answer.body["includes"])
-            assert hits(one) == before + 1, "it is cached"
+            assert hits() == before + 1, "it is cached"
 
         async def shows(one: Server) -> bool:
             return is_shown((await one.client().get(path)).body["includes"])
@@ -144,16 +144,16 @@ async def test_texts_that_mean_the_same_share_a_response(
         "include=cover,author&select=fields.price,title",
         "select=fields.price,id,title,title&include=cover,author,cover",
     )
-    before = hits(server)
+    before = hits()
     bodies = {(await client.get(f"/v1/content/posts?{query}")).text for query in same}
     assert len(bodies) == 1
-    assert hits(server) == before + 2
+    assert hits() == before + 2
     deeper = [
         (await client.get(f"/v1/content/posts?include={paths}")).text
         for paths in ("author.friend", "author,author.friend")
     ]
     assert deeper[0] == deeper[1]
-    assert hits(server) == before + 3
+    assert hits() == before + 3
 
 
 async def test_different_queries_are_cached_separately(
@@ -171,9 +171,9 @@ async def test_other_writes_do_not_disturb_it(server: Server, acme: ContentBuild
     await client.get(PATHS[1])
     await entry(acme, "unrelated")
     await server.caught_up()
-    before = hits(server)
+    before = hits()
     await client.get(PATHS[1])
-    assert hits(server) == before + 1
+    assert hits() == before + 1
 
 
 async def test_where_an_id_is_missing_any_new_entry_counts(
@@ -184,13 +184,13 @@ async def test_where_an_id_is_missing_any_new_entry_counts(
     await acme.delete(FRIEND)
     await server.caught_up()
     await client.get(PATHS[1])
-    before = hits(server)
+    before = hits()
     await client.get(PATHS[1])
-    assert hits(server) == before + 1
+    assert hits() == before + 1
     await entry(acme, "unrelated")
     await server.caught_up()
     await client.get(PATHS[1])
-    assert hits(server) == before + 1
+    assert hits() == before + 1
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ import pytest
 from prometheus_client import REGISTRY
 
 from api.auth.keys import Caller
+from api.http.request_counts import COUNTS
 from api.rest.list_query import ListQuery
 from api.rest.response_cache import LARGEST, OVERHEAD, CachedResponse, Ready, ResponseCache
 from read_side.freshness import Freshness
@@ -51,13 +52,13 @@ LARGE = ["/v1/content", "/v1/content?type=posts&limit=1"]
 OF_THE_REQUEST = {"date", "x-request-id", "x-ratelimit-remaining", "x-ratelimit-reset"}
 
 
-def count(name: str, cache: ResponseCache) -> float:
-    cache.counts.flush()
+def count(name: str) -> float:
+    COUNTS.flush()
     return REGISTRY.get_sample_value(f"contentlog_cache_{name}") or 0.0
 
 
-def hits(server: Server) -> float:
-    return count("hits_total", server.service.responses)
+def hits() -> float:
+    return count("hits_total")
 
 
 @pytest.fixture
@@ -83,10 +84,10 @@ async def agreed(*servers: Server) -> None:
     async def hit() -> bool:
         found = []
         for server in servers:
-            before = hits(server)
+            before = hits()
             await server.client().get("/v1/content-types")
             await server.client().get("/v1/content-types")
-            found.append(hits(server) > before)
+            found.append(hits() > before)
         return all(found)
 
     await until(hit)
@@ -120,9 +121,9 @@ async def test_a_cached_response_has_the_bytes_and_headers_of_one_from_the_datab
         for headers, method in itertools.product((*encodings, tag), ("GET", "HEAD")):
             case = (path, headers, method)
             await raw(server, method, path, **headers)
-            before = hits(server)
+            before = hits()
             found = await raw(server, method, path, **headers)
-            assert hits(server) == before + (path not in LARGE), case
+            assert hits() == before + (path not in LARGE), case
             assert found == await raw(uncached, method, path, **headers), case
             assert found[0] == (304 if headers is tag else 200), case
             assert "x-content-position" in found[1], case
@@ -174,10 +175,10 @@ async def test_drafts_do_not_disturb_the_lists_of_what_is_published(
     for path in ("/v1/content/posts", "/v1/content/posts/one"):
         await acme.get(path)
     await acme.post({"contentTypeSlug": "posts", "title": "A draft"})
-    before = hits(server)
+    before = hits()
     for path in ("/v1/content/posts", "/v1/content/posts/one"):
         await acme.get(path)
-    assert hits(server) == before + 2
+    assert hits() == before + 2
 
 
 @pytest.fixture
@@ -250,7 +251,7 @@ def put(cache: ResponseCache, key: tuple[object, ...], size: int) -> CachedRespo
 
 async def test_the_least_recently_used_response_makes_room(freshness: Freshness) -> None:
     cache = ResponseCache(freshness, 10 * (10_000 + OVERHEAD))
-    before = count("evictions_total", cache), count("bytes", cache)
+    before = count("evictions_total"), count("bytes")
     for n in range(4):
         put(cache, ("acme", str(n)), 10_000)
         put(cache, ("other", str(n)), 10_000)
@@ -260,11 +261,11 @@ async def test_the_least_recently_used_response_makes_room(freshness: Freshness)
     assert cache.find(("acme", "1")) is None
     assert cache.find(("acme", "0")) is not None, "used since"
     assert all(cache.find(("other", str(n))) for n in range(4)), "a workspace has half at most"
-    assert count("evictions_total", cache) > before[0]
-    assert 0 < count("bytes", cache) - before[1] <= 10 * (10_000 + OVERHEAD)
+    assert count("evictions_total") > before[0]
+    assert 0 < count("bytes") - before[1] <= 10 * (10_000 + OVERHEAD)
     freshness.reset()
     assert cache.find(("acme", "0")) is None
-    assert count("bytes", cache) == before[1]
+    assert count("bytes") == before[1]
 
 
 async def test_the_garbage_collector_does_not_visit_what_is_cached(freshness: Freshness) -> None:
@@ -283,7 +284,7 @@ async def test_the_garbage_collector_does_not_visit_what_is_cached(freshness: Fr
         cached = put(cache, ("acme", f"entry-{n}"), 100)
         request = (caller, (f"/v1/content/posts/entry-{n}", None))
         cache.remember(cached, request, (True, False), Ready("/v1/content", b"head", cached.body))
-    assert cache.counts.bytes > number * 3 * OVERHEAD, "each with its head and its request"
+    assert cache.size > number * 3 * OVERHEAD, "each with its head and its request"
     assert visited() - before < number / 2
 
 
