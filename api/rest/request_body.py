@@ -14,6 +14,7 @@ import zlib
 from codecs import BOM_UTF8
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 
 from aiohttp import HttpVersion11, web
 
@@ -139,45 +140,37 @@ async def _receive(call: Call, limit: int, decompressor: Decompressor | None) ->
             if spool.size > limit:
                 raise BodyTooLarge(limit)
     await spool.rewind()
-    counted = CountedBody(call)
-    await counted.begin(min(limit, spool.size * (MOST_INFLATED if decompressor else 1)))
-    if decompressor is None:
-        body += await spool.read()
-    else:
-        while chunk := await spool.read(LARGE):
-            # A kilobyte may become a megabyte.
-            async with call.service.loop_turns.turn(call.client, DECOMPRESS, len(chunk)):
-                body += decompressor.decompress(chunk, limit + 1 - len(body))
-            if len(body) > limit:
-                raise BodyTooLarge(limit)
-        decompressor.end()
-    await spool.close()
-    await counted.reduce(len(body))
+    async with _counted(
+        call, min(limit, spool.size * (MOST_INFLATED if decompressor else 1)), body
+    ):
+        if decompressor is None:
+            body += await spool.read()
+        else:
+            while chunk := await spool.read(LARGE):
+                # A kilobyte may become a megabyte.
+                async with call.service.loop_turns.turn(call.client, DECOMPRESS, len(chunk)):
+                    body += decompressor.decompress(chunk, limit + 1 - len(body))
+                if len(body) > limit:
+                    raise BodyTooLarge(limit)
+            decompressor.end()
+        await spool.close()
     return bytes(body).removeprefix(BOM_UTF8)
 
 
-class CountedBody:
-    """Counts a body among those in memory, until its request has been handled."""
-
-    def __init__(self, call: Call) -> None:
-        self._bodies = call.service.request_bodies
-        self._client = call.client
-        self._request = call.request
-        self._number = 0
-
-    async def begin(self, number: int) -> None:
-        """Counts this many bytes. Raises Busy."""
-        if number <= LARGE:
-            return
-        await self._bodies.wait_and_take(self._client, number)
-        self._number = number
-        after_handling(self._request, lambda: self.reduce(0))
-
-    async def reduce(self, number: int) -> None:
-        """Gives back all but this many bytes."""
-        if self._number > number:
-            given_back, self._number = self._number - number, number
-            await self._bodies.give_back(self._client, given_back)
+@asynccontextmanager
+async def _counted(call: Call, most: int, body: bytearray) -> AsyncIterator[None]:
+    """Counts ``most`` bytes among those in memory while the body is filled; from then on those that
+    it has, until its request has been handled. Raises Busy."""
+    if most <= LARGE:
+        yield
+        return
+    budget, client = call.service.request_bodies, call.client
+    await budget.wait_and_take(client, most)
+    try:
+        yield
+    finally:
+        after_handling(call.request, partial(budget.give_back, client, len(body)))
+        await budget.give_back(client, most - len(body))
 
 
 class DamagedBody(Exception):
