@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -33,7 +33,7 @@ def client(remote: str | None, forwarded: Sequence[str], trusted: Sequence[Netwo
     if not trusted or not forwarded:
         return _bucket(remote or "")
     address = parsed(remote or "")
-    for hop in _hops_from_right(forwarded):
+    for hop in filter(None, map(str.strip, reversed(",".join(forwarded).split(",")))):
         if address is None or not any(address in network for network in trusted):
             break
         before = parsed(hop)
@@ -46,11 +46,6 @@ def client(remote: str | None, forwarded: Sequence[str], trusted: Sequence[Netwo
 @lru_cache(maxsize=4096)
 def _bucket(remote: str) -> str:
     return _name(parsed(remote))
-
-
-def _hops_from_right(forwarded: Sequence[str]) -> Iterable[str]:
-    hops = (hop.strip() for hop in reversed(",".join(forwarded).split(",")))
-    return filter(None, hops)
 
 
 def parsed(text: str) -> Address | None:

@@ -49,7 +49,8 @@ class OpenConnections:
         self._addresses[connection] = address
         self.idle(connection)
         if len(self._addresses) > self._most:
-            oldest = self._first_to_close()
+            first = next(iter(self._by_number[-1]))
+            oldest = next(iter(self._idle[first]))
             self.closed(oldest)
             oldest.force_close()
 
@@ -73,10 +74,6 @@ class OpenConnections:
     def closed(self, connection: Closable) -> None:
         self.busy(connection)
         self._addresses.pop(connection, None)
-
-    def _first_to_close(self) -> Closable:
-        address = next(iter(self._by_number[-1]))
-        return next(iter(self._idle[address]))
 
     def _moved(self, address: str, before: int, after: int) -> None:
         """Moves an address whose number of idle connections has changed by one."""

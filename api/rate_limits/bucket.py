@@ -89,12 +89,6 @@ class Bucket(Struct, eq=False):
         self.owed += amount
         return True
 
-    def settle(self) -> None:
-        """Requests the amount owed in the next call."""
-        if self.owed:
-            self.wait(self.owed, partial=True)
-            self.owed = 0
-
     def wait(self, amount: int, *, partial: bool) -> asyncio.Future[LimitStatus]:
         """Claims an amount in the next call."""
         answer: asyncio.Future[LimitStatus] = asyncio.get_running_loop().create_future()
@@ -108,8 +102,11 @@ class Bucket(Struct, eq=False):
         return LimitStatus(passed, self.limit, remaining, self.window + WINDOW, wait)
 
     def demand(self) -> Demand:
-        """Demands a lease for all waiting claims, and returns what is left of the old one."""
-        self.settle()
+        """Demands a lease for all waiting claims and for the amount owed, and returns what is left
+        of the old one."""
+        if self.owed:
+            self.wait(self.owed, partial=True)
+            self.owed = 0
         self.calling, self.waiting = self.waiting, []
         self.calling_limit = self.limit
         requested = sum(claim.amount for claim in self.calling)
