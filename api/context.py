@@ -21,7 +21,6 @@ from api.settings import ApiSettings
 from read_side.checkpoint import CheckpointWatch
 from read_side.pool import Pool
 from read_side.replicas import Replicas
-from write_side.domain.events import Plan
 from write_side.domain.identity import Actor, Scope
 from write_side.domain.workspace import VIEW
 from write_side.fair_queue import FairQueue
@@ -52,16 +51,12 @@ class Service(Struct):
     descriptions: FairQueue = field(default_factory=lambda: FairQueue(1))
 
 
-NOBODY = Caller("", "", "", frozenset(), Plan(), ())
-"""Has no permission."""
-
-
 class Call(Struct):
-    """A request; the checks set the rest. ``position``: that it must include."""
+    """A request of a caller; further checks set the rest. ``position``: that it must include."""
 
     request: web.Request
     service: Service
-    caller: Caller = NOBODY
+    caller: Caller
     scope: Scope = Scope("", "")
     locale: str = ""
     position: int = 0

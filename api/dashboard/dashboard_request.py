@@ -10,18 +10,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import quote, urlencode
 
+from api.auth.keys import Caller
 from api.context import Call
 from api.dashboard.security import SESSIONS, check_origin, cookie_token, new_csrf_token
 from api.http.default_headers import ROOT
 from api.http.large_bodies import WORKSPACE
 from api.rest.request_checks import check_address_limit, check_permission, resolve_environment
 from read_side.pool import Pool
+from write_side.domain.events import Plan
 from write_side.domain.identity import PRODUCTION, Scope
 from write_side.repository import Repository
 
 
 class NoSession(Exception):
     """No session exists, the session or its key has expired, or the key was revoked."""
+
+
+NOBODY = Caller("", "", "", frozenset(), Plan(), ())
+"""The caller of a request without a session; has no permission."""
 
 
 class DashboardRequest(Call):
@@ -94,7 +100,7 @@ async def check_session(request: DashboardRequest, *, active: bool = True) -> No
 
 async def check(request: DashboardRequest, permission: str, *, active: bool) -> None:
     """All checks, in order. ``permission``: "" for none."""
-    await check_address_limit(request)
+    await check_address_limit(request.request)
     check_origin(request.request)
     await check_session(request, active=active)
     if permission:

@@ -11,8 +11,8 @@ from urllib.parse import parse_qsl
 from aiohttp import web
 from multidict import MultiDict, MultiDictProxy
 
-from api.context import NOBODY, SERVICE
-from api.dashboard.dashboard_request import DashboardRequest, NoSession, check, link
+from api.context import SERVICE
+from api.dashboard.dashboard_request import NOBODY, DashboardRequest, NoSession, check, link
 from api.dashboard.layout import layout_of
 from api.dashboard.security import check_csrf_token, cookie_token, referring_page
 from api.dashboard.templates import render, until_compiled
@@ -40,7 +40,7 @@ def public(handler: Page) -> Handler:
     """A page without checks; exceptions of the handler become error pages."""
 
     async def handle(http_request: web.Request) -> web.StreamResponse:
-        request = DashboardRequest(http_request, http_request.app[SERVICE])
+        request = DashboardRequest(http_request, http_request.app[SERVICE], NOBODY)
         await until_compiled()
         try:
             return await handler(request)

@@ -125,5 +125,5 @@ async def _not_found(_request: DashboardRequest) -> web.StreamResponse:
 
 
 async def _refuse_method(request: DashboardRequest) -> web.StreamResponse:
-    await check_address_limit(request)
+    await check_address_limit(request.request)
     raise web.HTTPMethodNotAllowed(request.request.method, ("GET", "HEAD", "POST"))

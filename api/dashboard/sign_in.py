@@ -27,7 +27,7 @@ ENDED = "Your session has ended, or its key has expired or was revoked. Please s
 
 async def show_form(request: DashboardRequest) -> web.StreamResponse:
     """The form; for a user who is already signed in, a redirect to the first page."""
-    await check_address_limit(request)
+    await check_address_limit(request.request)
     try:
         await check_session(request)
     except NoSession:
@@ -38,9 +38,9 @@ async def show_form(request: DashboardRequest) -> web.StreamResponse:
 
 async def sign_in(request: DashboardRequest) -> web.StreamResponse:
     """Always begins a new session, which prevents session fixation."""
-    await check_address_limit(request)
+    await check_address_limit(request.request)
     check_origin(request.request)
-    await check_sign_in_limit(request)
+    await check_sign_in_limit(request.request)
     form = await read_form(request, MAX_FORM)
     secret, following = form.get("key", "").strip(), form.get("next", "")
     if not secret:

@@ -13,7 +13,6 @@ from aiohttp import web
 from graphql import GraphQLError
 from msgspec import Struct
 
-from api.context import SERVICE, Call
 from api.errors import BadRequest, RateLimitExceeded, Unauthorized, message_of, status_of
 from api.graphql.context import GraphQLContext, IdempotencyKeys
 from api.graphql.document_limits import TOO_DEEP
@@ -81,16 +80,16 @@ async def graphiql(request: web.Request) -> web.Response:
 
 async def post(request: web.Request) -> web.Response:
     try:
-        return await _execute(Call(request, request.app[SERVICE]))
+        return await _execute(request)
     except (Unauthorized, RateLimitExceeded):
         raise
     except Exception as error:
         return respond(request, None, [GraphQLError(str(error), original_error=error)])
 
 
-async def _execute(call: Call) -> web.Response:
+async def _execute(request: web.Request) -> web.Response:
     with tracing.span("checks"):
-        await authenticate(call)
+        call = await authenticate(request)
     sent = await receive_body(call)
     async with call.service.loop_turns.turn(call.client, DECODE_JSON, len(sent)):
         body = read_body(sent)
@@ -104,7 +103,7 @@ async def _execute(call: Call) -> web.Response:
             if isinstance(cause := _cause(error), RateLimitExceeded):
                 context.charge_cost(0)
                 raise cause
-        response = respond(call.request, result.data, result.errors or [])
+        response = respond(request, result.data, result.errors or [])
     context.charge_cost(len(cast("bytes", response.body)))
     if context.written:
         token = call.service.positions.token(call.caller.workspace, context.written)

@@ -9,7 +9,6 @@ from pathlib import PurePath
 
 from aiohttp import web
 
-from api.context import SERVICE, Call
 from api.rest.request_checks import check_address_limit
 
 Handler = Callable[[web.Request], Awaitable[web.Response]]
@@ -64,7 +63,7 @@ def limited_by_address(handler: Handler) -> Handler:
     """The handler behind the address's rate limit (§8), without a key."""
 
     async def handle(request: web.Request) -> web.Response:
-        await check_address_limit(Call(request, request.app[SERVICE]))
+        await check_address_limit(request)
         return await handler(request)
 
     return handle

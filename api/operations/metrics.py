@@ -17,7 +17,7 @@ from prometheus_client import Counter as CounterMetric
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from api.context import SERVICE, Call, Service
+from api.context import SERVICE, Service
 from api.http.request_counts import COUNTS
 from api.operations.health import PATIENCE, STATUS, ServiceStatus
 from api.rest.request_checks import check_operator
@@ -44,7 +44,7 @@ def operator_routes() -> list[web.RouteDef]:
 
 
 async def metrics(request: web.Request) -> web.Response:
-    await check_operator(Call(request, request.app[SERVICE]))
+    await check_operator(request)
     return await all_metrics(request)
 
 

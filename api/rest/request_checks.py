@@ -41,21 +41,21 @@ UNKNOWN_POSITION = f"Unknown {POSITION}: send one that this workspace returned, 
 BEYOND_THE_LOG = f"{POSITION} is beyond the log: read without it"
 
 
-async def check_address_limit(call: Call) -> None:
+async def check_address_limit(request: web.Request) -> None:
     """429. A request with an invalid key is counted only here."""
-    _enforce(call, await call.service.limits.count_address(call.request))
+    _enforce(request, await request.app[SERVICE].limits.count_address(request))
 
 
-async def check_sign_in_limit(call: Call) -> None:
+async def check_sign_in_limit(request: web.Request) -> None:
     """429. The response describes this bucket only if it refuses."""
-    status = await call.service.limits.count_sign_in(call.request)
+    status = await request.app[SERVICE].limits.count_sign_in(request)
     if not status.passed:
-        _enforce(call, status)
+        _enforce(request, status)
 
 
-def _enforce(call: Call, status: LimitStatus) -> None:
-    before = call.request.get(LIMIT_STATUS)
-    call.request[LIMIT_STATUS] = status if before is None else stricter(before, status)
+def _enforce(request: web.Request, status: LimitStatus) -> None:
+    before = request.get(LIMIT_STATUS)
+    request[LIMIT_STATUS] = status if before is None else stricter(before, status)
     if not status.passed:
         raise RateLimitExceeded(status.wait)
 
@@ -69,11 +69,10 @@ def check_permission(call: Call, permission: str) -> None:
 def check_read(call: Call, status: str | None = None) -> None:
     """403 for a key that reads no entries, or only published ones if ``status`` is a different one.
     The check of parameters refuses an unknown status."""
-    caller = call.caller
-    readable = STATUSES if VIEW in caller.permissions else ()
-    if VIEW_PUBLISHED in caller.permissions:
-        readable = (*readable, "published")
-    if not readable or (status in STATUSES and status not in readable):
+    permissions = call.caller.permissions
+    if VIEW in permissions:
+        return
+    if VIEW_PUBLISHED not in permissions or (status in STATUSES and status != "published"):
         raise Forbidden(VIEW)
 
 
@@ -87,15 +86,15 @@ def check_edit(call: Call) -> None:
     check_permission(call, EDIT)
 
 
-async def check_operator(call: Call) -> None:
+async def check_operator(request: web.Request) -> None:
     """401 or 403. Requests with a live key are not counted, so monitoring never uses up a limit;
     others count against their address."""
-    caller = await call.service.access.caller(secret_of(call.request.headers))
+    caller = await request.app[SERVICE].access.caller(secret_of(request.headers))
     if caller is None:
-        await check_address_limit(call)
+        await check_address_limit(request)
         raise Unauthorized
-    call.caller = caller
-    check_permission(call, OPERATE)
+    if OPERATE not in caller.permissions:
+        raise Forbidden(OPERATE)
 
 
 def resolve_environment(call: Call, default: str = PRODUCTION) -> None:
@@ -135,17 +134,17 @@ async def wait_until_visible(service: Service, position: int, beyond: ApiError) 
         raise NotVisibleYet
 
 
-async def authenticate(call: Call) -> None:
+async def authenticate(request: web.Request) -> Call:
     """The checks of every request with a key, REST or not: 429, 401, 429."""
-    service, request = call.service, call.request
-    await check_address_limit(call)
+    service = request.app[SERVICE]
+    await check_address_limit(request)
     caller = await service.access.caller(secret_of(request.headers))
     if caller is None:
         raise Unauthorized
-    call.caller = caller
     request[WORKSPACE] = caller.workspace
-    _enforce(call, await service.limits.count_key(caller))
+    _enforce(request, await service.limits.count_key(caller))
     await service.limits.check_cost(caller)
+    return Call(request, service, caller)
 
 
 def with_checks(
@@ -155,9 +154,8 @@ def with_checks(
     position that they name."""
 
     async def handle(request: web.Request) -> web.StreamResponse:
-        call = Call(request, request.app[SERVICE])
         with tracing.span("checks"):
-            await authenticate(call)
+            call = await authenticate(request)
             check(call)
             resolve_environment(call)
             call.locale = parameters.locale(request.query)
