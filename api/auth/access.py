@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -39,6 +40,8 @@ PACE = 0.02
 RETRY = 0.2
 STARTING = 30.0
 """Seconds that the first load may take: a machine that is starting up is busy."""
+CLOSING = 1.0
+"""Seconds to write the last uses of keys when the process ends."""
 TRUST = 300.0
 """Seconds for which keys are valid without a refresh while the store is unavailable."""
 _log = structlog.get_logger("api.access")
@@ -85,7 +88,9 @@ class Access:
         for task in ending:
             task.cancel()
         await asyncio.gather(*ending, return_exceptions=True)
-        await self._uses.write()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CLOSING):
+                await self._uses.write()
 
     async def caller(self, secret: str) -> Caller | None:
         """None for a secret that is missing, unknown, expired or revoked.

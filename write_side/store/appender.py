@@ -27,6 +27,8 @@ MAX_COMMANDS = 256
 MAX_BYTES = 4_000_000
 SECONDS_PER_EVENT = 0.01
 CLEARING = 5.0
+CLOSING = 1.0
+"""Seconds that the appends in progress have to finish when the appender is closed."""
 
 _APPEND = """
 SELECT n, outcome, detail FROM write_side.append($1, $2, $3, $4, $5, $6, $7, $8)"""
@@ -117,9 +119,15 @@ class Appender:
         self._arrived.set()
 
     async def close(self) -> None:
-        """Finishes the appends in progress, then closes the connection."""
+        """Finishes the appends in progress, then closes the connection. While PostgreSQL does not
+        respond, those that wait get StoreUnavailable after CLOSING seconds."""
         self.refuse()
-        if self._running is not None:
+        if self._running is None:
+            return
+        _, silent = await asyncio.wait([self._running], timeout=CLOSING)
+        if silent:
+            self._disconnect()
+            self._running.cancel()
             await asyncio.wait([self._running])
 
     async def _run(self) -> None:

@@ -109,8 +109,7 @@ async def open_recorder(url: str, *, connections: int = 10) -> AsyncIterator[Rec
         try:
             yield recorder
         finally:
-            await recorder.close()
-            await _close(pool)
+            await asyncio.gather(recorder.close(), _close(pool))
 
 
 async def _close(pool: Pool) -> None:

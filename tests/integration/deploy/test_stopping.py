@@ -1,11 +1,14 @@
-"""An API process that is stopped while both of its listeners have requests in progress."""
+"""An API process that is stopped while it has requests in progress."""
 
 from __future__ import annotations
 
 import asyncio
+import http.client
+import json
 import signal
 import socket
 import time
+import urllib.request
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -13,7 +16,10 @@ from urllib.parse import urlsplit
 import pytest
 
 from api.server import GRACE
+from deploy import supervisor
+from tests.e2e.proxied_service import SECRET, prepare
 from tests.processes import Processes
+from tests.proxy import proxy_to
 
 pytestmark = pytest.mark.slow
 
@@ -34,6 +40,39 @@ async def test_both_listeners_stop_at_the_same_time(database_url: str, tmp_path:
         processes.stop()
     assert first - began >= GRACE
     assert last - first < GRACE, "one after the other, each would take GRACE"
+
+
+async def test_a_silent_database_does_not_delay_the_end(database_url: str, tmp_path: Path) -> None:
+    """It has a request that waits for an append, and a use of a key that is not yet written."""
+    async with proxy_to(database_url) as proxy:
+        processes = Processes(proxy.url, tmp_path / "processes.log")
+        try:
+            processes.start("projector")
+            processes.start("api")
+            await prepare(database_url)
+            await processes.caught_up()
+            assert await asyncio.to_thread(_create, processes.url) == 200
+            proxy.be_a_black_hole()
+            creating = asyncio.create_task(asyncio.to_thread(_create, processes.url))
+            await asyncio.sleep(0.2)
+            api = processes.running["api"]
+            began = time.monotonic()
+            api.send_signal(signal.SIGTERM)
+            assert await asyncio.to_thread(api.wait, 60) == 0
+            assert time.monotonic() - began < supervisor.GRACE - 1, "killed on a busy machine"
+            with pytest.raises(http.client.RemoteDisconnected):
+                await creating
+        finally:
+            processes.stop()
+
+
+def _create(url: str) -> int:
+    headers = {"X-API-Key": SECRET, "Content-Type": "application/json"}
+    body = json.dumps({"contentTypeSlug": "posts", "title": "One"}).encode()
+    request = urllib.request.Request(f"{url}/v1/content", body, headers)
+    with urllib.request.urlopen(request, timeout=60) as response:
+        status: int = response.status
+    return status
 
 
 def _half_asked(url: str) -> socket.socket:

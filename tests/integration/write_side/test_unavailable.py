@@ -18,6 +18,7 @@ from write_side.dispatch import execute
 from write_side.domain.refusals import CommandKeyReused, UnknownEntry
 from write_side.store import recorder as recorder_module
 from write_side.store.append import Append
+from write_side.store.appender import CLOSING
 from write_side.store.conflicts import StoreUnavailable
 from write_side.store.recorder import Recorder, open_recorder
 
@@ -229,6 +230,22 @@ async def test_close_waits_for_appends_in_progress_and_refuses_later_ones(
         assert positions == [1, 2, 3, 4]
         with pytest.raises(StoreUnavailable):
             await recorder.append(plain("test/late"))
+
+
+@pytest.mark.parametrize("is_large", [False, True])
+async def test_close_does_not_wait_for_a_silent_server(
+    lost: LossyRecorder, *, is_large: bool
+) -> None:
+    """Its requests have had their time by then, and a supervisor kills the process soon."""
+    await lost.recorder.append(Append(events=plain("test/a").events, is_large=is_large))
+    lost.proxy.be_a_black_hole()
+    append = Append(events=plain("test/b").events, is_large=is_large)
+    appending = asyncio.create_task(lost.recorder.append(append))
+    await asyncio.sleep(0.1)
+    async with asyncio.timeout(2 * CLOSING):
+        await lost.recorder.close()
+    with pytest.raises(StoreUnavailable):
+        await appending
 
 
 async def test_a_cancelled_close_does_not_affect_the_appends(
