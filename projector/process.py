@@ -8,6 +8,7 @@ import gc
 import os
 import socket
 import time
+from collections.abc import AsyncIterator
 from functools import partial
 
 import asyncpg
@@ -201,6 +202,17 @@ async def connect_model(
         connection.terminate()
         raise
     return connection
+
+
+@contextlib.asynccontextmanager
+async def connected_model(url: str, schema: str = LIVE) -> AsyncIterator[Connection]:
+    """A connection as from ``connect_model``, without a limit for statements. It is terminated at
+    the end."""
+    connection = await connect_model(url, schema, patience=None)
+    try:
+        yield connection
+    finally:
+        connection.terminate()
 
 
 async def _close(connection: Connection) -> None:

@@ -14,7 +14,7 @@ from msgspec import Struct
 from projector.checkpoint import Checkpoint
 from projector.entry_values import Incomplete, incomplete
 from projector.log import Halted, Log
-from projector.process import connect_model
+from projector.process import connected_model
 from projector.rebuild.distributed import take_snapshots
 from projector.rebuild.progress import Operation
 from projector.rebuild.switch import Candidate
@@ -87,8 +87,7 @@ async def compare(
 
 @asynccontextmanager
 async def snapshot(url: str) -> AsyncIterator[Connection]:
-    connection = await connect_model(url, patience=None)
-    try:
+    async with connected_model(url) as connection:
         distributed = await is_distributed(connection)
         async with connection.transaction(isolation="repeatable_read", readonly=True):
             # It is idle while the candidate follows, but with a limit, because vacuum waits for it.
@@ -96,8 +95,6 @@ async def snapshot(url: str) -> AsyncIterator[Connection]:
             if distributed:
                 await take_snapshots(url, connection)
             yield connection
-    finally:
-        connection.terminate()
 
 
 async def differences(live: Connection, log: Connection) -> list[Difference]:

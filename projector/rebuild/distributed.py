@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import asyncpg
 
-from projector.process import connect_model
+from projector.process import connected_model
 from write_side.domain.refusals import ExplainedError
 from write_side.postgres.connection import Connection
 
@@ -69,13 +69,10 @@ async def lock_out_readers(connection: Connection, schemas: Iterable[str], attem
 async def take_snapshots(url: str, reading: Connection) -> None:
     """Takes a snapshot on every node for a transaction that has just begun to read the live read
     model, all of one checkpoint. The projector is paused for that moment."""
-    pausing = await connect_model(url, patience=None)
-    try:
+    async with connected_model(url) as pausing:
         transaction = pausing.transaction()
         await transaction.start()
         await pausing.execute(IDLE_TIMEOUT)
         await pausing.execute(_PAUSE)
         await reading.execute(_LOOK_EVERYWHERE)
         await transaction.rollback()
-    finally:
-        pausing.terminate()

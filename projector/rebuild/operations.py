@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from projector.checkpoint import begin_epoch
 from projector.log import Halted, Log
-from projector.process import connect_model
+from projector.process import connected_model
 from projector.rebuild.build import Build, BuildSettings, drop_read_model
 from projector.rebuild.comparison import Live, compare
 from projector.rebuild.progress import Operation, Report, exclusive_operation
@@ -161,9 +161,8 @@ async def connections(
 ) -> AsyncIterator[tuple[Connection, Connection]]:
     """Connections to the event store, and to the read models' database with this schema as
     search_path."""
-    async with connected(settings.event_store_url, timeout=20) as store:
-        model = await connect_model(settings.read_model_url, schema, patience=None)
-        try:
-            yield store, model
-        finally:
-            model.terminate()
+    async with (
+        connected(settings.event_store_url, timeout=20) as store,
+        connected_model(settings.read_model_url, schema) as model,
+    ):
+        yield store, model

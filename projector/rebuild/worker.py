@@ -10,17 +10,16 @@ import asyncio
 import contextlib
 import os
 import sys
-from contextlib import AsyncExitStack
 
 import msgspec
 import structlog
 from msgspec import Struct
 
 from projector.log import Log
-from projector.process import collect_less, connect_model
+from projector.process import collect_less, connected_model
 from projector.rebuild.replay import Replay, ReplayResult
 from read_side.schema import Workspaces
-from write_side.postgres.connection import connect
+from write_side.postgres.connection import connected
 from write_side.store.log_reader import StreamRange
 
 
@@ -85,11 +84,10 @@ async def _work(requests: asyncio.Queue[bytes]) -> None:
 
 
 async def _replay(job: Job, requests: asyncio.Queue[bytes]) -> None:
-    async with AsyncExitStack() as stack:
-        store = await connect(job.event_store_url, timeout=20)
-        stack.callback(store.terminate)
-        model = await connect_model(job.read_model_url, job.schema, patience=None)
-        stack.callback(model.terminate)
+    async with (
+        connected(job.event_store_url, timeout=20) as store,
+        connected_model(job.read_model_url, job.schema) as model,
+    ):
         log = Log(store, job.workspaces)
         replay = Replay(log, model, job.epoch, job.through, job.page_bytes)
         while True:
