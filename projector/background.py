@@ -10,7 +10,6 @@ up to date themselves: a chunk replaces the rows that they have at these paths.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 from msgspec import Struct
@@ -50,40 +49,31 @@ async def update_chunk(
     ``search``: with the words that it already knows."""
     search = search or EntrySearch(connection)
     # Outside a transaction, because most of the time there is nothing to do.
-    for table, outdated in (("indexing", "incomplete_type"), ("rendering", "stale_type")):
-        row = await connection.fetchrow(statement("projector", outdated))
-        if row is not None:
-            work = partial(_update_type, connection, search, table, row)
-            break
-    else:
+    table = "indexing"
+    row = await connection.fetchrow(statement("projector", "incomplete_type"))
+    if row is None:
+        table = "rendering"
+        row = await connection.fetchrow(statement("projector", "stale_type"))
+    if row is None:
         await check_epoch(connection, epoch)
         return False
 
-    async def transact() -> bool:
+    async def transact() -> None:
         async with write_transaction(connection) as transaction:
             # Holding the checkpoint prevents this projector's batches and a switch meanwhile.
             await hold_checkpoint(await transaction.flush(), epoch)
-            return await work(transaction)
+            chunk = await _next_chunk(connection, row)
+            done = [chunk.type_.workspace, chunk.type_.id]
+            if not chunk.states:
+                await transaction.add(f"end_{table}", done)
+                return
+            if table == "indexing":
+                await _fill(transaction, chunk, search)
+            else:
+                await _render(transaction, chunk)
+            await transaction.add(f"move_{table}", [*done, chunk.states[-1].position])
 
-    return await search.carry_out(transact)
-
-
-async def _update_type(
-    connection: Connection,
-    search: EntrySearch,
-    table: str,
-    outdated: Any,
-    transaction: WriteTransaction,
-) -> bool:
-    """Updates the next entries of a type; ``table`` stores how far this has come."""
-    chunk = await _next_chunk(connection, outdated)
-    done = [chunk.type_.workspace, chunk.type_.id]
-    if chunk.states:
-        update = _fill if table == "indexing" else _render
-        await update(transaction, chunk, search)
-        await transaction.add(f"move_{table}", [*done, chunk.states[-1].position])
-    else:
-        await transaction.add(f"end_{table}", done)
+    await search.carry_out(transact)
     return True
 
 
@@ -100,7 +90,7 @@ async def _next_chunk(connection: Connection, outdated: Any) -> _Chunk:
     return _Chunk(type_, [entry_state(row) for row in rows], paths)
 
 
-async def _render(transaction: WriteTransaction, chunk: _Chunk, _search: EntrySearch) -> None:
+async def _render(transaction: WriteTransaction, chunk: _Chunk) -> None:
     types = {chunk.type_.id: chunk.type_}
     await put_entries(transaction, entry_rows(chunk.states, types))
     entries = (state.entry for state in chunk.states)
