@@ -6,12 +6,13 @@ from __future__ import annotations
 from typing import Any
 
 from projector.rows import EntryState, Rows
-from read_side.changes import ChangeRecord, Kind
+from read_side.changes import ChangeRecord
 from read_side.notices import MOST_FED, FedChange, Notice, TypeChange
+from write_side.domain.change_kinds import Kind
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry
 from write_side.domain.entry_changes import actor_name
-from write_side.domain.events import STATUSES, ContentTypeRemoved, EntryCreated, EntryDeleted
+from write_side.domain.events import STATUSES, EntryCreated, EntryDeleted
 
 
 def entry_change(
@@ -60,10 +61,9 @@ def _kind(event: Any, before: Entry | None, after: Entry) -> Kind:
 def type_change(event: Any, position: int, after: ContentType) -> FedChange:
     """The change that a content type's event makes. It concerns published entries too, because they
     are rendered by the definition."""
-    is_removed = isinstance(event, ContentTypeRemoved)
     change = ChangeRecord(
         position=position,
-        kind="contentType.removed" if is_removed else "contentType.changed",
+        kind="contentType.removed" if after.removed else "contentType.changed",
         published=True,
         content_type_id=after.id,
         content_type=after.slug,

@@ -144,29 +144,21 @@ def _type(recorded: RecordedEvent, event: e.ContentTypeEvent, before: Rows, afte
     known = None
     if not isinstance(event, e.ContentTypeCreated):
         known = _required(after.types, before.types, event.content_type_id, recorded)
-    content_type = replace(evolve_content_type(known, event), version=recorded.version)
-    after.types[event.content_type_id] = content_type
-    after.changes.append(type_change(event, recorded.position, content_type))
-
-
-def _type_removed(
-    recorded: RecordedEvent, event: e.ContentTypeRemoved, before: Rows, after: Rows
-) -> None:
-    known = _required(after.types, before.types, event.content_type_id, recorded)
-    after.types[event.content_type_id] = None
-    after.past_types.append(
-        PastType(
-            workspace=known.workspace,
-            environment=known.environment,
-            slug=known.slug,
-            position=recorded.position,
-            id=known.id,
-            since=known.created_at,
-            until=event.at,
+    type_ = replace(evolve_content_type(known, event), version=recorded.version)
+    after.types[type_.id] = None if type_.removed else type_
+    after.changes.append(type_change(event, recorded.position, type_))
+    if type_.removed:
+        after.past_types.append(
+            PastType(
+                workspace=type_.workspace,
+                environment=type_.environment,
+                slug=type_.slug,
+                position=recorded.position,
+                id=type_.id,
+                since=type_.created_at,
+                until=event.at,
+            )
         )
-    )
-    removed = replace(evolve_content_type(known, event), version=recorded.version)
-    after.changes.append(type_change(event, recorded.position, removed))
 
 
 def _workspace(
@@ -239,7 +231,7 @@ _STEPS: dict[type[e.Event], Callable[[RecordedEvent, Any, Rows, Rows], None]] = 
     e.KeyRevoked: _ignore,
     e.ContentTypeCreated: _type,
     e.ContentTypeRevised: _type,
-    e.ContentTypeRemoved: _type_removed,
+    e.ContentTypeRemoved: _type,
     **dict.fromkeys(_ENTRY_EVENTS, _entry),
     e.MediaAdded: _media,
     e.MediaChanged: _media,
