@@ -10,8 +10,7 @@ from msgspec import Struct
 
 from read_side.pool import Pool, fetch
 from read_side.stamp import position_of
-from write_side.domain.change_kinds import KINDS as KINDS
-from write_side.domain.change_kinds import Kind as Kind
+from write_side.domain.change_kinds import KINDS, Kind
 from write_side.domain.identity import Scope
 
 BEGINNING = 0

@@ -23,6 +23,7 @@ from read_side.content_types import ContentTypeRow, content_type
 from read_side.paging import Filters
 from read_side.pool import Pool, fetch, fetch_text
 from read_side.search import search
+from read_side.stamp import LATEST
 from write_side.domain.events import STATUSES
 from write_side.domain.identity import Scope
 from write_side.domain.rendering import Renderer, stored_values
@@ -32,8 +33,6 @@ LIMIT = 5_000
 PAGE = 500
 PAGE_BYTES = 1024 * 1024
 """Limits the bytes in memory: a page ends with the entry that exceeds it."""
-
-_NEWEST = 2**63 - 1
 
 
 class ExportRow(Struct, frozen=True):
@@ -81,7 +80,7 @@ class Export(Struct, kw_only=True):
     async def pages(self) -> AsyncIterator[list[ExportRow]]:
         """The entries, newest first, up to LIMIT of them; no page is empty."""
         renderer = Renderer(self.content_type.fields)
-        before, size = _NEWEST, PAGE
+        before, size = LATEST, PAGE
         while self.written < LIMIT:
             records = await self._page(before, min(size, LIMIT - self.written))
             if not records:

@@ -220,8 +220,5 @@ class _PastList:
         where = (self._scope.workspace, self._scope.environment, living)
         records = await self._connection.fetch(_LIVING, *where) if living else []
         by_position = {record["position"]: record for record in records}
-        return [_version(one.record or by_position[one.position]) for one in page]
-
-
-def _version(record: Any) -> PastVersion:
-    return PastVersion(record["id"], record["type_id"], record["version"])
+        versions = [one.record or by_position[one.position] for one in page]
+        return [PastVersion(one["id"], one["type_id"], one["version"]) for one in versions]

@@ -7,6 +7,7 @@ from itertools import compress
 from typing import TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from write_side.domain.identity import Scope
 from write_side.domain.words import SearchWords, dictionary, search_area, search_words
@@ -124,7 +125,7 @@ async def search(
         [area.type_id for area in areas],
         [area.language for area in areas],
         [area.locale for area in areas],
-        [_name(scope, area) for area in areas],
+        [search_area(scope.workspace, scope.environment, *astuple(area)) for area in areas],
         *zip(*(queries[area.written_in] for area in areas), strict=True),
         locale,
         MOST,
@@ -153,10 +154,6 @@ def _areas(kinds: Iterable[Kind], locale: str) -> list[_Area]:
     pairs = sorted({(type_id, language) for type_id, _, language in kinds})
     translated = [_Area(*pair, locale) for pair in pairs if locale not in ("", pair[1])]
     return [_Area(*pair, "") for pair in pairs] + translated
-
-
-def _name(scope: Scope, area: _Area) -> str:
-    return search_area(scope.workspace, scope.environment, area.type_id, area.language, area.locale)
 
 
 async def _query(fetch: Fetch, text: str, language: str) -> tuple[str | None, str]:

@@ -11,9 +11,10 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from api.rest import wire
 from api.rest.tokens import ChangeTokens
 from api.rest.wire import EntrySlug, Id, Language, SingleEntry, Status, Time, Wire, timestamp
-from read_side.changes import ChangePage, ChangeRecord, ChangeSelection, Kind
+from read_side.changes import ChangePage, ChangeRecord, ChangeSelection
 from read_side.entries import EntryRow, entries_by_id
 from read_side.pool import Pool
+from write_side.domain.change_kinds import Kind
 from write_side.domain.identity import Scope
 from write_side.fair_queue import FairQueue
 

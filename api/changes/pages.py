@@ -17,13 +17,12 @@ from read_side import changes
 from read_side.changes import (
     BEGINNING,
     END,
-    KINDS,
     MOST,
     ChangePage,
     ChangeRecord,
     ChangeSelection,
-    Kind,
 )
+from write_side.domain.change_kinds import KINDS, Kind
 from write_side.domain.refusals import shortened
 
 PAGE = 100

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from read_side.queries import ranges
 from read_side.queries.budget import COUNTED, ROWS, Budget
 from read_side.queries.comparison import ATTRIBUTES, Condition
-from read_side.queries.lists import Streams, everything
+from read_side.queries.lists import Streams
 from read_side.queries.ranges import rank
 from read_side.queries.request import Boundary, SortKey
 from read_side.queries.statements import Checks, Match, Statements
@@ -118,7 +118,10 @@ class Finder:
         if self._count_of(fewest) <= ROWS:
             streams = self.lists.streams(fewest.path, fewest.ranges)
             return streams, _unread(conditions, fewest)
-        return (everything(self.lists), conditions) if self.lists.entries <= ROWS else None
+        if self.lists.entries > ROWS:
+            return None
+        # All entries, each once: every entry has one time of its creation.
+        return self.lists.streams("createdAt", ranges.ALL), conditions
 
     async def _collected(
         self, streams: Streams, conditions: tuple[Condition, ...], query: PageQuery, offset: int

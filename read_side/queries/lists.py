@@ -10,7 +10,7 @@ from uuid import UUID
 from msgspec import Struct
 
 from read_side.queries.comparison import ATTRIBUTES, Condition, EntrySelection
-from read_side.queries.ranges import ALL, Ranges
+from read_side.queries.ranges import Ranges
 from read_side.queries.request import EntryQuery
 from read_side.refusals import IncompleteIndex, TooBroad, TypeNotFound
 from write_side.domain.definition import Field, decode_fields
@@ -170,8 +170,3 @@ class Lists:
         paths = [one.path for one in conditions]
         parts = [one.part for one in conditions]
         return [self.adjacent(paths), firsts, lasts, parts, lows, highs]
-
-
-def everything(lists: Lists) -> Streams:
-    """All entries, each once: every entry has one time of its creation."""
-    return lists.streams("createdAt", ALL)

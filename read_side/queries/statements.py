@@ -12,11 +12,10 @@ from read_side.queries.comparison import Condition
 from read_side.queries.lists import Lists, Streams
 from read_side.queries.ranges import Range, Ranges, rank
 from read_side.queries.request import Boundary, SortKey
+from read_side.stamp import LATEST
 from write_side.postgres.connection import Connection
 from write_side.postgres.statements import statement
 
-LATEST = 2**63 - 1
-"""Above every position."""
 CHUNK = 2_000
 """The most entries of a walk's statement; the statements name this number too."""
 

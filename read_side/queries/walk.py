@@ -15,7 +15,8 @@ from read_side.queries.budget import Budget
 from read_side.queries.comparison import Condition
 from read_side.queries.ranges import COMPARABLE, END, Range, Ranges, intersection, point, rank
 from read_side.queries.request import Boundary, SortKey
-from read_side.queries.statements import LATEST, Candidate, Checks, Match, Statements
+from read_side.queries.statements import Candidate, Checks, Match, Statements
+from read_side.stamp import LATEST
 from write_side.domain.keys import INCOMPARABLE
 
 FindGroup: TypeAlias = Callable[[bytes, int], Awaitable[list[Match]]]

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from read_side.changes import (
     BEGINNING,
     END,
-    KINDS,
     ChangeRecord,
     ChangeSelection,
     changes_after,
@@ -27,6 +26,7 @@ from tests.databases import Databases
 from tests.integration.live_projector import connected, project_all
 from tests.integration.projector.random_log import RandomCommands
 from tests.integration.projector.rebuilds import rebuild
+from write_side.domain.change_kinds import KINDS
 from write_side.domain.identity import Scope
 from write_side.repository import Repository
 from write_side.store.mapper import EventMapper

@@ -21,9 +21,10 @@ from read_side.queries.finder import Finder, PageQuery
 from read_side.queries.lists import Combination, Lists
 from read_side.queries.pages import find
 from read_side.queries.request import Boundary, EntryQuery, Filter, SortKey
-from read_side.queries.statements import LATEST, Checks, Statements
+from read_side.queries.statements import Checks, Statements
 from read_side.refusals import TooBroad
 from read_side.schema import LIVE
+from read_side.stamp import LATEST
 from tests.integration.live_projector import connected
 from tests.integration.read_side.test_statements import (
     PROJECTOR,
