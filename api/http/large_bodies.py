@@ -1,7 +1,7 @@
 """Bodies that take long to send: in memory within a budget, otherwise in a temporary file.
 
 A file has no name, so it disappears when the process ends for any reason. Both are sent in pieces
-of 64 kB, each after the client has taken the one before.
+of 256 kB, each after the client has taken all but 64 kB of the one before.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from api.http.open_connections import most_connections
 from write_side.fair_queue import FairQueue, is_within_share
 
 LARGE = 64 * 1024
+PIECE = 256 * 1024
+"""Bytes that aiohttp sends at a time."""
 MEMORY = 32 * 1024 * 1024
 """Bytes of bodies that a process holds in memory."""
 PATIENCE = 20.0
@@ -47,38 +49,39 @@ class ByteBudget:
 
     def __init__(self, total: int) -> None:
         self._total = total
-        self._used: Counter[str] = Counter()
-        self._returned = asyncio.Condition()
-
-    @property
-    def used(self) -> int:
-        return self._used.total()
+        self.used = 0
+        self._used_by: Counter[str] = Counter()
+        self._returned = asyncio.Event()
 
     def has(self, workspace: str, number: int) -> bool:
         """Whether enough are left."""
-        return is_within_share(self._total, self.used, self._used[workspace], number)
+        return is_within_share(self._total, self.used, self._used_by[workspace], number)
 
     def take(self, workspace: str, number: int) -> bool:
         """False if not enough are left."""
         if not self.has(workspace, number):
             return False
-        self._used[workspace] += number
+        self.used += number
+        self._used_by[workspace] += number
         return True
 
     async def wait_and_take(self, workspace: str, number: int) -> None:
         """Raises Busy if not enough become free in time."""
         try:
-            async with asyncio.timeout(PATIENCE), self._returned:
-                await self._returned.wait_for(lambda: self.take(workspace, number))
+            async with asyncio.timeout(PATIENCE):
+                while not self.take(workspace, number):
+                    await self._returned.wait()
         except TimeoutError:
             raise Busy("Too many large requests and responses are in progress") from None
 
     async def give_back(self, workspace: str, number: int) -> None:
-        self._used[workspace] -= number
-        if not self._used[workspace]:
-            del self._used[workspace]
-        async with self._returned:
-            self._returned.notify_all()
+        self.used -= number
+        self._used_by[workspace] -= number
+        if not self._used_by[workspace]:
+            del self._used_by[workspace]
+        # Wakes all who wait now.
+        self._returned.set()
+        self._returned.clear()
 
 
 class LargeBodies:
@@ -92,12 +95,14 @@ class LargeBodies:
 
     async def payload(
         self, request: web.BaseRequest, body: bytes, content_type: str, *, must_be_sent: bool
-    ) -> Payload:
+    ) -> bytes | Payload:
         """Counts the body until it is sent. Raises Busy or NoTemporarySpace, unless it must be sent
         because it reports a write."""
         workspace = request.get(WORKSPACE)
         # All responses with a public page share the same bytes.
         if workspace is None or self.hold(request, workspace, len(body)):
+            if len(body) <= PIECE:
+                return body
             return BytesIOPayload(io.BytesIO(body), content_type=content_type)
         try:
             file = await self.file(request, workspace, len(body))
@@ -112,10 +117,14 @@ class LargeBodies:
         """Counts bytes of memory until the response is sent; False if not enough are left."""
         if not self.has_room(workspace, number):
             return False
-        for budget, amount in ((self.memory, number), (self._connections, 1)):
-            budget.take(workspace, amount)
-            after_sending(request, partial(budget.give_back, workspace, amount))
+        self.memory.take(workspace, number)
+        self._connections.take(workspace, 1)
+        after_sending(request, partial(self._release, workspace, number))
         return True
+
+    async def _release(self, workspace: str, number: int) -> None:
+        await self.memory.give_back(workspace, number)
+        await self._connections.give_back(workspace, 1)
 
     def has_room(self, workspace: str, number: int) -> bool:
         """Whether ``hold`` would succeed."""

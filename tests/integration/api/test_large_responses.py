@@ -9,6 +9,7 @@ import hashlib
 import os
 import sys
 from collections.abc import AsyncIterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -150,6 +151,22 @@ async def test_bodies_in_memory_are_limited_and_the_rest_goes_to_files(
     assert 3 * MB < bodies.files.used < 3.5 * MB
     for reader in readers:
         reader.close()
+    await sent(server)
+
+
+@pytest.mark.usefixtures("small_buffers")
+async def test_a_body_that_is_sent_as_a_whole_counts_until_it_is_read(server: Server) -> None:
+    large = {"contentTypeSlug": "posts", "title": "T", "fields": {"body": "x" * 200_000}}
+    created = (await server.client().post(large)).body["data"]
+    await server.caught_up()
+    await sent(server)
+    bodies = server.service.large_bodies
+    with closing(slow_reader(server, f"/v1/content/posts/{created['slug']}")):
+        async with asyncio.timeout(20):
+            while not bodies.memory.used:  # noqa: ASYNC110 - there is no event
+                await asyncio.sleep(0.01)
+        assert (await server.client().get("/v1/content-types")).status == 200
+        assert 200_000 < bodies.memory.used < large_bodies.PIECE
     await sent(server)
 
 
