@@ -15,8 +15,8 @@ UPDATE read_model.checkpoint SET position = position - 1"""
 
 @pytest.fixture(autouse=True)
 def unnoticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Read the checkpoint only while a request waits for it."""
-    monkeypatch.setattr(checkpoint, "POLL", 3600.0)
+    """Read the checkpoint once, at the start. After that, only notices change it."""
+    monkeypatch.setattr(checkpoint, "POLL_WAITING", 3600.0)
 
 
 @pytest.mark.parametrize("path", ["/v1/content/posts/two", "/v1/content/posts"])
