@@ -24,12 +24,6 @@ import structlog
 
 UNUSED = 7 * 24 * 3600.0
 """Seconds after which the file of a database that no process uses is removed."""
-PAUSED = 1.0
-"""Seconds that a process may hold the lock, which takes microseconds; then it is paused, and the
-file is replaced. A response kept in memory is not used for longer without a poll
-(``freshness.FRESH``), so the paused process does not use one before it has found the new file."""
-_AGAIN = 0.0001
-"""Seconds until the lock is tried again."""
 _BYTES = 8
 _log = structlog.get_logger("read_side.high_water_mark")
 
@@ -95,13 +89,14 @@ class HighWaterMark:
             self._file = None
 
     def _map(self, path: Path) -> None:
-        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-        self._file = os.open(path, flags, stat.S_IRUSR | stat.S_IWUSR)
+        self._file = os.open(
+            path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, stat.S_IRUSR | stat.S_IWUSR
+        )
         try:
-            # Written, not truncated to this size: a hole could not be filled on a full disk.
-            # Appended, so it is not written over the number of a process that was faster.
-            if os.fstat(self._file).st_size < _BYTES:
-                os.write(self._file, bytes(_BYTES))
+            with self._locked():
+                # Written, not truncated to this size: a hole could not be filled on a full disk.
+                if os.fstat(self._file).st_size < _BYTES:
+                    os.pwrite(self._file, bytes(_BYTES), 0)
             self._number = memoryview(mmap.mmap(self._file, _BYTES)).cast("q")
         except BaseException:
             self.close()
@@ -109,34 +104,14 @@ class HighWaterMark:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """The file may be another one afterwards."""
-        until = time.monotonic() + PAUSED
-        while self._file is not None and not _try_lock(self._file):
-            if time.monotonic() < until:
-                time.sleep(_AGAIN)
-            else:
-                self._replace()
+        if self._file is None:
+            yield
+            return
+        fcntl.lockf(self._file, fcntl.LOCK_EX)
         try:
             yield
         finally:
-            if self._file is not None:
-                fcntl.lockf(self._file, fcntl.LOCK_UN)
-
-    def _replace(self) -> None:
-        """Makes a new file, unless another process has done so. No process can have raised the
-        number in the old one meanwhile, because that needs the lock too."""
-        if self._path is not None and self.is_in_place():
-            self._path.unlink(missing_ok=True)
-            _log.warning("a process that holds the lock is paused: the file is replaced")
-            self.is_in_place()
-
-
-def _try_lock(file: int) -> bool:
-    try:
-        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (BlockingIOError, PermissionError):
-        return False
-    return True
+            fcntl.lockf(self._file, fcntl.LOCK_UN)
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -12,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from read_side import high_water_mark as module
-from read_side.freshness import FRESH
 from read_side.high_water_mark import HighWaterMark, open_high_water_mark
 
 RAISE = """
@@ -22,17 +20,6 @@ from read_side.high_water_mark import HighWaterMark
 mark = HighWaterMark(Path(sys.argv[1]))
 for stamp in range(int(sys.argv[2]), 40_000, 4):
     mark.raise_to(stamp)
-"""
-PAUSED = """
-import signal, sys
-from pathlib import Path
-from read_side.high_water_mark import HighWaterMark
-mark = HighWaterMark(Path(sys.argv[1]))
-with mark._locked():
-    signal.raise_signal(signal.SIGSTOP)
-mark.raise_to(7)
-assert not mark.is_in_place()
-assert mark.stamp == 9, mark.stamp
 """
 URL = "postgresql://contentlog:secret@localhost:5432/content"
 
@@ -65,28 +52,6 @@ def test_it_is_lowered_only_from_what_was_known(tmp_path: Path) -> None:
     assert one.stamp == 9
     other.lower(9, 3)
     assert one.stamp == 3
-
-
-def test_a_process_that_is_paused_while_it_raises_it_delays_the_others_once(
-    tmp_path: Path,
-) -> None:
-    path = tmp_path / "mark"
-    one = HighWaterMark(path)
-    one.raise_to(5)
-    paused = subprocess.Popen([sys.executable, "-c", PAUSED, path], cwd=Path.cwd())
-    try:
-        assert os.WIFSTOPPED(os.waitpid(paused.pid, os.WUNTRACED)[1])
-        other = HighWaterMark(path)
-        assert other.stamp == 5, "to start, no process needs the lock"
-        began = time.monotonic()
-        one.raise_to(8)
-        assert time.monotonic() - began >= FRESH, "the paused process may still use its responses"
-        other.raise_to(9)
-        assert one.stamp == 9
-        assert one.is_in_place()
-    finally:
-        paused.send_signal(signal.SIGCONT)
-    assert paused.wait(60) == 0
 
 
 def test_all_with_a_url_share_it_whatever_the_password(folder: Path) -> None:
