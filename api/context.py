@@ -52,7 +52,10 @@ class Service(Struct):
 
 
 class Call(Struct):
-    """A request of a caller; further checks set the rest. ``position``: that it must include."""
+    """An authenticated request. Further checks set the optional attributes.
+
+    ``position``: the position in the log that the response must include.
+    """
 
     request: web.Request
     service: Service

@@ -144,7 +144,7 @@ class TooManyImports(RateLimitExceeded):
     """The workspace has too many imports in progress; each takes a few seconds."""
 
     def __init__(self, limit: int) -> None:
-        super().__init__(RETRY, f"This workspace has {limit} imports in progress already")
+        super().__init__(RETRY, f"This workspace already has {limit} imports in progress")
 
 
 class TooManyStreams(RateLimitExceeded):

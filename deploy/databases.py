@@ -166,7 +166,7 @@ def connect_event_store(databases: Databases) -> AbstractAsyncContextManager[Con
 
 
 def connect_owner(databases: Databases) -> AbstractAsyncContextManager[Connection]:
-    """To the event store, as the owner of its tables."""
+    """One connection to the event store, as the owner of its tables."""
     if databases.owner_url is None:
         return connect_event_store(databases)
     return open_connection("CONTENTLOG_OWNER_URL", databases.owner_url)
@@ -200,7 +200,7 @@ async def _connection(url: str, timeout: float) -> AsyncIterator[Connection]:
 async def _reached(
     setting: str, url: str, opening: AbstractAsyncContextManager[T]
 ) -> AsyncIterator[T]:
-    """What is opened at the URL. Raises DatabaseUnreachable, which names the setting."""
+    """Opens a connection or pool. Raises DatabaseUnreachable, which names the setting."""
     from write_side.postgres.faults import FAULTS
 
     async with AsyncExitStack() as stack:

@@ -69,7 +69,7 @@ def explanation(error: Exception) -> str | None:
         return MIGRATE
     if isinstance(error, asyncpg.InsufficientPrivilegeError):
         return f"{error}: if another role owns the event store's tables, set CONTENTLOG_OWNER_URL"
-    if isinstance(error, OSError) and _is_of_output(error):
+    if isinstance(error, OSError) and _is_output_error(error):
         return f"cannot write the output: {error.strerror}"
     if isinstance(error, FAULTS):
         reason = str(error).removesuffix(".") or type(error).__name__
@@ -77,8 +77,8 @@ def explanation(error: Exception) -> str | None:
     return None
 
 
-def _is_of_output(error: OSError) -> bool:
-    """Whether it was raised by the call that prints."""
+def _is_output_error(error: OSError) -> bool:
+    """Whether ``click.echo`` raised it."""
     frames = (frame for frame, _ in traceback.walk_tb(error.__traceback__))
     return any(frame.f_code is click.echo.__code__ for frame in frames)
 

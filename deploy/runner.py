@@ -57,7 +57,7 @@ def _select(context: click.Context, _option: click.Parameter, name: str | None) 
 
 
 def environment() -> dict[str, str]:
-    """The process's variables, with those that an option of the command has set."""
+    """The process's environment variables, overridden by the command's options."""
     return {**os.environ, **(click.get_current_context().obj or {})}
 
 

@@ -206,8 +206,7 @@ async def connect_model(
 
 @contextlib.asynccontextmanager
 async def connected_model(url: str, schema: str = LIVE) -> AsyncIterator[Connection]:
-    """A connection as from ``connect_model``, without a limit for statements. It is terminated at
-    the end."""
+    """A connection of ``connect_model`` without a statement timeout, terminated on exit."""
     connection = await connect_model(url, schema, patience=None)
     try:
         yield connection

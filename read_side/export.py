@@ -63,7 +63,7 @@ class TargetRow(Struct, frozen=True):
 
 
 class Export(Struct, kw_only=True):
-    """One export: the content type at the beginning, and the number of matching entries.
+    """One export. ``content_type`` and ``total``: as they were at the beginning.
     ``languages``: of the matches at the beginning, or that of the filters, even without a match.
     ``found``: the positions of the entries that a search found, newest first; None without a
     search. ``written``: the number of entries in the pages so far."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 POSITION_BITS = 39
 """The bits of a stamp, out of 63, that hold the position: up to 549,755,813,887."""
 LATEST = 2**63 - 1
-"""Above every position."""
+"""Greater than every position."""
 EPOCHS = 1 << (63 - POSITION_BITS)
 """After this many, epochs begin again at 0, as if the database had been set back."""
 

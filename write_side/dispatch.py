@@ -80,8 +80,8 @@ async def execute(
     """Executes the command. Raises Refused with the reason, StaleDecision if other commands change
     the same stream for ``RETRY_SECONDS``, StoreUnavailable if the event store does not answer, and
     what ``reserve`` raises."""
-    # Changes of one entry by this process take turns, so they do not conflict with each other.
-    # Between processes, the versions of the stream decide.
+    # Commands on the same entry take turns in this process, so they do not conflict with each
+    # other. Between processes, the version of the stream decides.
     turn: AbstractAsyncContextManager[object] = nullcontext()
     if isinstance(command, c.EntryCommand):
         turn = repository.entry_locks.setdefault(command.entry_id, asyncio.Lock())

@@ -41,7 +41,7 @@ RETRY = 0.2
 STARTING = 30.0
 """Seconds that the first load may take: a machine that is starting up is busy."""
 CLOSING = 1.0
-"""Seconds to write the last uses of keys when the process ends."""
+"""Seconds to record the last uses of keys when the process ends."""
 TRUST = 300.0
 """Seconds for which keys are valid without a refresh while the store is unavailable."""
 _log = structlog.get_logger("api.access")
@@ -110,7 +110,7 @@ class Access:
         return await self._current_caller(lambda: self._loader.keys.digest(key_id), is_given=True)
 
     async def _current_caller(self, digest: Callable[[], str], *, is_given: bool) -> Caller | None:
-        """``digest``: of the key, as far as this process knows it."""
+        """``digest`` is called again after a refresh, which may have loaded the key."""
         arrived = self._clock()
         if not (self._is_current() or self._away):
             await self._next_refresh()

@@ -26,8 +26,8 @@ class NoSession(Exception):
     """No session exists, the session or its key has expired, or the key was revoked."""
 
 
-NOBODY = Caller("", "", "", frozenset(), Plan(), ())
-"""The caller of a request without a session; has no permission."""
+ANONYMOUS = Caller("", "", "", frozenset(), Plan(), ())
+"""The caller of a request without a session. It has no permissions."""
 
 
 class DashboardRequest(Call):

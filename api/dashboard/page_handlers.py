@@ -12,7 +12,7 @@ from aiohttp import web
 from multidict import MultiDict, MultiDictProxy
 
 from api.context import SERVICE
-from api.dashboard.dashboard_request import NOBODY, DashboardRequest, NoSession, check, link
+from api.dashboard.dashboard_request import ANONYMOUS, DashboardRequest, NoSession, check, link
 from api.dashboard.layout import layout_of
 from api.dashboard.security import check_csrf_token, cookie_token, referring_page
 from api.dashboard.templates import render, until_compiled
@@ -40,7 +40,7 @@ def public(handler: Page) -> Handler:
     """A page without checks; exceptions of the handler become error pages."""
 
     async def handle(http_request: web.Request) -> web.StreamResponse:
-        request = DashboardRequest(http_request, http_request.app[SERVICE], NOBODY)
+        request = DashboardRequest(http_request, http_request.app[SERVICE], ANONYMOUS)
         await until_compiled()
         try:
             return await handler(request)
@@ -125,7 +125,7 @@ async def error_page(request: DashboardRequest, error: Exception) -> web.StreamR
         "request_id": request.request_id,
         "stale_form": referring_page(request.request) if isinstance(error, ForgedRequest) else None,
     }
-    if request.caller is NOBODY:
+    if request.caller is ANONYMOUS:
         response = html(render("error_signed_out.html", **context), status)
     else:
         response = await show(request, "error.html", status, **context)

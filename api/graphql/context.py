@@ -87,7 +87,7 @@ class IdempotencyKeys:
 
 class GraphQLContext:
     """Lookups go through loaders: one statement reads everything that a level of the response
-    needs. ``size``: of the body, in bytes."""
+    needs. ``size``: the bytes of the body."""
 
     def __init__(self, call: Call, body: RequestBody, size: int, keys: IdempotencyKeys) -> None:
         self.call = call

@@ -1,7 +1,7 @@
 """Limits of a document, checked before it is validated (ADR 24).
 
-Strawberry limits tokens. Its limiters of depth and aliases visit a fragment once per spread, which
-takes exponential time for fragments that spread others twice; ``check_document`` visits each once.
+Strawberry limits tokens. Its depth and alias limiters visit a fragment once per spread, which takes
+exponential time if each fragment spreads the next one twice; ``check_document`` visits each once.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def fragments_of(document: DocumentNode) -> Fragments:
 def check_document(document: DocumentNode) -> None:
     """Limits the work of validation. Raises BadRequest."""
     _check("operations and fragments", len(document.definitions), DEFINITIONS)
-    # Definitions of types, which execution refuses, select nothing.
+    # Type definitions, which execution refuses, have no selections.
     definitions = [one for one in document.definitions if isinstance(one, ExecutableDefinitionNode)]
     fragments = fragments_of(document)
     measure = _Measure(fragments)
@@ -108,7 +108,7 @@ def check_document(document: DocumentNode) -> None:
     _check("fields", measure.fields, FIELDS)
     operations = [extent for extent, one in extents if isinstance(one, OperationDefinitionNode)]
     size = sum(extent.selections for extent in operations)
-    # Fragments are validated by themselves too, even if no operation spreads them.
+    # Each fragment is also validated on its own, even if no operation spreads it.
     if size > SELECTIONS or sum(extent.selections for extent, _ in extents) > 2 * SELECTIONS:
         raise BadRequest(
             f"The query has more than {SELECTIONS:,} fields with its fragments expanded: "
@@ -119,7 +119,7 @@ def check_document(document: DocumentNode) -> None:
     _check("aliases", sum(extent.aliases for extent in operations), ALIASES)
     if sum(_pairs([one], fragments) for one in definitions) > PAIRS:
         raise BadRequest(
-            "The query repeats the same fields too often in one place: name each of them once"
+            "The query repeats the same fields too often in one place: select each of them once"
         )
 
 
@@ -131,7 +131,8 @@ def _check(what: str, number: int, most: int) -> None:
 
 
 class _Extent(NamedTuple):
-    """Of selections with their fragments expanded. ``levels``: of fields; introspection is one."""
+    """The size of a selection set with its fragments expanded. An introspection field is one
+    level."""
 
     selections: int = 0
     aliases: int = 0
@@ -139,7 +140,7 @@ class _Extent(NamedTuple):
 
 
 class _Measure:
-    """Visits each definition once. ``fields``: those that were visited."""
+    """Measures definitions, and visits each once. ``fields``: the number of fields visited."""
 
     def __init__(self, fragments: Fragments) -> None:
         self.fields = 0
@@ -162,7 +163,7 @@ class _Measure:
         if node.selection_set is None:
             return _Extent()
         if not node.selection_set.selections:
-            raise BadRequest("A selection is empty: name the fields to return")
+            raise BadRequest("A selection set is empty: select at least one field")
         inside = [self._selection(inner) for inner in node.selection_set.selections]
         selections, aliases, levels = zip(*inside, strict=True)
         return _Extent(sum(selections), sum(aliases), max(levels))

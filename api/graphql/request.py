@@ -47,8 +47,8 @@ class GraphQLRequest(Struct, frozen=True, rename="camel"):
 
 
 class RequestBody(Struct, frozen=True, rename="camel"):
-    """What is read of it. ``variables``: JSON text until the operation gives their types. An empty
-    ``operation_name`` is none."""
+    """The decoded body. ``variables`` stay JSON text until the operation gives their types. An
+    empty ``operation_name`` counts as absent."""
 
     query: Annotated[str, Meta(min_length=1)]
     variables: Raw = Raw(b"null")
@@ -72,7 +72,7 @@ def read_body(body: bytes) -> RequestBody:
     if len(read.query) > MAX_CHARACTERS:
         raise BadRequest(
             f"The query has {len(read.query):,} characters; it may have up to {MAX_CHARACTERS:,}: "
-            "large values belong in variables"
+            "send large values as variables"
         )
     return read
 

@@ -79,7 +79,7 @@ class ByteBudget:
         self._used_by[workspace] -= number
         if not self._used_by[workspace]:
             del self._used_by[workspace]
-        # Wakes all who wait now.
+        # Wakes all current waiters.
         self._returned.set()
         self._returned.clear()
 

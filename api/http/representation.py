@@ -65,12 +65,12 @@ async def add_representation(request: web.Request, handler: Handler) -> web.Stre
 
 
 def _conditional(request: web.Request, response: web.Response, tag: str) -> web.Response:
-    """The response with its tag, or 304 if If-None-Match names it, by weak comparison."""
+    """The response with its ETag, or 304 if If-None-Match has that tag (weak comparison)."""
     response.headers["ETag"] = tag
     _vary(response)
     response.headers.setdefault("Cache-Control", READ)
     known = ",".join(request.headers.getall("If-None-Match", ()))
-    # No tag contains a quote, so a quoted tag occurs in a list only as a member.
+    # No tag contains a quote, so a quoted tag in the list is always a whole member.
     if known.strip() != "*" and tag.removeprefix("W/") not in known:
         return response
     headers = {name: response.headers[name] for name in _NOT_MODIFIED if name in response.headers}

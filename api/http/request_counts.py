@@ -1,7 +1,7 @@
-"""Requests, their times and what they count, passed to prometheus_client in batches.
+"""Counts, times and other metrics of requests, passed to prometheus_client in batches.
 
-Each of its counts is a write to a file that workers share: four for a request, or for a batch of
-the same kind.
+Each of its increments is a write to a file that workers share: four for a request, or for a batch
+of requests of the same kind.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class Times:
 
 
 class RequestCounts:
-    """Counts that are not yet passed to prometheus_client. ``others``: what requests add to metrics
-    without labels, passed on once a request is counted."""
+    """Counts that are not yet passed to prometheus_client. ``others``: increments of metrics
+    without labels, passed on with the next request that is counted."""
 
     def __init__(self) -> None:
         self.others: Numbers[Counter | Gauge] = Numbers()

@@ -34,7 +34,7 @@ _OTHER = "_OTHER"
 LONGEST = 256
 """Characters of a path in a span."""
 INTERVAL = 60.0
-"""Seconds between two checks for long requests; one that both find is logged."""
+"""Seconds between two checks for long requests. A request that both find is logged."""
 Answer: TypeAlias = Coroutine[Any, Any, web.StreamResponse]
 _log = structlog.get_logger("api.request")
 _long_log = structlog.get_logger("api.long_requests")
@@ -135,9 +135,9 @@ async def traced(
 class LongRequests:
     """Logs requests that have had no response for a long time, and where they wait.
 
-    Every wait has its own timeout, so a log line means a defect, or work that takes long, such as
-    the export of a large workbook. Nothing is cancelled: a write may already be in the event log.
-    ``unanswered``: the requests in progress, by the coroutines that answer them.
+    Every wait has its own timeout, so a log line means a defect or slow work, such as the export of
+    a large workbook. Nothing is cancelled: a write may already be in the event log.
+    ``unanswered``: the requests in progress, by the coroutine that handles each.
     """
 
     def __init__(self) -> None:
@@ -152,7 +152,7 @@ class LongRequests:
 
     def _look(self, before: WeakSet[Answer]) -> WeakSet[Answer]:
         for answer, request in self.unanswered.items():
-            # Not one that is still arriving, or whose response has begun, such as a stream.
+            # Skip requests that are still arriving, or whose response has begun, such as streams.
             if answer in before and request.content.is_eof() and not request.writer.output_size:
                 _long_log.warning(
                     "a request has no response yet",
@@ -165,7 +165,7 @@ class LongRequests:
 
 
 def _calls(awaited: object) -> Iterator[str]:
-    """The coroutines that wait for each other, the outermost first."""
+    """The chain of coroutines that wait for one another, outermost first."""
     while isinstance(awaited, CoroutineType) and (frame := awaited.cr_frame) is not None:
         code = frame.f_code
         yield f"{code.co_qualname} ({PurePath(code.co_filename).name}:{frame.f_lineno})"

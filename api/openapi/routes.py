@@ -83,7 +83,7 @@ async def schema_of_type(call: Call) -> web.Response:
 async def _described(
     call: Call, rows: Sequence[ContentTypeRow], describe: Callable[[], bytes]
 ) -> web.Response:
-    """Made in a thread if it takes long, one at a time for a workspace.
+    """Large descriptions are made in a thread, one at a time for each workspace.
 
     Raises BadRequest, Overloaded.
     """

@@ -77,7 +77,7 @@ async def _counts(folder: str | None) -> bytes:
 
 
 class Figures(Struct):
-    """A prometheus_client.Collector."""
+    """A prometheus_client collector of metrics that have already been read."""
 
     families: list[Metric]
 

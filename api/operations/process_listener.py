@@ -46,11 +46,11 @@ def _measure(process: str, state: ProcessState, registry: CollectorRegistry) -> 
     def has(role: Role) -> bool:
         return state.role == role
 
-    meaning, labels = "1 for the role it has", ["process", "role"]
+    meaning, labels = "1 for the role of the process", ["process", "role"]
     roles = Gauge("contentlog_process_role", meaning, labels, registry=registry)
     for each in get_args(Role):
         roles.labels(process, each).set_function(partial(has, each))
-    meaning = "Seconds since its databases have confirmed its role"
+    meaning = "Seconds since the databases last confirmed its role"
     age = Gauge("contentlog_process_report_seconds", meaning, ["process"], registry=registry)
     age.labels(process).set_function(lambda: state.age)
 

@@ -182,7 +182,7 @@ def create_command(call: Call, body: bytes) -> CreateEntry:
         raise BadRequest(MISSING)
     slug = _string(entry["slug"]) if "slug" in entry else ""
     if slug is None:
-        raise BadRequest("slug must be a string; leave it out to take it from the title")
+        raise BadRequest("slug must be a string: leave it out to derive it from the title")
     return CreateEntry(
         actor=call.actor,
         request_id=call.request_id,

@@ -73,7 +73,7 @@ async def receive_body(call: Call, most: int | None = None) -> bytes:
     try:
         decompressor = _decompressor(request)
         if decompressor is None and 0 < length <= LARGE and request.content.is_eof():
-            # Most bodies arrive with their head.
+            # Most bodies arrive together with their headers.
             return request.content.read_nowait().removeprefix(BOM_UTF8)
         return await _receive(call, limit, decompressor)
     except (web.RequestPayloadError, DamagedBody):
@@ -130,7 +130,7 @@ def _decompressor(request: web.Request) -> Decompressor | None:
 
 
 async def _receive(call: Call, limit: int, decompressor: Decompressor | None) -> bytes:
-    """The size limit holds before and after decompression."""
+    """The size limit applies before and after decompression."""
     spool, body = Spool(call.service.large_bodies, call.client), bytearray()
     after_handling(call.request, spool.close)
     async with arriving(call) as arrived:
@@ -147,7 +147,7 @@ async def _receive(call: Call, limit: int, decompressor: Decompressor | None) ->
             body += await spool.read()
         else:
             while chunk := await spool.read(LARGE):
-                # A kilobyte may become a megabyte.
+                # A compressed kilobyte may expand to a megabyte.
                 async with call.service.loop_turns.turn(call.client, DECOMPRESS, len(chunk)):
                     body += decompressor.decompress(chunk, limit + 1 - len(body))
                 if len(body) > limit:
@@ -159,8 +159,8 @@ async def _receive(call: Call, limit: int, decompressor: Decompressor | None) ->
 
 @asynccontextmanager
 async def _counted(call: Call, most: int, body: bytearray) -> AsyncIterator[None]:
-    """Counts ``most`` bytes among those in memory while the body is filled; from then on those that
-    it has, until its request has been handled. Raises Busy."""
+    """Reserves ``most`` bytes of the budget while the body is filled, and then the bytes that it
+    has, until the request has been handled. Raises Busy."""
     if most <= LARGE:
         yield
         return

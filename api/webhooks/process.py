@@ -57,7 +57,7 @@ PATIENCE = 5.0
 PAUSE = 0.5
 ACTOR = Actor("operator", "contentlog webhooks")
 _ALIVE = "SELECT 1"
-_PASSING = (StoreUnavailable, ReadModelUnavailable, asyncpg.UndefinedTableError)
+_TRANSIENT = (StoreUnavailable, ReadModelUnavailable, asyncpg.UndefinedTableError)
 _log = structlog.get_logger("api.webhooks")
 
 
@@ -71,7 +71,7 @@ async def run_sessions(settings: WebhookSettings, state: ProcessState | None = N
         except Exception as error:
             if is_cancelled():
                 raise asyncio.CancelledError from error
-            if not is_transient(error) and not isinstance(error, _PASSING):
+            if not is_transient(error) and not isinstance(error, _TRANSIENT):
                 raise
             is_missing = isinstance(error, asyncpg.UndefinedTableError)
             _log.warning("begins again", fault=MIGRATE if is_missing else repr(error))

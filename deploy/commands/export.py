@@ -94,8 +94,8 @@ def export_command(
 
 
 def _format(output: Path, chosen: str | None) -> str:
-    """The format, by option or by name. Raises BadParameter for an unknown one, UsageError if the
-    two contradict each other."""
+    """The format that the option or the file name gives. Raises BadParameter for an unknown one,
+    UsageError if the two contradict each other."""
     named = output.suffix.lower().removeprefix(".")
     form = chosen or ("csv" if output == STANDARD_OUTPUT else named)
     if form not in FORMATS:
@@ -104,7 +104,7 @@ def _format(output: Path, chosen: str | None) -> str:
         )
     if named in FORMATS and named != form:
         raise click.UsageError(
-            f"the name {str(output)!r} contradicts --format {form}: change one of them"
+            f"the file name {str(output)!r} contradicts --format {form}: change one of them"
         )
     return form
 

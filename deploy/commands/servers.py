@@ -93,7 +93,7 @@ def webhooks_command() -> None:
 
 
 def server_settings() -> Settings:
-    """The settings of a process; configures its logs."""
+    """Loads the settings of a process, and configures its logs."""
     settings = load_settings(environment())
     configure_logs(settings)
     warn_of_unknown_settings(log.warning)

@@ -42,8 +42,8 @@ DOCUMENT = load_manifest(FILES / "manifest.yaml")
 MANIFEST = DOCUMENT.manifest
 KEY = MANIFEST.keys[0]
 SCOPE = Scope(MANIFEST.workspace, PRODUCTION)
-# By content type, in order. Fixed, so that each import happens once; UUIDv7, so that the entries'
-# ids contain a time.
+# Import ids by content type, in order. They are fixed, so that each import happens once, and
+# UUIDv7, so that the entries' ids contain a time.
 IMPORTS = {
     "authors": "019a0000-0000-7000-8000-000000000001",
     "topics": "019a0000-0000-7000-8000-000000000002",

@@ -218,7 +218,7 @@ def _backups(name: str, facts: ServerFacts) -> Finding:
     if failed is not None and (archived is None or failed > archived):
         return problem(
             name,
-            f"archiving has failed since {utc_minute(failed)}",
+            f"archiving has been failing since {utc_minute(failed)}",
             "see PostgreSQL's log for the output of archive_command",
         )
     if archived is None:
@@ -228,8 +228,8 @@ def _backups(name: str, facts: ServerFacts) -> Finding:
     if waiting > WAITING_SEGMENTS or (waiting and facts.now - archived > ARCHIVE_AGE):
         return problem(
             name,
-            f"{waiting} segments of the write-ahead log wait to be archived, and the last one was "
-            f"archived at {utc_minute(archived)}: a lost disk loses their events",
+            f"{waiting} segments of the write-ahead log are waiting to be archived, and the last "
+            f"one was archived at {utc_minute(archived)}: a lost disk loses their events",
             "see what archive_command waits for; if it is too slow, use archive-async",
         )
     if not facts.archive_timeout:

@@ -35,7 +35,7 @@ NOT_DURABLE = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": 
 
 
 def option_line(settings: Mapping[str, str]) -> str:
-    """The options of a server for pg_ctl, which hands the line to a shell."""
+    """The server's settings as options for pg_ctl, which passes the line to a shell."""
     return " ".join(f"-c {shlex.quote(f'{name}={value}')}" for name, value in settings.items())
 
 
@@ -51,7 +51,7 @@ def answers(place: Place, programs: Programs) -> bool:
 def start(
     place: Place, own_programs: Programs, programs: Programs, settings: Mapping[str, str]
 ) -> None:
-    """Returns when the server responds, started here with these settings or already running.
+    """Returns once the server responds; starts it with these settings unless it is running.
 
     `own_programs` are run as our user, `programs` as the server's. A server that does
     not respond although some of its processes are left is starting, stopping or recovering on

@@ -120,7 +120,7 @@ class Finder:
             return streams, _unread(conditions, fewest)
         if self.lists.entries > ROWS:
             return None
-        # All entries, each once: every entry has one time of its creation.
+        # All entries, each once, because every entry has exactly one creation time.
         return self.lists.streams("createdAt", ranges.ALL), conditions
 
     async def _collected(

@@ -186,8 +186,8 @@ def write_date(field: Field, value: Raw, _names: Names) -> str:
 
 
 def read_options(field: Field, cell: str) -> Raw:
-    """Options matched by value, then by label, regardless of case and of how accents are
-    composed."""
+    """Options matched by value, then by label, regardless of case and Unicode normalization
+    form."""
     names = names_in(field, cell)
     values = {option.value for option in field.options}
     if values.issuperset(names):

@@ -51,7 +51,7 @@ def _day(parts: dict[str, str]) -> date:
     year = int(parts["year"])
     day = date(year, 1, 1) + timedelta(int(parts["ordinal"]) - 1)
     if day.year != year:
-        raise ValueError("a year has no such day")
+        raise ValueError("the year has no such day")
     return day
 
 

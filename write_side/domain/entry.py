@@ -223,7 +223,7 @@ def translates(entry: Entry, locale: str, change: Translation) -> bool:
 
 
 def contents(entry: Entry) -> tuple[object, ...]:
-    """All values of an entry in comparable form. Null is the same as no value."""
+    """All values of an entry in comparable form. Null counts as no value."""
     values = {slug: value for slug, value in entry.fields.items() if value != NULL}
     attributes = (entry.title, entry.slug, entry.status, entry.stage_id)
     return (*attributes, values, entry.translations)

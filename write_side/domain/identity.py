@@ -24,7 +24,7 @@ _SLUG_SOURCE = 4_000
 """Characters of a title that are used for a slug; a title may have 2 MB."""
 
 SLUG = "[a-z0-9][a-z0-9_-]{0,62}"
-"""A regular expression for a whole slug, in the common syntax of Python and JSON Schema."""
+"""A regular expression for a whole slug, in syntax that Python and JSON Schema share."""
 _NOT_ALPHANUMERIC = re.compile(r"[^a-z0-9]")
 _SLUG = re.compile(SLUG)
 _ID = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")

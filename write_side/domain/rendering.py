@@ -109,7 +109,7 @@ def _shown(field: Field, value: Raw) -> Raw:
     if not field.spec.is_nested:
         return value
     try:
-        # Takes a tenth of the time of looking at each element.
+        # Ten times as fast as checking the elements one by one.
         _decoder(field.fields).decode(value)
     except msgspec.ValidationError:
         known = {inner.slug: inner for inner in field.fields}

@@ -18,7 +18,7 @@ MAX_DEPTH = 256
 JSON recursively; the first of them fails at a far greater depth."""
 
 MOST_COMPOSED = 2_000
-"""Characters of the longest name that is compared in NFC: four for each of a slug's 500."""
+"""The longest name that is compared in NFC: four characters for each of a slug's 500."""
 MOST_MARKS = 30
 """Combining characters in a row that a normalized text keeps, as in Unicode's stream-safe text
 format (UAX #15, 13). No language needs as many."""
@@ -73,8 +73,8 @@ def normalized(form: Literal["NFC", "NFKC"], text: str) -> str:
 
 
 def composed(name: str) -> str:
-    """The name in NFC: programs on macOS may decompose accents. A text that is too long for the
-    name of anything is unchanged."""
+    """The name in NFC: programs on macOS may decompose accents. A text that is too long to be a
+    name is unchanged."""
     return name if name.isascii() or len(name) > MOST_COMPOSED else normalized("NFC", name)
 
 

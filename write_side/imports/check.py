@@ -33,7 +33,7 @@ SELECT used, bound FROM write_side.usage WHERE (workspace, environment, quota) =
 
 
 class DryRun(Struct, frozen=True):
-    """What an import would do. ``commands``: of each row; None if the row is not ready."""
+    """What an import would do. ``commands``: one for each row; None if it is not ready."""
 
     preview: Preview
     commands: Sequence[CreateEntry | UpdateEntry | None]
@@ -79,7 +79,7 @@ async def _looked_up(
         found = await _existing(repository, request, keys)
         return found.keys() - (_own(request, found) if resumes else ())
 
-    rows = await _matched(rows, others)
+    rows = await _with_composed_slugs(rows, others)
     if request.repeats == "suffix":
         rows = await suffixed(rows, others)
     keys = {row.key for row in rows if row.slug}
@@ -99,9 +99,9 @@ async def _looked_up(
     return rows, ImportContext(content_type, existing, entries, quota, references, actor)
 
 
-async def _matched(rows: list[ParsedRow], existing: Lookup) -> list[ParsedRow]:
-    """The rows; a slug with decomposed accents that no entry has becomes the composed one if an
-    entry or another row has that."""
+async def _with_composed_slugs(rows: list[ParsedRow], existing: Lookup) -> list[ParsedRow]:
+    """The rows. A slug with decomposed accents that no entry has is replaced by its composed form
+    if an entry or another row has that form."""
     keys = {row.key: (row.language, composed(row.slug)) async for row in in_slices(rows)}
     decomposed = {key: other for key, other in keys.items() if key != other}
     if not decomposed:

@@ -273,7 +273,7 @@ def _saved_targets(
 
 
 def folded(heading: str) -> str:
-    """The form in which headings are compared. A field's name has at most 200 characters."""
+    """The form in which headings are compared; unchanged if too long to be a field's name."""
     if len(heading) > MOST_COMPOSED:
         return heading
     return _GAPS.sub(" ", composed(heading).casefold()).strip()
@@ -325,7 +325,7 @@ def _column(name: str, headings: Sequence[str], find: Find) -> int:
 
 
 def _finder(names: Sequence[str]) -> Find:
-    """Finds the indexes of exactly this name, else of those that match as headings do."""
+    """Finds the indexes of a name: exact matches, or else those that match as headings do."""
     exact: dict[str, list[int]] = {}
     similar: dict[str, list[int]] = {}
     for index, name in enumerate(names):

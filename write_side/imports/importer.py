@@ -87,7 +87,7 @@ class RepeatsUndecided(Refused):
 
 
 class PreviewOutdated(Refused):
-    """The decision is no longer the one that was shown. ``preview``: the one of now."""
+    """The import would no longer do what the user was shown. ``preview``: the current one."""
 
     def __init__(self, expected: Preview, preview: Preview) -> None:
         self.preview = preview

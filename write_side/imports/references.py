@@ -105,7 +105,7 @@ class References(Struct, frozen=True):
 
     def _entry(self, field: Field, name: str, language: str) -> Named:
         """Ids come first, then slugs among the allowed types: in the row's language, then in any
-        (behaviour.md). The slug as it is written comes before its composed form."""
+        (behaviour.md). A slug as written takes precedence over its composed form."""
         if name in self.types:
             self._check(Target(field.slug, field, name))
             return name, None

@@ -36,7 +36,7 @@ class Link(Struct):
 
 
 class Part(Struct):
-    """``is_done``: it is already imported, and has no commands."""
+    """``is_done``: whether it is already imported, and so has no commands."""
 
     number: int
     is_done: bool

@@ -23,7 +23,7 @@ T = TypeVar("T")
 D = TypeVar("D")
 
 SHORTEST_SECRET = 20
-"""Characters of a key's secret."""
+"""The fewest characters that the secret of a key may have."""
 
 Limit = Annotated[int, Meta(ge=0, lt=2**53)]
 Permission = Annotated[str, Meta(extra_json_schema={"enum": PERMISSIONS})]

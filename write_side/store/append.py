@@ -41,7 +41,7 @@ class Append(Struct, frozen=True, kw_only=True):
     """The events of one command and the conditions for them: appended completely or not at all.
 
     ``command_key`` identifies an append that is sent again; ``digest`` is that of its request.
-    ``type_checks``: the content types that it was decided on, which must still have these versions.
+    ``type_checks``: the content types that it depends on, which must still have these versions.
     ``changes``: see functions/change_claims.sql. ``is_large``: the append uses a separate
     connection, and its events are staged first (ADR 16).
     """

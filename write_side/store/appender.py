@@ -56,7 +56,7 @@ class _Waiting:
         self.context = tracing.context()
         self.sent_in: str | None = None
         self.names: set[object] = {append.command_key}
-        """No two appends of one call may share any."""
+        """Two appends that share a name cannot be in one call."""
         self.names.update(event.originator_id for event in append.events)
         for claim in append.claims:
             slug = (claim.scope, claim.content_type_id, claim.language, claim.slug)
@@ -119,8 +119,8 @@ class Appender:
         self._arrived.set()
 
     async def close(self) -> None:
-        """Finishes the appends in progress, then closes the connection. While PostgreSQL does not
-        respond, those that wait get StoreUnavailable after CLOSING seconds."""
+        """Finishes the appends in progress, then closes the connection. If PostgreSQL does not
+        respond, the appends fail with StoreUnavailable after CLOSING seconds."""
         self.refuse()
         if self._running is None:
             return
@@ -155,7 +155,7 @@ class Appender:
     async def _settle(self, batch: Sequence[_Waiting]) -> None:
         """Gives every append of the batch its outcome. Raises StoreUnavailable."""
         try:
-            # In the trace of the first append, and linked with those of the others.
+            # In the trace of the first append, and linked to those of the others.
             contexts = [waiting.context for waiting in batch]
             about = {**_CALL, "db.operation.batch.size": len(batch)}
             with tracing.shared(contexts, "write_side.append", "client", about) as span:

@@ -51,8 +51,8 @@ class Cursor(Struct, frozen=True):
 
 
 class Outcome(Struct, frozen=True, kw_only=True, rename="camel"):
-    """The result of a delivery. ``error`` None: it was delivered. ``status`` None: there was no
-    response, of which ``response`` is the beginning. In the order of the parameters of
+    """The result of a delivery. ``error`` is None if it was delivered, ``status`` if there was no
+    response. ``response``: its beginning. The fields are in the order of the parameters of
     ``record_deliveries`` and ``record_test_delivery``."""
 
     message_id: str

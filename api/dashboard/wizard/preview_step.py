@@ -73,11 +73,11 @@ _OTHER_PREVIEW = "Nothing was imported: the preview has been replaced, perhaps i
 _CHANGED = "Nothing was imported: the content has changed since this file was checked"
 
 
-def _of_preview(
+def _with_preview(
     handler: Callable[Concatenate[DashboardRequest, Upload, StoredPreview, P], Response],
 ) -> Callable[Concatenate[DashboardRequest, Upload, P], Response]:
-    """The handler is also given the preview. Without one, or if the fields of the content type have
-    changed, it redirects to the columns, whose page says what is wrong."""
+    """Passes the stored preview to the handler. If there is none, or if the fields of the content
+    type have changed, redirects to the columns page, which says what is wrong."""
 
     async def handle(
         request: DashboardRequest, upload: Upload, /, *args: P.args, **kwargs: P.kwargs
@@ -91,14 +91,14 @@ def _of_preview(
     return handle
 
 
-@_of_preview
+@_with_preview
 async def preview(
     request: DashboardRequest, upload: Upload, stored: StoredPreview
 ) -> web.StreamResponse:
     return await _show(request, upload, stored)
 
 
-@_of_preview
+@_with_preview
 async def problems_as_csv(
     _request: DashboardRequest, _upload: Upload, stored: StoredPreview
 ) -> web.StreamResponse:
@@ -109,7 +109,7 @@ async def problems_as_csv(
     return response
 
 
-@_of_preview
+@_with_preview
 async def run(
     request: DashboardRequest, upload: Upload, stored: StoredPreview, form: Form
 ) -> web.StreamResponse:
@@ -144,7 +144,7 @@ async def run(
     return redirect(result_link(request))
 
 
-@_of_preview
+@_with_preview
 async def choose_repeats(
     request: DashboardRequest, upload: Upload, stored: StoredPreview, form: Form
 ) -> web.StreamResponse:

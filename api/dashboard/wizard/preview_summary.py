@@ -14,7 +14,7 @@ from write_side.imports.uploads import StoredPreview
 
 
 class EntryCounts(Struct, frozen=True):
-    """Several rows can concern one entry. ``rows_of_new``: the rows of the new entries."""
+    """An entry may have several rows. ``rows_of_new``: the number of rows of new entries."""
 
     new: int
     updated: int
@@ -22,7 +22,7 @@ class EntryCounts(Struct, frozen=True):
 
 
 class Problem(Struct, frozen=True):
-    """``rows``: the numbers of the rows that have it."""
+    """``rows``: the numbers of the rows with this problem."""
 
     severity: str
     heading: str
@@ -38,7 +38,7 @@ def entry_counts(rows: Sequence[ImportRow]) -> EntryCounts:
 
 
 def button_text(counts: Counts, entries: EntryCounts) -> str:
-    """The text of the button, which says what it does."""
+    """The label of the import button, which says what the import will do."""
     if not counts.ready:
         return "Nothing to import"
     parts = []
@@ -99,7 +99,7 @@ def omitted_text(omitted: Omitted) -> str:
 
 
 def problems_csv(preview: Preview) -> bytes:
-    """The problems of every row, with the same guard against formulas as an export."""
+    """The problems of every row. Formulas are escaped as in an export."""
     lines = [["Row", "Severity", "Column", "Cell", "Problem"]]
     for row in preview.rows:
         number = str(row.number)

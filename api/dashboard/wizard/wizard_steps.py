@@ -91,7 +91,8 @@ async def check_cost(request: DashboardRequest, table: Table | None = None) -> N
 
 
 async def check_file(request: DashboardRequest, upload: Upload, chosen: ImportRequest) -> None:
-    """Makes the preview. Raises CostLimitExceeded, MappingRefused, InvalidEntry."""
+    """Checks the file and stores its preview. Raises CostLimitExceeded, MappingRefused,
+    InvalidEntry."""
     await check_cost(request, upload.table)
     preview = (await check(request.repository, upload.table, chosen)).preview
     await keep_preview(request.repository, request.scope, upload.id, chosen, preview)

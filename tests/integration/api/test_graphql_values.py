@@ -216,4 +216,4 @@ async def test_a_large_value_is_a_variable_that_is_used_once(
     answer = await run_query(client, document % (f'"{large * 20}"', "$x"))
     [error] = answer.body["errors"]
     assert error["extensions"]["status"] == 400
-    assert "large values belong in variables" in error["message"]
+    assert "send large values as variables" in error["message"]

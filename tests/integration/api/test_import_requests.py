@@ -314,7 +314,7 @@ class TestRefusals:
         for _ in range(jobs.MOST_OF_WORKSPACE):
             await accepted(client)
         full = await send(client)
-        refused(full, 429, "imports in progress already, please retry in 5 seconds")
+        refused(full, 429, "imports in progress, please retry in 5 seconds")
         assert full.headers["Retry-After"] == "5"
         monkeypatch.setattr(jobs, "MOST_IN_ALL", jobs.MOST_OF_WORKSPACE)
         monkeypatch.setattr(jobs, "MOST_OF_WORKSPACE", 100)

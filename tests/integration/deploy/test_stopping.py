@@ -43,7 +43,7 @@ async def test_both_listeners_stop_at_the_same_time(database_url: str, tmp_path:
 
 
 async def test_a_silent_database_does_not_delay_the_end(database_url: str, tmp_path: Path) -> None:
-    """It has a request that waits for an append, and a use of a key that is not yet written."""
+    """A request waits for an append, and a use of a key has not been recorded yet."""
     async with proxy_to(database_url) as proxy:
         processes = Processes(proxy.url, tmp_path / "processes.log")
         try:

@@ -236,7 +236,7 @@ async def test_close_waits_for_appends_in_progress_and_refuses_later_ones(
 async def test_close_does_not_wait_for_a_silent_server(
     lost: LossyRecorder, *, is_large: bool
 ) -> None:
-    """Its requests have had their time by then, and a supervisor kills the process soon."""
+    """By then, requests have had their time, and a supervisor soon kills the process."""
     await lost.recorder.append(Append(events=plain("test/a").events, is_large=is_large))
     lost.proxy.be_a_black_hole()
     append = Append(events=plain("test/b").events, is_large=is_large)

@@ -1,4 +1,4 @@
-"""Deliveries that are stopped while a database is lost."""
+"""Deliveries that are stopped while a database is unavailable."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from tests.unit.api.counter_doubles import settled
 
 
 async def lost(*_: Any) -> None:
-    """Waits; when it is cancelled, its error replaces the cancellation, as that of a rollback."""
+    """When it is cancelled, an error replaces the cancellation, as a failed rollback does."""
     try:
         await asyncio.Event().wait()
     finally:
         raise ReadModelUnavailable
 
 
-async def test_the_process_does_not_begin_again(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_process_does_not_restart(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "_session", lost)
     monkeypatch.setattr(process, "PAUSE", 0)
     await assert_cancelled(process.run_sessions(WebhookSettings("", "")))
 
 
-async def test_an_endpoint_is_not_delivered_to_again(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_endpoint_gets_no_more_deliveries(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(endpoint_task, "FAULT_PAUSE", 0)
     endpoint: Any = SimpleNamespace(workspace="acme", name="search")
     shared: Any = SimpleNamespace(cursors=SimpleNamespace(open=lost))

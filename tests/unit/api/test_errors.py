@@ -13,7 +13,7 @@ from aiohttp.test_utils import make_mocked_request
 from markupsafe import escape
 
 from api.context import Service
-from api.dashboard.dashboard_request import NOBODY, DashboardRequest
+from api.dashboard.dashboard_request import ANONYMOUS, DashboardRequest
 from api.dashboard.page_handlers import error_page
 from api.errors import (
     ROUTER,
@@ -77,7 +77,7 @@ def test_a_bad_url_is_not_tried_again() -> None:
 @pytest.mark.parametrize("error", [KeysUnavailable(), NotVisibleYet(), IncompleteIndex("price")])
 async def test_a_dashboard_page_has_the_message_of_the_api(error: Exception) -> None:
     request = DashboardRequest(
-        make_mocked_request("GET", "/dashboard"), cast("Service", None), NOBODY
+        make_mocked_request("GET", "/dashboard"), cast("Service", None), ANONYMOUS
     )
     page = await error_page(request, error)
     assert page.status == 503

@@ -73,7 +73,7 @@ FAULTS = [
     Fault({"standbys": 0}, "warning", "no standby", "synchronous standby"),
     Fault({"archive_mode": "off"}, "warning", "not archived", "archive_command"),
     Fault({"last_failed": NOW + timedelta(1)}, "problem", "since 2026-02-01 09:30", "log"),
-    Fault({"last_archived": None, "last_failed": NOW}, "problem", "archiving has failed", "log"),
+    Fault({"last_archived": None, "last_failed": NOW}, "problem", "has been failing since", "log"),
     Fault({"last_archived": None}, "warning", "has been archived yet", "pgbackrest check"),
     Fault({"waiting_segments": 17}, "problem", "17 segments", "archive_command"),
     Fault(

@@ -272,7 +272,7 @@ def test_an_unchanged_entry_appends_nothing(command: UpdateEntry) -> None:
     ],
 )
 def test_a_changed_entry_appends_one_event(changes: dict[str, Any]) -> None:
-    """A number in another notation is a change."""
+    """A number in a different notation counts as a change."""
     french = {"fr-FR": Translation("Bonjour", raws(body="corps"))}
     entry = created(fields={**raws(body="a"), "meta": Raw(b"1.0")}, translations=french, **MADE)
     kind = type_created(TEXT, Field("meta", "Meta", "number"), stages=STAGES)

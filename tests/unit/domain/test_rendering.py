@@ -110,7 +110,7 @@ def test_repeaters_of_the_current_shape_are_passed_through_unchanged(times: int)
     assert Renderer([FAQ]).render({"faq": Raw(value)}) == b'{"faq":' + value + b"}"
 
 
-def test_the_elements_of_a_repeater_of_the_current_shape_are_not_looked_at_one_by_one(
+def test_the_elements_of_a_repeater_of_the_current_shape_are_not_checked_one_by_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(rendering, "_shown_element", None)

@@ -56,7 +56,7 @@ def test_composed_and_decomposed_headings_match() -> None:
     assert (named.targets[1], named.key) == ("", 2)
 
 
-def test_large_headings_and_many_choices_are_compared_at_once() -> None:
+def test_large_headings_and_many_choices_are_compared_quickly() -> None:
     large = ("a" + "\u0301\u0323" * 20_000, *(f"{'é_' * 200_000}{n}" for n in range(5)))
     many = tuple(f"{'column ' * 20}{n}" for n in range(500 - len(large)))
     table = Table("x.csv", (*many, *large), (Row(2, ("",) * 500),))
