@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from graphql import (
     OperationDefinitionNode,
@@ -31,6 +29,7 @@ from api.graphql.document_limits import (
 from api.graphql.schema import schema
 from api.rest.list_query import ListQuery
 from read_side.queries.request import SortKey
+from tests.time_limits import at_most
 
 NESTED = """
 query ($limit: Int = 10) {
@@ -205,9 +204,8 @@ def test_exponential_fragments_that_no_operation_spreads_are_refused_at_once() -
         for n in range(16)
     )
     query = f"{{ contentTypes {{ id }} }}{double} fragment F16 on ContentType {{ id }}"
-    began = time.perf_counter()
-    assert "more than 5,000 fields with its fragments expanded" in refusal(query)
-    assert time.perf_counter() - began < 0.5
+    with at_most(0.5):
+        assert "more than 5,000 fields with its fragments expanded" in refusal(query)
 
 
 def test_definitions_are_limited() -> None:
@@ -364,11 +362,10 @@ def test_an_argument_is_refused_for_its_first_error_alone() -> None:
     unknown = ", ".join(f"title{n}: 1" for n in range(900))
     query = f"mutation {{ a: createContentEntry(input: {{{unknown}}}) {{ success }} "
     query += "b: deleteContentEntry(id: {}) { success } }"
-    started = time.process_time()
-    errors = validate(schema._schema, parse(query), VALIDATION)
+    with at_most(1):
+        errors = validate(schema._schema, parse(query), VALIDATION)
     assert ["contentTypeSlug" in errors[0].message, "ID cannot" in errors[1].message] == [True] * 2
     assert len(errors) == 2
-    assert time.process_time() - started < 1
 
 
 def test_a_number_with_more_digits_than_python_reads_is_an_error_of_the_query() -> None:
