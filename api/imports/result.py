@@ -106,9 +106,11 @@ class ImportResult(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class StoredResult(ImportResult, frozen=True, rename="camel", kw_only=True):
-    """A result read from JSON. Its rows, which may have thousands of notes, are not decoded."""
+    """A result read from JSON. Its rows, which may have thousands of notes, are not decoded. ``at``
+    has microseconds if an earlier version of contentlog stored it."""
 
     rows: Raw  # type: ignore[assignment]
+    at: str | None = None
 
 
 def result_of_preview(import_id: str, preview: Preview) -> ImportResult:

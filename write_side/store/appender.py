@@ -119,8 +119,8 @@ class Appender:
         self._arrived.set()
 
     async def close(self) -> None:
-        """Finishes the appends in progress, then closes the connection. If PostgreSQL does not
-        respond, the appends fail with StoreUnavailable after CLOSING seconds."""
+        """Gives the appends in progress CLOSING seconds, then closes the connection. Slower ones
+        fail with StoreUnavailable, although PostgreSQL may still commit them."""
         self.refuse()
         if self._running is None:
             return

@@ -157,7 +157,7 @@ class Recorder:
         return rows[0]["traceparent"] if rows else None
 
     async def close(self) -> None:
-        """Finishes the appends in progress; later ones raise StoreUnavailable."""
+        """Gives the appends in progress a second to finish; later ones raise StoreUnavailable."""
         self._appender.refuse()
         self._large_appender.refuse()
         await asyncio.gather(self._appender.close(), self._large_appender.close())

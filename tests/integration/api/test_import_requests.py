@@ -7,6 +7,7 @@ import io
 import re
 import threading
 import zipfile
+import zlib
 from typing import Any
 
 import pytest
@@ -354,6 +355,23 @@ async def test_progress_is_shown_while_it_waits(
     assert answer.data["progress"] == {"rows": None, "done": 0}
     assert (answer.data["state"], answer.data["report"]) == ("checking", None)
     refused(await client.ask("POST", f"{path}/revert"), 409)
+
+
+async def test_a_result_with_microseconds_from_an_earlier_version_is_shown(
+    server: Server, client: Client
+) -> None:
+    path = await accepted(client)
+    await ended(client, path)
+    async with connected(server.url) as connection:
+        stored = await connection.fetchval("SELECT result FROM write_side.import_job")
+        older, replaced = re.subn(
+            rb'("at":"[^"]+[.]\d{3})Z', rb"\g<1>000Z", zlib.decompress(stored)
+        )
+        assert replaced == 1
+        await connection.execute(
+            "UPDATE write_side.import_job SET result = $1", zlib.compress(older)
+        )
+    assert re.search(r"[.]\d{6}Z", (await client.get(path)).data["report"]["at"])
 
 
 async def test_other_requests_are_served_while_the_parts_of_a_form_are_read(
