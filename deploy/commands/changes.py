@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import TYPE_CHECKING
 
 import click
@@ -57,8 +57,11 @@ def changes_command(
 
     async def work(databases: Databases, _: Settings) -> None:
         scope = Scope(workspace, environment)
-        async with _view(databases, scope, type_slug) as view:
-            async for change in _changes(databases, view, after, follow=follow):
+        async with (
+            _view(databases, scope, type_slug) as view,
+            contextlib.aclosing(_changes(databases, view, after, follow=follow)) as changes,
+        ):
+            async for change in changes:
                 click.echo(encode(change) if as_json else _line(change))
 
     with contextlib.suppress(KeyboardInterrupt):
@@ -91,7 +94,7 @@ async def _view(
 
 async def _changes(
     databases: Databases, view: ChangeView, after: str, *, follow: bool
-) -> AsyncIterator[Change]:
+) -> AsyncGenerator[Change, None]:
     from read_side.changes import BEGINNING, END, MOST, changes_after
     from read_side.notices import CHANNEL
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Any
 
 import click
@@ -33,8 +33,9 @@ def events_command(after: int, stream: str | None, follow: bool) -> None:
     """Print the log as JSON lines, ordered by position."""
 
     async def work(databases: Databases, _: Settings) -> None:
-        async for line in _lines(databases, after, stream, follow=follow):
-            click.echo(line)
+        async with contextlib.aclosing(_lines(databases, after, stream, follow=follow)) as lines:
+            async for line in lines:
+                click.echo(line)
 
     with contextlib.suppress(KeyboardInterrupt):
         run(work, create=False)
@@ -42,7 +43,7 @@ def events_command(after: int, stream: str | None, follow: bool) -> None:
 
 async def _lines(
     databases: Databases, after: int, stream: str | None, *, follow: bool
-) -> AsyncIterator[bytes]:
+) -> AsyncGenerator[bytes, None]:
     from write_side.store.log_reader import batch
 
     appended = asyncio.Event()

@@ -480,6 +480,19 @@ def test_a_failure_to_print_is_reported_in_one_line(
     )
 
 
+@pytest.mark.usefixtures("projecting")
+@pytest.mark.parametrize("arguments", [("events",), ("changes", "--workspace", "acme")])
+def test_a_list_that_cannot_be_printed_closes_its_connection(
+    arguments: tuple[str, ...], run: Run, files: Path, database_url: str
+) -> None:
+    run("apply", "acme.yaml")
+    shell = ["/bin/sh", "-c", '"$@" >/dev/full', "sh", *contentlog(*arguments)]
+    failed = subprocess.run(
+        shell, env=environment(database_url), stderr=subprocess.PIPE, text=True, check=False
+    )
+    assert failed.stderr == "contentlog: cannot write the output: No space left on device\n"
+
+
 @pytest.mark.parametrize("closed", ["2>&-", "0<&- 2>&-"])
 def test_a_command_works_without_the_standard_streams_that_it_does_not_need(
     database_url: str, closed: str
