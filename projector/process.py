@@ -30,7 +30,7 @@ from write_side.postgres.connection import (
     is_transient,
 )
 from write_side.process_state import ProcessState
-from write_side.waiting import is_cancelled
+from write_side.waiting import raise_if_cancelled
 
 # Seconds.
 RETRY_HALTED = 5
@@ -101,8 +101,7 @@ async def run_sessions(settings: ProjectorSettings, state: ProcessState | None =
         try:
             await _session(settings, projector_id, backoff.patience, state)
         except Exception as error:
-            if is_cancelled():
-                raise asyncio.CancelledError from error
+            raise_if_cancelled(error)
             if not is_transient(error):
                 raise
             _log.warning("begins again", fault=repr(error))

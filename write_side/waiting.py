@@ -47,6 +47,12 @@ def is_cancelled() -> bool:
     return task is not None and task.cancelling() > 0
 
 
+def raise_if_cancelled(error: BaseException) -> None:
+    """Raises the CancelledError that the error has replaced, if the current task was cancelled."""
+    if is_cancelled():
+        raise asyncio.CancelledError from error
+
+
 async def in_slices(items: Iterable[T]) -> AsyncGenerator[T, None]:
     """The items; yields to other tasks whenever a slice of time is used up."""
     until = time.perf_counter() + SLICE

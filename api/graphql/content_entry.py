@@ -23,13 +23,13 @@ from write_side.domain.content_type import ContentType as FoldedType
 from write_side.domain.content_type import ContentTypeDefinition
 from write_side.domain.entry import Entry
 from write_side.domain.identity import BASE_LANGUAGE
+from write_side.domain.rendering import stored_values
 from write_side.domain.values import NULL, is_null, texts_of
 from write_side.entry_history import HistoryRequest
 from write_side.waiting import in_slices
 
 DEFAULT_LIMIT = DEFAULT_LIMITS["history"]
 _STAGE = msgspec.json.Decoder(definition.Stage)
-_VALUES = msgspec.json.Decoder(dict[str, Raw])
 
 
 @strawberry.type(
@@ -110,7 +110,7 @@ class ContentEntry:
         context = info.context
         await context.readable()
         reference = _reference_field((await self._type(context)).fields, field)
-        value = _VALUES.decode(self.row.fields).get(field, NULL)
+        value = stored_values(self.row.fields).get(field, NULL)
         ids = charged_list(info, [] if is_null(value) else texts_of(reference, value))
         if self.at is not None:
             keys = [(entry_id, self.locale, self.at) for entry_id in ids]

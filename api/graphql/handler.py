@@ -97,7 +97,7 @@ async def _execute(request: web.Request) -> web.Response:
     async with context.resources:
         with context.keys.reserved(), tracing.span("graphql"):
             result = await schema.execute(
-                body.query, context_value=context, operation_name=body.operation_name or None
+                body.query, context_value=context, operation_name=body.operation_name
             )
         for error in result.errors or ():
             if isinstance(cause := _cause(error), RateLimitExceeded):

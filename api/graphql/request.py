@@ -22,6 +22,7 @@ from graphql import (
     type_from_ast,
 )
 from msgspec import Meta, Raw, Struct
+from msgspec.structs import replace
 
 from api.errors import BadRequest
 from api.rest.request_body import check_values
@@ -47,8 +48,7 @@ class GraphQLRequest(Struct, frozen=True, rename="camel"):
 
 
 class RequestBody(Struct, frozen=True, rename="camel"):
-    """The decoded body. ``variables`` stay JSON text until the operation gives their types. An
-    empty ``operation_name`` counts as absent."""
+    """The decoded body. ``variables`` stay JSON text until the operation gives their types."""
 
     query: Annotated[str, Meta(min_length=1)]
     variables: Raw = Raw(b"null")
@@ -59,7 +59,8 @@ _BODY = msgspec.json.Decoder(RequestBody)
 
 
 def read_body(body: bytes) -> RequestBody:
-    """Raises BadRequest, NotJSON, and InvalidText for an unpaired surrogate."""
+    """An empty name of an operation counts as absent. Raises BadRequest, NotJSON, and InvalidText
+    for an unpaired surrogate."""
     check_values(body)
     try:
         body.decode()
@@ -74,7 +75,7 @@ def read_body(body: bytes) -> RequestBody:
             f"The query has {len(read.query):,} characters; it may have up to {MAX_CHARACTERS:,}: "
             "send large values as variables"
         )
-    return read
+    return read if read.operation_name != "" else replace(read, operation_name=None)
 
 
 def read_variables(

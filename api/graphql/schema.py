@@ -103,7 +103,7 @@ class Preparation(SchemaExtension):
     def _operation(self) -> OperationDefinitionNode:
         document, context = self.execution_context.graphql_document, self.execution_context.context
         assert document is not None
-        name = context.body.operation_name or None
+        name = context.body.operation_name
         operation = get_operation_ast(document, name)
         if operation is not None:
             return operation

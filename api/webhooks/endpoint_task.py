@@ -32,7 +32,7 @@ from write_side.fair_queue import FairQueue
 from write_side.postgres.connection import PAUSED, is_transient
 from write_side.store.conflicts import StoreUnavailable
 from write_side.store.webhook_cursors import Cursors, Move, Outcome
-from write_side.waiting import is_cancelled
+from write_side.waiting import raise_if_cancelled
 
 SKIPPED = 1_000
 """Positions without a selected change after which the cursor is moved over them."""
@@ -141,8 +141,7 @@ class EndpointTask:
             except LeaseExpired:
                 await asyncio.sleep(MARGIN)
             except Exception as error:
-                if is_cancelled():
-                    raise asyncio.CancelledError from error
+                raise_if_cancelled(error)
                 await self._wait_after(error)
 
     async def _wait_after(self, error: Exception) -> None:

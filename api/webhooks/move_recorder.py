@@ -7,7 +7,7 @@ import asyncio
 
 from write_side.domain.webhook import Name
 from write_side.store.webhook_cursors import Cursors, Move
-from write_side.waiting import is_cancelled
+from write_side.waiting import raise_if_cancelled
 
 BATCH = 500
 _Waiting = tuple[Move, "asyncio.Future[float | None]"]
@@ -61,8 +61,7 @@ class MoveRecorder:
             for _, recorded in batch:
                 if not recorded.done():
                     recorded.set_exception(error)
-            if is_cancelled():
-                raise asyncio.CancelledError from error
+            raise_if_cancelled(error)
             return
         for move, recorded in batch:
             if not recorded.done():

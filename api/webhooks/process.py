@@ -48,7 +48,7 @@ from write_side.store.conflicts import StoreUnavailable
 from write_side.store.mapper import EventMapper
 from write_side.store.recorder import open_recorder
 from write_side.store.webhook_cursors import ACTIVE_LOCK, CHANNEL, Cursors
-from write_side.waiting import is_cancelled
+from write_side.waiting import raise_if_cancelled
 
 STANDBY = 0.25
 ALIVE_EVERY = 1.0
@@ -69,8 +69,7 @@ async def run_sessions(settings: WebhookSettings, state: ProcessState | None = N
         try:
             await _session(settings, state)
         except Exception as error:
-            if is_cancelled():
-                raise asyncio.CancelledError from error
+            raise_if_cancelled(error)
             if not is_transient(error) and not isinstance(error, _TRANSIENT):
                 raise
             is_missing = isinstance(error, asyncpg.UndefinedTableError)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import asyncpg
 
-from write_side.waiting import is_cancelled
+from write_side.waiting import raise_if_cancelled
 
 if TYPE_CHECKING:
     _Connection = asyncpg.Connection[asyncpg.Record]
@@ -47,8 +47,7 @@ class CopyingConnection(_Connection):
         except (Exception, asyncio.CancelledError) as error:
             # When asyncpg tries to abort a COPY on a lost connection, another error results.
             if self.is_closed():
-                if is_cancelled():
-                    raise asyncio.CancelledError from error
+                raise_if_cancelled(error)
                 lost = "connection was lost during a COPY"
                 raise asyncpg.ConnectionDoesNotExistError(lost) from error
             raise
