@@ -258,6 +258,7 @@ async def test_a_workbook_is_imported_by_keyboard_while_content_changes(
     await _fits_a_small_screen(page)
     heading = page.get_by_role("columnheader", name=LONG_FIELD)
     assert await heading.evaluate("one => one.offsetWidth") < 400
+    assert await heading.evaluate("one => one.offsetHeight") < 150
     button = page.get_by_role("button", name="Import 1 row, leave out 1 with errors")
     await expect(page.get_by_text("1 row is skipped because its slug exists")).to_be_visible()
     await shared.acme.entry("fresh")
