@@ -51,12 +51,10 @@ WHERE id = $1 AND (workspace, environment) = ($2, $3)
   AND at > now() - write_side.upload_lifetime()"""
 _DOCUMENT = """
 SELECT file_name, document FROM write_side.upload
-WHERE id = $1 AND (workspace, environment) = ($2, $3)
-  AND at > now() - write_side.upload_lifetime()"""
+WHERE id = $1 AND (workspace, environment) = ($2, $3)"""
 _PREVIEW = """
 SELECT preview FROM write_side.upload
-WHERE id = $1 AND (workspace, environment) = ($2, $3)
-  AND at > now() - write_side.upload_lifetime()"""
+WHERE id = $1 AND (workspace, environment) = ($2, $3)"""
 _READ_AGAIN = """
 UPDATE write_side.upload SET reading = $4, parsed = $5, preview = NULL
 WHERE id = $1 AND (workspace, environment) = ($2, $3)"""
@@ -119,7 +117,8 @@ async def keep_upload(
 
 
 async def find_upload(repository: Repository, scope: Scope, upload_id: str) -> Upload:
-    """Raises UnknownUpload, also for an upload of another workspace or environment."""
+    """Every request about an upload begins here: the other functions do not check its age. Raises
+    UnknownUpload, also for an upload of another workspace or environment."""
     row = await _row(repository, _FIND, scope, upload_id)
     try:
         table = await asyncio.to_thread(_decompressed_table, row["parsed"])
