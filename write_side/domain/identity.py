@@ -93,14 +93,20 @@ def slug_from(title: str) -> str:
 
 
 def check_entry_slug(slug: str) -> None:
-    """Raises InvalidText if the slug is empty, too long, or cannot be part of a URL: clients remove
-    ``.`` and ``..`` from paths (RFC 3986, 5.2.4)."""
-    if not slug:
-        raise InvalidText("The slug is empty; choose one")
+    """Raises InvalidText."""
+    reason = "is empty; choose one" if not slug else unusable_slug(slug)
+    if reason is not None:
+        raise InvalidText(f"The slug {reason}")
+
+
+def unusable_slug(slug: str) -> str | None:
+    """Why no new entry can have the slug, or None: it is too long, or clients remove it from paths
+    as they remove ``.`` and ``..`` (RFC 3986, 5.2.4)."""
     if slug in (".", ".."):
-        raise InvalidText(f"The slug {slug!r} cannot be part of a URL; choose another one")
+        return f"{slug!r} cannot be part of a URL; choose another one"
     if len(slug) > MAX_SLUG:
-        raise InvalidText(f"The slug has {len(slug)} characters; the limit is {MAX_SLUG}")
+        return f"has {len(slug)} characters; the limit is {MAX_SLUG}"
+    return None
 
 
 def slug_hash(slug: str) -> bytes:

@@ -208,8 +208,11 @@ class _Round:
             decision.command = update = self._update(decision, before)
             event = update_event(update, before, content_type)
         decision.after = after = evolve(before, event)
+        bad_slug = decision.row.bad_slug if before is None else None
+        if bad_slug:
+            decision.notes.append(bad_slug)
         # A note already reports an error in the title or the slug.
-        names_are_noted = any(note.severity == "error" for note in decision.row.notes)
+        names_are_noted = bad_slug or any(n.severity == "error" for n in decision.row.notes)
         for refused in refusals(content_type, after, before):
             if isinstance(refused, MissingFields):
                 reason = "is blank, and a published entry needs it"

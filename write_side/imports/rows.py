@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from write_side.domain.cells import BadCell, check_storable, is_blank, names_in, value_of
 from write_side.domain.definition import Field
 from write_side.domain.events import STATUSES, Status
-from write_side.domain.identity import slug_from
+from write_side.domain.identity import slug_from, unusable_slug
 from write_side.domain.locales import supported_locales
 from write_side.domain.text import unstorable
 from write_side.imports.columns import Attribute, Column
@@ -46,8 +46,9 @@ class ParsedRow(Struct, frozen=True):
 
     ``slug`` is "" if the title, slug or language is not valid. ``status`` is None if no column is
     mapped to it; if the cell has no status, it is the request's and ``no_status`` is set.
-    ``notes`` are about the entry's own columns, or warnings from reading the file. ``repeats``: the
-    number of the row that has the slug which this row would have without its suffix.
+    ``notes`` are about the entry's own columns, or warnings from reading the file. ``bad_slug`` is
+    set if the row gives a slug that no new entry can have. ``repeats``: the number of the row that
+    has the slug which this row would have without its suffix.
     """
 
     number: int
@@ -58,6 +59,7 @@ class ParsedRow(Struct, frozen=True):
     cells: tuple[Cell, ...]
     notes: tuple[Note, ...]
     no_status: Note | None = None
+    bad_slug: Note | None = None
     is_slug_derived: bool = False
     repeats: int | None = None
 
@@ -125,6 +127,7 @@ class _RowParser:
             cells=cells,
             notes=(*self._notes(row), *self._key_notes(row), *self._file_notes(row)),
             no_status=self._no_status(row),
+            bad_slug=self._bad_slug(row),
             is_slug_derived=not self._text(row, "Slug"),
         )
 
@@ -172,6 +175,9 @@ class _RowParser:
                 yield note_of(column, cell, "is blank")
             elif name in ("Title", "Slug") and cell and not cell.strip():
                 yield note_of(column, cell, "contains only white space", "warning")
+            elif name == "Slug" and cell != cell.strip():
+                reason = "begins or ends with white space, which is part of the slug"
+                yield note_of(column, cell, reason, "warning")
 
     def _file_notes(self, row: Row) -> Iterator[Note]:
         """Warnings from reading the file."""
@@ -188,6 +194,11 @@ class _RowParser:
             return None
         reason = "is not draft, published or archived" if cell.strip() else "is blank"
         return note_of(column, cell, reason, "warning")
+
+    def _bad_slug(self, row: Row) -> Note | None:
+        column, cell = self._attributes.get("Slug"), self._text(row, "Slug")
+        reason = unusable_slug(cell)
+        return note_of(column, cell, reason) if column and reason else None
 
     def _cell(self, row: Row, column: Column, field: Field) -> Cell:
         text, place = row.cells[column.index], (row.number, column.index)

@@ -151,6 +151,26 @@ async def test_an_invalid_title_is_noted_only_at_its_cell() -> None:
     assert shown.notes == [("error", "Title", "is blank")]
 
 
+async def test_a_slug_that_no_new_entry_can_have_is_noted_at_its_cell() -> None:
+    long = "x" * 501
+    text = f"Title,Slug,Body\nOne,..,x\nTwo,{long},x\nOld,.,y\n"
+    shown = await previewed(text, entry("."), update=True)
+    assert shown.states == ["error", "error", "update"]
+    assert [(note.column, str(note)) for row in shown.rows for note in row.notes] == [
+        (1, "Slug '..' cannot be part of a URL; choose another one"),
+        (1, "Slug has 501 characters; the limit is 500"),
+    ]
+
+
+async def test_white_space_around_a_slug_is_a_warning() -> None:
+    """Such a slug looks like that of an existing entry, but is another one."""
+    text = "Title,Slug,Body\nOld,old ,x\nOld,\u00a0old,x\nOld,old,x\n"
+    shown = await previewed(text, entry("old"), update=True)
+    assert shown.states == ["new", "new", "update"]
+    reason = "begins or ends with white space, which is part of the slug"
+    assert shown.notes == [("warning", "Slug", reason)] * 2
+
+
 async def test_a_ready_row_has_the_command_that_creates_its_entry() -> None:
     shown = await previewed("Title,Body\nOne,x\n")
     command, after = shown.decisions[0].command, shown.after()
