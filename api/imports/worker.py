@@ -179,7 +179,7 @@ class ImportWorker:
             result = result_of_preview(job.id, refused.preview)
             end = JobEnd("refused", result, f"{refused}{todo}")
         assert end.result is not None
-        return replace(end, result=with_file(end.result, table))
+        return replace(end, result=await asyncio.to_thread(with_file, end.result, table))
 
     async def _import(self, job: ClaimedJob, table: Table) -> JobEnd:
         repository, options, request = self._repository, job.options, job.options.request

@@ -14,42 +14,35 @@ from api.dashboard.dashboard_request import DashboardRequest
 from api.dashboard.page_handlers import Form, html, redirect
 from api.dashboard.templates import render
 from api.dashboard.wizard import wizard_steps
-from api.dashboard.wizard.wizard_steps import (
-    SelectOptions,
-    check_cost,
-    check_file,
-    file_problem,
-    show_step,
+from api.dashboard.wizard.column_views import (
+    SAMPLE_COLUMNS,
+    column_views,
+    how_to_write,
+    sample_rows,
+    target_groups,
 )
-from write_side.domain.content_type import ContentType
-from write_side.domain.definition import Field
+from api.dashboard.wizard.wizard_steps import check_cost, check_file, file_problem, show_step
 from write_side.domain.identity import BASE_LANGUAGE
 from write_side.domain.locales import supported_locales
 from write_side.domain.refusals import InvalidEntry
 from write_side.imports import uploads
 from write_side.imports.columns import (
-    ATTRIBUTES,
-    NOTHING,
-    ColumnTarget,
     MappingRefused,
     column_targets,
     headings_row,
     load_proposal,
-    namesakes,
     save_mapping,
 )
 from write_side.imports.preview import one_line
 from write_side.imports.request import ImportRequest
 from write_side.imports.rows import status_of
-from write_side.imports.table import DELIMITERS, FileRefused, column_letters, non_ascii_cells
+from write_side.imports.table import DELIMITERS, FileRefused, non_ascii_cells
 from write_side.imports.uploads import Upload
 
 MAX_OPTIONS = 40_000
 """Options in all selects of the page; with more, inputs share one list of options."""
 CHECK = "check"
 """A field of the form, set if only its errors are requested."""
-SAMPLE_ROWS = 5
-SAMPLE_COLUMNS = 30
 
 
 class ColumnMapping(Struct, frozen=True):
@@ -58,20 +51,6 @@ class ColumnMapping(Struct, frozen=True):
     request: ImportRequest
     sources: Sequence[str] = ()
     save: bool = False
-
-
-class ColumnView(Struct, frozen=True):
-    """A column of the file. ``source``: why the target is proposed; ``error``: what is wrong.
-    ``namesake``: the field with its name, if exports have a column of this name that is not
-    imported; otherwise ""."""
-
-    letters: str
-    heading: str
-    samples: list[str]
-    target: str
-    source: str
-    error: str
-    namesake: str
 
 
 async def show_columns(request: DashboardRequest, upload: Upload) -> web.StreamResponse:
@@ -168,12 +147,15 @@ async def _views(
     content_type = await request.repository.fresh_content_type(
         request.scope, mapping.request.content_type_slug
     )
-    offered, targets = column_targets(content_type.value_fields), mapping.request.targets
+    fields, targets = content_type.value_fields, mapping.request.targets
+    offered = column_targets(fields)
     return {
         "content_type": content_type,
-        "columns": await _column_views(upload, mapping, offered, content_type),
+        "columns": await asyncio.to_thread(
+            column_views, upload.table, targets, mapping.sources, offered, fields
+        ),
         "required": [(one.name, one.target in targets) for one in offered if one.required],
-        "groups": _target_groups(offered, content_type),
+        "groups": target_groups(offered, content_type),
         "is_large": len(targets) * len(offered) > MAX_OPTIONS,
     }
 
@@ -189,7 +171,8 @@ async def _show(
 ) -> web.StreamResponse:
     """``is_unread``: the problem is that the file could not be read again."""
     views, chosen = await _views(request, upload, mapping), mapping.request
-    delimiter = upload.table.delimiter
+    fields, table = views["content_type"].value_fields, upload.table
+    non_ascii = await asyncio.to_thread(non_ascii_cells, table)
     return await show_step(
         request,
         "wizard/columns.html",
@@ -198,89 +181,17 @@ async def _show(
         problem=problem,
         is_unread=is_unread,
         upload=upload,
-        table=upload.table,
+        table=table,
         chosen=chosen,
         save=mapping.save,
         choices=await wizard_steps.form_choices(request),
-        key_columns=wizard_steps.key_columns(upload.table.headings),
+        key_columns=wizard_steps.key_columns(table.headings),
         repeats=wizard_steps.REPEATS,
-        non_ascii=[one_line(cell) for cell in non_ascii_cells(upload.table)],
-        delimiter=next((name for name, text in DELIMITERS.items() if text == delimiter), ""),
-        sample_rows=_sample_rows(upload),
-        hidden_columns=max(0, len(upload.table.headings) - SAMPLE_COLUMNS),
-        headings_row=headings_row(upload.table.rows, views["content_type"].value_fields),
-        how_to_write=_how_to_write(views["content_type"].value_fields),
+        non_ascii=[one_line(cell) for cell in non_ascii],
+        delimiter=next((name for name, text in DELIMITERS.items() if text == table.delimiter), ""),
+        sample_rows=sample_rows(table),
+        hidden_columns=max(0, len(table.headings) - SAMPLE_COLUMNS),
+        headings_row=headings_row(table.rows, fields),
+        how_to_write=how_to_write(fields),
         **views,
     )
-
-
-async def _column_views(
-    upload: Upload,
-    mapping: ColumnMapping,
-    offered: Sequence[ColumnTarget],
-    content_type: ContentType,
-) -> list[ColumnView]:
-    headings = upload.table.headings
-    samples = await asyncio.to_thread(uploads.samples, upload.table)
-    targets = mapping.request.targets
-    errors = _errors(targets, offered)
-    same_name = dict(namesakes(headings, targets, content_type.value_fields))
-    return [
-        ColumnView(
-            letters=column_letters(index),
-            heading=one_line(headings[index]),
-            samples=[one_line(cell) for cell in samples[index]],
-            target=target,
-            source=mapping.sources[index] if mapping.sources else "",
-            error=errors[index],
-            namesake=same_name[index].name if index in same_name else "",
-        )
-        for index, target in enumerate(targets)
-    ]
-
-
-def _errors(targets: Sequence[str], offered: Sequence[ColumnTarget]) -> list[str]:
-    """The error of each column's target, or ""."""
-    known = {target.target for target in offered}
-    columns: dict[str, list[int]] = {}
-    for index, target in enumerate(targets):
-        columns.setdefault(target, []).append(index)
-
-    def error(index: int, target: str) -> str:
-        if target == NOTHING:
-            return ""
-        if target not in known:
-            return f"Field '{one_line(target)}' does not exist"
-        # A file may have hundreds of columns.
-        others = [column_letters(other) for other in columns[target][:2] if other != index]
-        return f"Also chosen for column {others[0]}: choose one of the two" if others else ""
-
-    return [error(index, target) for index, target in enumerate(targets)]
-
-
-def _target_groups(
-    offered: Sequence[ColumnTarget], content_type: ContentType
-) -> list[tuple[str, SelectOptions]]:
-    """Options of each column's select, by group."""
-    kinds = {field.slug: field.spec.label_of(field) for field in content_type.value_fields}
-    options = [(target.target, _option(target, kinds.get(target.target, ""))) for target in offered]
-    return [
-        ("Of every entry", [one for one in options if one[0] in ATTRIBUTES]),
-        (f"Fields of {content_type.name}", [one for one in options if one[0] not in ATTRIBUTES]),
-    ]
-
-
-def _option(target: ColumnTarget, kind: str) -> str:
-    notes = ", ".join(note for note in (kind, "required" if target.required else "") if note)
-    return f"{target.name} ({notes})" if notes else target.name
-
-
-def _how_to_write(fields: Sequence[Field]) -> list[tuple[str, str]]:
-    """How to write cells, for the types of fields that the content type has."""
-    found = {field.spec.label_of(field): field.spec.cell_help for field in fields}
-    return sorted(found.items())
-
-
-def _sample_rows(upload: Upload) -> list[tuple[int, list[str]]]:
-    rows = upload.table.rows[:SAMPLE_ROWS]
-    return [(row.number, [one_line(cell) for cell in row.cells[:SAMPLE_COLUMNS]]) for row in rows]

@@ -404,6 +404,8 @@ async def test_problems_and_pages_are_made_in_a_thread(
         (preview_summary, "encoded"),
         (page_handlers, "render"),
         (columns_step, "render"),
+        (columns_step, "column_views"),
+        (columns_step, "non_ascii_cells"),
     ):
         monkeypatch.setattr(module, name, noting(getattr(module, name)))
     for page in ("preview", "problems.csv", "columns"):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import Any
 
 import pytest
 
 from api.imports import worker
+from api.imports.result import ImportResult, with_file
 from api.imports.worker import GIVEN_UP, ImportWorker
 from api.rate_limits.limits import IMPORTED_ROW
 from tests.integration.live_projector import connected
@@ -139,6 +141,24 @@ async def test_a_file_is_checked_once(
     assert charged[1] == IMPORTED_ROW + 2, "after the time of reading the file"
     assert steps == ["checking", "check", *states]
     assert (await status(magazine, job_id)).state == ("checked" if is_dry_run else "imported")
+
+
+async def test_the_cells_of_a_file_are_searched_in_a_thread(
+    magazine: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file may have a million cells."""
+    threads: list[threading.Thread] = []
+
+    def noted(*args: Any) -> ImportResult:
+        threads.append(threading.current_thread())
+        return with_file(*args)
+
+    monkeypatch.setattr(worker, "with_file", noted)
+    job_id = await accepted(magazine)
+    await ImportWorker(magazine).work()
+    assert (await status(magazine, job_id)).state == "imported"
+    assert len(threads) == 1
+    assert threading.main_thread() not in threads
 
 
 async def test_an_unexpected_failure_is_tried_again(
