@@ -16,12 +16,14 @@ from write_side.domain.text import NotJSON, composed
 from write_side.domain.values import Target, is_null, json_of, targets
 from write_side.handlers.checks import check_file, check_reference
 from write_side.imports.request import EntryKey, ImportRequest
-from write_side.imports.rows import Cell, ParsedRow
+from write_side.imports.rows import Cell, Names, ParsedRow
 from write_side.repository import Repository
 
 MOST_REFERENCES = 100_000
 """References in the cells of one import. A slug takes 2 bytes of the file or more; in its entry it
 becomes an id of 39 bytes."""
+MOST_NAMED = 5
+"""Wrong names that an error lists in addition to the first."""
 _IDS = msgspec.json.Decoder(list[str] | str)
 
 
@@ -67,18 +69,33 @@ class References(Struct, frozen=True):
         if _is_written_as(cell, stored):
             return ResolvedCell(stored)
         if isinstance(cell.value, tuple):
-            kept = _ids_in(stored)
-            named = self._entry if cell.field.spec.refers_to == "entry" else self._file
-            found = [
-                (name, None) if name in kept else named(cell.field, name, language)
-                for name in cell.value
-            ]
+            found = self._named(cell.field, cell.value, _ids_in(stored), language)
             new = tuple(key for _, key in found if key is not None)
             return ResolvedCell(listed(cell.field, [target for target, _ in found]), new)
         assert cell.value is not None, "blank cells have no value"
         if cell.field.spec.is_nested:
             self._check_inner(cell.field, cell.value, stored)
         return ResolvedCell(cell.value)
+
+    def _named(
+        self, field: Field, names: Names, kept: Collection[str], language: str
+    ) -> list[Named]:
+        """What each name refers to. Raises BadCell with the reason of the first wrong name, and the
+        others."""
+        named = self._entry if field.spec.refers_to == "entry" else self._file
+        found: list[Named] = []
+        wrong: dict[str, BadCell] = {}
+        for name in names:
+            try:
+                found.append((name, None) if name in kept else named(field, name, language))
+            except BadCell as error:
+                wrong[name] = error
+        if not wrong:
+            return found
+        first, *others = wrong
+        shown = ", ".join(repr(shortened(name)) for name in others[:MOST_NAMED])
+        more = f" and {len(others) - MOST_NAMED:,} more" if len(others) > MOST_NAMED else ""
+        raise BadCell(f"{wrong[first]}; also wrong: {shown}{more}" if others else str(wrong[first]))
 
     def _check_inner(self, field: Field, value: Raw, stored: Raw) -> None:
         """A repeater refers only by id."""

@@ -363,6 +363,8 @@ BAD = [
     ("Tags", "a, c", "takes a list, with commas between the options, of: a, b"),
     ("Author", "bob", "names no entry: no entry of type authors has the id or slug 'bob'"),
     ("Related", "ada, x", "names no entry: no entry has the id or slug 'x'"),
+    ("Related", "x,ada,y,x", "names no entry: no entry has the id or slug 'x'; also wrong: 'y'"),
+    ("Related", "a, b, c, d, e, f, g, h", "names no entry: no entry has the id or slug 'a'; also "),
     ("Cover", "x.png", "names no file: no media file has the id or URL 'x.png'"),
     ("Meta", "{oops", "takes JSON text: "),
     ("Meta", '{"a": "b"', "takes JSON text: it ends too early; close its strings, arrays and obj"),
