@@ -162,14 +162,15 @@ async def revert(call: Call) -> web.Response:
     repository = call.service.repository
     if await _report(call, import_id) is None:
         job = await jobs.job_status(repository, call.scope, import_id)
-        raise NothingToRevert(NOT_DONE if job.state in ("checking", "importing") else NOTHING)
+        raise NothingToRevert(NOT_DONE if job.is_in_progress else NOTHING)
     reserve = call.service.limits.projection(call.caller)
     await revert_import(repository, call.scope, import_id, call.actor, call.request_id, reserve)
     return await _shown(call, import_id, 202)
 
 
 async def _shown(call: Call, import_id: str, status: int = 200) -> web.Response:
-    """The log comes first, because a job may have been killed after its append."""
+    """The log comes first: if the import ends in between, the job has its result. An import is in
+    progress until then, because the notes for each cell are stored after the append."""
     report = await _report(call, import_id)
     try:
         job = await jobs.job_status(call.service.repository, call.scope, import_id)
@@ -177,6 +178,8 @@ async def _shown(call: Call, import_id: str, status: int = 200) -> web.Response:
         if report is None:
             raise
         job = None
+    if job is not None and job.is_in_progress and report is not None and report.reverted is None:
+        report = None
     result: ImportResult | None = None
     if job is not None and job.result is not None:
         result = _RESULT.decode(job.result)

@@ -103,6 +103,10 @@ class JobStatus(Struct, frozen=True):
     message: str | None
     result: bytes | None
 
+    @property
+    def is_in_progress(self) -> bool:
+        return self.state in ("checking", "importing")
+
 
 async def earlier_job(repository: Repository, command_key: str, digest: bytes) -> str | None:
     """The id of the job that was accepted under this key. Raises CommandKeyReused."""

@@ -128,6 +128,27 @@ async def test_problem_cells_are_reported_and_nothing_is_imported(client: Client
     assert await titles(client) == []
 
 
+async def test_an_import_has_ended_when_its_report_has_the_notes_of_its_cells(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are stored after the entries are appended."""
+    end_job, appended, shown = jobs.end_job, asyncio.Event(), asyncio.Event()
+
+    async def end_later(*args: Any) -> None:
+        appended.set()
+        await shown.wait()
+        await end_job(*args)
+
+    monkeypatch.setattr(jobs, "end_job", end_later)
+    path = await accepted(client, b"Title,Status,Body\nOne,odd,x\n")
+    await appended.wait()
+    answer = await client.get(path)
+    shown.set()
+    assert (answer.data["state"], answer.data["report"]) == ("importing", None)
+    one = await ended(client, path)
+    assert (one["state"], len(one["report"]["rows"][0]["cells"])) == ("imported", 1)
+
+
 async def test_problems_beyond_the_limit_are_counted(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
