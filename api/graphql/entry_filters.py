@@ -12,6 +12,7 @@ from msgspec import Raw
 
 from api.errors import BadRequest
 from api.graphql.document_limits import fields_below
+from api.rest.list_query import NESTED
 from read_side.queries.request import ANY_OF, MOST_VALUES, OPERATORS, Filter
 from write_side.domain.refusals import shortened
 
@@ -26,6 +27,8 @@ def parsed_filters(filters: Raw) -> Iterator[Filter]:
     if bytes(filters) == b"null":
         return
     for field, value in _object(filters).items():
+        if field == "fields":
+            raise BadRequest(NESTED)
         operators = _object(value) if bytes(value)[:1] == b"{" else {"eq": value}
         if not operators:
             raise BadRequest(

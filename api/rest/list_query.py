@@ -35,6 +35,10 @@ from write_side.domain.refusals import shortened
 
 FIRST = "first"
 """The cursor of the first page."""
+NESTED = (
+    "Unknown field 'fields' in filter: name a field of the content type with a dot, as fields.SLUG"
+)
+"""The refusal of a filter whose field is nested, as some libraries write query strings."""
 _encode = msgspec.msgpack.Encoder().encode
 _BOUNDARY = msgspec.msgpack.Decoder(Boundary)
 _FILTER = re.compile(r"filter\[([^\[\]]+)\](?:\[([^\[\]]*)\])?")
@@ -104,6 +108,8 @@ def _filters(query: MultiMapping[str]) -> Iterator[Filter]:
     for name, value in query.items():
         if name != "filter" and not name.startswith("filter["):
             continue
+        if name.startswith("filter[fields]"):
+            raise BadRequest(NESTED)
         match = _FILTER.fullmatch(name)
         if match is None:
             raise BadRequest(
