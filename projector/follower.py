@@ -25,7 +25,7 @@ from read_side.schema import ShapeMismatch, Workspaces, WorkspacesMismatch
 from write_side.postgres.connection import Connection, end_paused, try_lock
 from write_side.postgres.faults import FAULTS
 from write_side.process_state import ProcessState
-from write_side.waiting import wait_until_set
+from write_side.waiting import cancel, wait_until_set
 
 LOCK = 0x636C_6F67_0003
 STANDBY = 0.25
@@ -187,14 +187,15 @@ class Follower:
         """Projects the events in the log. The next batch is read while one is written."""
         batch = await self._read(checkpoint.position)
         while batch:
-            ahead = self._read_ahead(batch)
+            ahead = asyncio.create_task(self._read_ahead(batch))
             try:
                 with traced(batch):
                     checkpoint = await writer.write(batch, checkpoint)
+                following = await ahead
             except Inconsistent as error:
                 raise Halted(str(error)) from error
             finally:
-                following = await _batch_read_ahead(ahead)
+                await cancel(ahead)
             self._work_at = min(self._work_at, time.monotonic() + WORK_EVERY)
             if following is None or checkpoint.position != batch[-1].position:
                 following = await self._next_batch(writer, partitions, checkpoint)
@@ -224,10 +225,14 @@ class Follower:
                 self._arrived.clear()
         return batch
 
-    def _read_ahead(self, batch: list[RecordedEvent]) -> asyncio.Task[list[RecordedEvent]] | None:
+    async def _read_ahead(self, batch: list[RecordedEvent]) -> list[RecordedEvent] | None:
+        """The batch after a full one; None if it must be read later, or again."""
         if len(batch) < BATCH:
             return None
-        return asyncio.create_task(self._read(batch[-1].position))
+        try:
+            return await self._read(batch[-1].position)
+        except (Halted, *FAULTS):
+            return None
 
     def _is_work_due(self) -> bool:
         return time.monotonic() >= self._work_at
@@ -265,15 +270,3 @@ class Follower:
         self._announced = max(self._announced, int(notification[-1]))
         if self._announced > self._read_through:
             self._arrived.set()
-
-
-async def _batch_read_ahead(
-    ahead: asyncio.Task[list[RecordedEvent]] | None,
-) -> list[RecordedEvent] | None:
-    """The batch that was read ahead; None if it must be read, or read again."""
-    if ahead is None:
-        return None
-    try:
-        return await ahead
-    except (Halted, *FAULTS):
-        return None

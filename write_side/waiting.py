@@ -7,7 +7,7 @@ import contextlib
 import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from itertools import islice
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from write_side.fair_queue import FairQueue
 
@@ -31,7 +31,7 @@ async def wait_until_set(event: asyncio.Event, seconds: float) -> bool:
     return True
 
 
-async def cancel(task: asyncio.Task[None]) -> None:
+async def cancel(task: asyncio.Task[Any]) -> None:
     """Cancels the task and waits until it has ended. Raises its error, if it has failed before."""
     task.cancel()
     # Not by awaiting the task: its cancellation would hide the caller's own.

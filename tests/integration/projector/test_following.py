@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from projector import follower
+from projector import follower, process
 from projector.log import Log
-from projector.process import connect_model, connect_store
+from projector.process import ProjectorSettings, connect_model, connect_store, run_sessions
 from projector.projection import RecordedEvent
+from projector.writer import Writer
 from read_side.checkpoint import CheckpointWatch
 from tests.databases import with_database
 from tests.integration.live_projector import (
@@ -35,6 +36,7 @@ from tests.integration.projector.sample_log import (
     raws,
     rows,
 )
+from tests.proxy import proxy_to
 from write_side import commands as c
 from write_side.domain.definition import Field
 from write_side.domain.events import Translation
@@ -367,3 +369,29 @@ async def test_the_projector_waits_for_an_unavailable_database(
             await server.execute(f'ALTER DATABASE "{name}" CONNECTION LIMIT -1')
         await builder.entry("one")
         await caught_up(database_url)
+
+
+async def test_a_projector_stops_soon_while_a_silent_event_store_is_read_ahead(
+    builder: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "PATIENCE", 120.0)
+    monkeypatch.setattr(follower, "BATCH", 4)
+    monkeypatch.setattr(Log.read, "__defaults__", (4,))
+    await builder.magazine()
+    for n in range(4):
+        await builder.entry(f"entry-{n}")
+    writing = asyncio.Event()
+
+    async def write(*_: object) -> None:
+        proxy.be_a_black_hole()
+        writing.set()
+        await asyncio.sleep(120)
+
+    monkeypatch.setattr(Writer, "write", write)
+    async with proxy_to(database_url) as proxy:
+        settings = ProjectorSettings(proxy.url, database_url)
+        projector = asyncio.create_task(run_sessions(settings))
+        await asyncio.wait_for(writing.wait(), SECONDS)
+        projector.cancel()
+        await asyncio.wait([projector], timeout=30)
+        assert projector.cancelled()
