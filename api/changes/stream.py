@@ -170,6 +170,9 @@ class ChangeStream:
         joined = await self._retried(tail.join, view.scope, view.selection, self)
         while self._position < joined:
             await self._send_pages(await self._page(self._position))
+            if self._position < joined:
+                # Set back since the tail read it: the changes up to there will come again.
+                await self._pause(RETRY)
 
     async def _retried(
         self, read: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs

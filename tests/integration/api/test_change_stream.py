@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import time
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from api.changes import pages
+from api.changes.stream import RETRY
 from read_side import change_tail
+from read_side.changes import ChangePage, changes_after
 from tests.integration.api.event_stream import PATIENCE, streaming
 from tests.integration.api.server import Client, Server, room, serving
 from tests.integration.api.test_changes import PUBLISHED, feed, life, types
@@ -400,3 +403,29 @@ async def test_a_stream_ends_when_the_log_was_restored(
         await posts.entry("one")
         with pytest.raises(EOFError):
             await stream.next()
+
+
+async def test_a_stream_that_joins_while_the_read_model_is_set_back_reads_at_intervals(
+    server: Server, posts: ContentBuilder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await server.key("another", "acme")  # an event that no change belongs to
+    await server.caught_up()
+    reads: list[float] = []
+
+    async def timed(*args: Any) -> ChangePage:
+        reads.append(time.monotonic())
+        return await changes_after(*args)
+
+    async def has_read() -> bool:
+        return len(reads) >= 3
+
+    monkeypatch.setattr("api.changes.stream.changes_after", timed)
+    async with streaming(server, "after=now") as first, connected(server.url) as connection:
+        await first.until_caught_up()
+        await connection.execute("UPDATE read_model.checkpoint SET position = position - 1")
+        async with streaming(server, "after=now") as second:
+            await until(has_read)
+            await connection.execute("UPDATE read_model.checkpoint SET position = position + 1")
+            assert await second.until_caught_up() == []
+    pauses = [after - before for before, after in pairwise(reads)]
+    assert min(pauses) >= RETRY
