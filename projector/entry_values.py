@@ -8,7 +8,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from projector.rows import EntryState, Rows, Types, columns
+from projector.rows import TYPES_KEPT, EntryState, Rows, Types, columns
 from projector.write_transaction import WriteTransaction
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry
@@ -84,6 +84,8 @@ class ValuesOfTypes:
     def of(self, type_: ContentType) -> TypeValues:
         made = self._made.get(type_.id)
         if made is None or made.version != type_.version:
+            if len(self._made) > TYPES_KEPT:
+                self._made.clear()
             made = self._made[type_.id] = TypeValues(type_)
         return made
 

@@ -22,6 +22,10 @@ from write_side.domain.webhook import Webhook
 T = TypeVar("T")
 Types: TypeAlias = Mapping[str, ContentType]
 """Content types by id."""
+TypeKey: TypeAlias = tuple[str, str]
+"""A content type's workspace and id."""
+TYPES_KEPT = 5_000
+"""Content types in memory, each with up to 20 kB that were made of it."""
 _json = msgspec.json.Encoder()
 
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from functools import partial
+from typing import Any, TypeVar
 
 import msgspec
 
 from projector.projection import RecordedEvent, beginning_of, required_rows
 from projector.rows import (
     TYPE_COLUMNS,
+    TYPES_KEPT,
     EntryState,
     ImportRow,
     Rows,
+    TypeKey,
     WebhookRow,
     columns,
 )
@@ -23,6 +26,7 @@ from write_side.domain.rendering import stored_translations, stored_values
 from write_side.postgres.connection import Connection
 from write_side.postgres.statements import statement
 
+T = TypeVar("T")
 FEW = 16
 LOADED_BYTES = 32 * 1024 * 1024
 """Bytes of the entries that a batch builds on, in memory. Up to FEW entries are not measured."""
@@ -52,9 +56,7 @@ async def load_rows(
     if wanted.entries:
         rows = await load("load_entries", *_entry_keys(batch, wanted.entries))
         before.entries.update((row["id"], entry_state(row)) for row in rows)
-    missing = [key for key in wanted.types if key[1] not in types]
-    if missing:
-        types.update(await load_types(connection, missing))
+    await add_missing(types, wanted.types, partial(load_types, connection))
     before.types.update((i, types[i]) for _, i in wanted.types if i in types)
     if wanted.webhooks:
         rows = await load("load_webhooks", *columns(wanted.webhooks))
@@ -68,10 +70,21 @@ async def load_rows(
     return before
 
 
-async def load_types(
-    connection: Connection, keys: Iterable[tuple[str, str]]
-) -> dict[str, ContentType]:
-    """The content types that exist, by id. ``keys``: workspaces and ids."""
+async def add_missing(
+    known: dict[str, T],
+    wanted: Collection[TypeKey],
+    load: Callable[[Collection[TypeKey]], Awaitable[Mapping[str, T]]],
+) -> None:
+    """Adds what is wanted of content types to a cache by id. First empties one that has grown."""
+    if len(known) > TYPES_KEPT:
+        known.clear()
+    missing = [key for key in wanted if key[1] not in known]
+    if missing:
+        known.update(await load(missing))
+
+
+async def load_types(connection: Connection, keys: Iterable[TypeKey]) -> dict[str, ContentType]:
+    """The content types that exist, by id."""
     rows = await connection.fetch(statement("projector", "load_types"), *columns(keys))
     return {row["id"]: type_row(row) for row in rows}
 

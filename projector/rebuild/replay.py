@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterable
-from typing import Any, TypeAlias
+from collections.abc import Callable, Collection, Container, Iterable
+from functools import partial
+from typing import Any
 
 from msgspec import Struct
 
@@ -20,19 +21,16 @@ from projector.rows import (
     EntryState,
     LocaleKey,
     Rows,
+    TypeKey,
     columns,
     locale_keys,
 )
-from projector.stored_rows import load_types
+from projector.stored_rows import add_missing, load_types
 from projector.write_transaction import WriteTransaction, write_transaction
 from write_side.domain.content_type import ContentType
 from write_side.postgres.connection import Connection
 from write_side.postgres.statements import statement
 from write_side.store.log_reader import StreamRange
-
-TYPES_KEPT = 5_000
-TypeKey: TypeAlias = tuple[str, str]
-"""A content type's workspace and id."""
 
 
 class ReplayResult(Struct, frozen=True, tag=True):
@@ -105,15 +103,12 @@ class Replay:
     async def _load_slugs(self, page: Iterable[RecordedEvent], known: dict[str, str]) -> None:
         """Loads the slugs of the page's content types, also of those that were removed since."""
         wanted = {_type_key(recorded.event) for recorded in page}
-        missing = {key for key in wanted if key[1] not in known}
-        if len(known) > TYPES_KEPT:
-            known.clear()
-            missing = wanted
-        if missing:
-            found = statement("projector", "load_type_slugs")
-            rows = await self._model.fetch(found, *columns(missing))
-            known.update({row["id"]: row["slug"] for row in rows})
+        await add_missing(known, wanted, self._slugs)
         _refuse_unknown(wanted, known)
+
+    async def _slugs(self, keys: Collection[TypeKey]) -> dict[str, str]:
+        rows = await self._model.fetch(statement("projector", "load_type_slugs"), *columns(keys))
+        return {row["id"]: row["slug"] for row in rows}
 
     async def _copy(self, transaction: WriteTransaction, states: list[EntryState]) -> None:
         await self._model.copy_records_to_table(
@@ -132,12 +127,7 @@ class Replay:
         await self._search.add(transaction, states, self._types)
 
     async def _load_types(self, wanted: set[TypeKey]) -> None:
-        if len(self._types) > TYPES_KEPT:
-            self._types.clear()
-            self._values = ValuesOfTypes()
-        missing = [key for key in wanted if key[1] not in self._types]
-        if missing:
-            self._types.update(await load_types(self._model, missing))
+        await add_missing(self._types, wanted, partial(load_types, self._model))
         _refuse_unknown(wanted, self._types)
 
 

@@ -10,6 +10,7 @@ import pytest
 from projector import (
     background,
     entry_rows,
+    entry_values,
     log,
     stored_rows,
     writer,
@@ -26,6 +27,7 @@ from tests.integration.live_projector import (
 )
 from tests.integration.projector.random_log import RandomCommands
 from tests.integration.projector.sample_log import BODY, LEAD, ContentBuilder, fields_of, raws, rows
+from write_side.domain.content_type import ContentType
 from write_side.domain.definition import Field
 from write_side.domain.locales import supported_locales
 from write_side.domain.refusals import InvalidEntry
@@ -34,7 +36,9 @@ from write_side.repository import Repository
 
 @pytest.fixture
 def no_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A statement, a batch and a chunk have room for one entry each."""
+    """A statement, a batch and a chunk have room for one entry each, caches for one batch."""
+    monkeypatch.setattr(stored_rows, "TYPES_KEPT", 0)
+    monkeypatch.setattr(entry_values, "TYPES_KEPT", 0)
     monkeypatch.setattr(entry_rows, "PORTION", 1)
     monkeypatch.setattr(stored_rows, "FEW", 0)
     monkeypatch.setattr(stored_rows, "LOADED_BYTES", 1)
@@ -145,3 +149,24 @@ async def test_an_entry_has_a_maximum_size(builder: ContentBuilder) -> None:
         await builder.translate(entry_id, locale, title="x" * (2 * 1024 * 1024))
     with pytest.raises(InvalidEntry, match="with its translations; the limit is 8,388,608"):
         await builder.translate(entry_id, locales[3], title="y" * 200)
+
+
+async def test_the_types_of_earlier_batches_are_not_all_kept(
+    builder: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored_rows, "TYPES_KEPT", 3)
+    await builder.magazine()
+    for n in range(9):
+        await builder.content_type(slug=f"type-{n}")
+    await project_all(database_url, database_url)
+    kept: dict[str, ContentType] = {}
+    async with connected(database_url) as store:
+        model = await connect_model(database_url)
+        try:
+            events = await log.Log(store).read(0)
+            for n in range(0, len(events), 2):
+                before = await stored_rows.load_rows(model, events[n : n + 2], kept)
+                assert kept.items() >= before.types.items()
+                assert len(kept) <= 3 + 2
+        finally:
+            await model.close()

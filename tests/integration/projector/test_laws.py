@@ -26,10 +26,10 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from projector import background, entry_rows, stored_rows, writer
+from projector import background, entry_rows, entry_values, stored_rows, writer
 from projector import rows as model_rows
 from projector.checkpoint import CheckpointConflict
-from projector.rebuild import build, replay, switch
+from projector.rebuild import build, switch
 from projector.rebuild.operations import NoPreviousReadModel
 from projector.rebuild.progress import Operation, OperationInProgress
 from read_side import paging, past_versions
@@ -104,11 +104,12 @@ def small_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
         (build, "BLOCKS", BLOCKS),
         (stored_rows, "FEW", 1),
         (stored_rows, "LOADED_BYTES", 300),
+        (stored_rows, "TYPES_KEPT", 1),
+        (entry_values, "TYPES_KEPT", 1),
         (background, "CHUNK", 2),
         (paging, "DEEP", 3),
         (log_reader, "EVENTS_IN_A_RANGE", 9),
         (log_reader, "PAGE", 4),
-        (replay, "TYPES_KEPT", 1),
         (switch, "CLOSE", 2),
         (repository, "CACHED_TYPES", 2),
     ):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from typing import Any
+from weakref import WeakSet
 
 import pytest
+from msgspec.structs import replace
 
 from projector import entry_values as module
 from projector.entry_values import TypeValues, ValuesOfTypes, changed_paths, put_values
@@ -137,3 +139,13 @@ def test_the_keys_are_those_of_the_newest_version_of_the_type() -> None:
     newer = values.of(INDEXED)
     assert newer is not older
     assert newer.version == INDEXED.version == older.version + 1
+
+
+def test_what_was_made_of_types_is_not_all_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "TYPES_KEPT", 3)
+    values, made = ValuesOfTypes(), WeakSet[TypeValues]()
+    for number in range(9):
+        type_ = replace(INDEXED, id=str(number))
+        made.add(values.of(type_))
+        assert values.of(type_) in made
+    assert len(made) <= 3 + 1
