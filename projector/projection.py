@@ -51,10 +51,10 @@ class Inconsistent(ExplainedError):
 
 
 class RequiredRows(Struct):
-    """The keys of the rows that must be known before a batch can be projected. Pairs are of a
-    workspace and an id or a name."""
+    """The keys of the rows that must be known before a batch can be projected: the workspace, the
+    environment of an entry, and the id or the name."""
 
-    entries: set[str]
+    entries: set[tuple[str, str | None, str]]
     types: set[tuple[str, str]]
     webhooks: set[tuple[str, str]]
     imports: set[tuple[str, str]]
@@ -71,7 +71,7 @@ def required_rows(batch: Iterable[RecordedEvent]) -> RequiredRows:
                 created.add(event.entry_id)
             case _ if isinstance(event, _ENTRY_EVENTS):
                 if event.entry_id not in created:
-                    found.entries.add(event.entry_id)
+                    found.entries.add((event.workspace, event.environment, event.entry_id))
             case e.WebhookChanged() | e.WebhookSwitchedOff() | e.WebhookSwitchedOn():
                 found.webhooks.add((event.workspace, event.name))
             case e.ImportReverted():

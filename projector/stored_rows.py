@@ -37,9 +37,7 @@ async def fit_in_memory(connection: Connection, batch: list[RecordedEvent]) -> l
     wanted = required_rows(batch).entries
     if len(wanted) <= FEW:
         return batch
-    rows = await connection.fetch(
-        statement("projector", "load_entry_sizes"), *_entry_keys(batch, wanted)
-    )
+    rows = await connection.fetch(statement("projector", "load_entry_sizes"), *columns(wanted))
     return beginning_of(batch, {row["id"]: row["bytes"] for row in rows}, LOADED_BYTES)
 
 
@@ -54,7 +52,7 @@ async def load_rows(
     wanted = required_rows(batch)
     before = Rows()
     if wanted.entries:
-        rows = await load("load_entries", *_entry_keys(batch, wanted.entries))
+        rows = await load("load_entries", *columns(wanted.entries))
         before.entries.update((row["id"], entry_state(row)) for row in rows)
     await add_missing(types, wanted.types, partial(load_types, connection))
     before.types.update((i, types[i]) for _, i in wanted.types if i in types)
@@ -87,13 +85,6 @@ async def load_types(connection: Connection, keys: Iterable[TypeKey]) -> dict[st
     """The content types that exist, by id."""
     rows = await connection.fetch(statement("projector", "load_types"), *columns(keys))
     return {row["id"]: type_row(row) for row in rows}
-
-
-def _entry_keys(batch: Iterable[RecordedEvent], wanted: set[str]) -> list[list[Any]]:
-    """The keys of the wanted entries, as columns."""
-    events: dict[str, Any] = {getattr(r.event, "entry_id", ""): r.event for r in batch}
-    found = (events[entry_id] for entry_id in wanted)
-    return columns((event.workspace, event.environment, event.entry_id) for event in found)
 
 
 def entry_state(row: Any) -> EntryState:
