@@ -4,13 +4,14 @@ projected and rebuilt. One event that cannot would halt the projector for all wo
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import pytest
 from msgspec import Raw
 from structlog.testing import capture_logs
 
-from projector import entry_search
+from projector import entry_search, search_rows
 from projector.entry_values import TypeValues
 from tests.integration.live_projector import dump, project_all
 from tests.integration.projector.command_strategies import HARD_TEXTS
@@ -102,11 +103,12 @@ async def test_hard_values_are_projected_and_rebuilt(
 
 
 HARD = "unlucky"
-FAULTS: dict[str, tuple[str, Callable[[], Any]]] = {
-    "ValueError": ("words", lambda: int("9" * 5_000)),
-    "CharacterNotInRepertoireError": ("words", lambda: ["a\0b"]),
-    "PostgresSyntaxError": ("search_document", lambda: "'"),
-    "ProgramLimitExceededError": ("search_document", lambda: 3_000 * "a"),
+WORDS, DOCUMENT = (search_rows, "words"), (entry_search, "search_document")
+FAULTS: dict[str, tuple[tuple[ModuleType, str], Callable[[], Any]]] = {
+    "ValueError": (WORDS, lambda: int("9" * 5_000)),
+    "CharacterNotInRepertoireError": (WORDS, lambda: ["a\0b"]),
+    "PostgresSyntaxError": (DOCUMENT, lambda: "'"),
+    "ProgramLimitExceededError": (DOCUMENT, lambda: 3_000 * "a"),
 }
 """What becomes of a hard text: the function, and what it does instead."""
 
@@ -120,13 +122,13 @@ async def test_an_entry_whose_words_fail_is_projected_without_words(
     database_url: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    name, instead = FAULTS[fault]
-    original = getattr(entry_search, name)
+    (module, name), instead = FAULTS[fault]
+    original = getattr(module, name)
 
     def faulty(*of_text: Any) -> Any:
         return instead() if HARD in str(of_text[:3]) else original(*of_text)
 
-    monkeypatch.setattr(entry_search, name, faulty)
+    monkeypatch.setattr(module, name, faulty)
     before = unsearchable()
     await builder.workspace()
     await builder.content_type(*FIELDS)
