@@ -16,6 +16,7 @@ import structlog
 from projector.background import update_chunk
 from projector.batch_spans import traced
 from projector.checkpoint import Checkpoint, CheckpointConflict, begin_epoch
+from projector.heartbeat import Heartbeat
 from projector.log import BATCH, Halted, Log
 from projector.partitions import LivePartitions
 from projector.postponed_words import PostponedWords
@@ -24,7 +25,6 @@ from projector.writer import Writer
 from read_side.schema import ShapeMismatch, Workspaces, WorkspacesMismatch
 from write_side.postgres.connection import Connection, end_paused, try_lock
 from write_side.postgres.faults import FAULTS
-from write_side.process_state import ProcessState
 from write_side.waiting import cancel, wait_until_set
 
 LOCK = 0x636C_6F67_0003
@@ -39,58 +39,12 @@ PostgreSQL renews them soon enough."""
 # No write becomes visible meanwhile. The default target reads ten times as many rows: at 1,000,000
 # entries 25 s from disk, instead of 2.5 s.
 _SAMPLE = "SET LOCAL default_statistics_target = 10"
-_BEAT = """
-INSERT INTO projector.process (id, role) VALUES ($1, $2)
-ON CONFLICT (id) DO UPDATE SET role = $2, heartbeat_at = now()"""
-_REPORT = """
-INSERT INTO projector.process (id, role, halted) VALUES ($1, 'active', $2)
-ON CONFLICT (id) DO UPDATE SET role = 'active', halted = $2, heartbeat_at = now()"""
-# Other projectors may have halted at the same event before.
-_CLEAR_HALTED = "UPDATE projector.process SET halted = NULL WHERE halted IS NOT NULL"
-_REMOVE = "DELETE FROM projector.process WHERE id = $1"
-# Processes that were killed could not remove their rows.
-_REMOVE_DEAD = "DELETE FROM projector.process WHERE heartbeat_at < now() - interval '1 minute'"
 # Plans made for empty tables are slow on large ones: 8 ms instead of 0.1 ms for one entry of 4,000.
 # An import fills the tables in a second, but PostgreSQL checks only every minute.
 _ANALYZE = """
 ANALYZE entry, entry_value, entry_search, entry_locale, past_version, entry_count, locale_count,
         content_type, change"""
 _log = structlog.get_logger("projector")
-
-
-class Heartbeat:
-    """Reports what this projector does, in ``projector.process``, and then to ``state``."""
-
-    def __init__(self, connection: Connection, projector_id: str, state: ProcessState) -> None:
-        self._connection = connection
-        self._id = projector_id
-        self._state = state
-
-    async def stand_by(self) -> None:
-        await self._connection.execute(_BEAT, self._id, "standby")
-        self._state.report("standby")
-
-    async def take_over(self) -> None:
-        """Reports this projector as active. The reason of an earlier halt is kept until it
-        continues."""
-        await self._connection.execute(_BEAT, self._id, "active")
-        if self._state.role != "halted":
-            self._state.report("active")
-
-    async def resume(self) -> None:
-        await self._connection.execute(_REPORT, self._id, None)
-        await self._connection.execute(_CLEAR_HALTED)
-        self._state.report("active")
-
-    async def halt(self, reason: str) -> None:
-        await self._connection.execute(_REPORT, self._id, reason)
-        self._state.report("halted", reason)
-
-    async def remove_dead(self) -> None:
-        await self._connection.execute(_REMOVE_DEAD)
-
-    async def remove(self) -> None:
-        await self._connection.execute(_REMOVE, self._id)
 
 
 class Follower:
@@ -240,8 +194,8 @@ class Follower:
     async def _work(self, writer: Writer, partitions: LivePartitions) -> bool:
         """Takes a step of the background work; whether there may be another."""
         await self._words.resume(self._model, writer.epoch)
-        chunk = update_chunk(self._model, writer.epoch, writer.search)
-        has_more = await chunk or await partitions.step()
+        has_more = await update_chunk(self._model, writer.epoch, writer.search)
+        has_more = has_more or await partitions.step()
         self._work_at = time.monotonic() + (WORK_EVERY if has_more else POLL)
         return has_more
 
