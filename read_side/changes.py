@@ -9,12 +9,12 @@ from typing import Any
 from msgspec import Struct
 
 from read_side.pool import Pool, fetch
-from read_side.stamp import position_of
+from read_side.stamp import LATEST, position_of
 from write_side.domain.change_kinds import KINDS, Kind
 from write_side.domain.identity import Scope
 
 BEGINNING = 0
-END = 2**63 - 1
+END = LATEST
 """Positions before the first change and after the last one."""
 MOST = 500
 """Changes on a page; the statements name this number too."""

@@ -9,28 +9,21 @@ is overridden here.
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Callable
 from typing import Any
 
 import structlog
 from aiohttp import web
 from aiohttp.abc import AbstractStreamWriter
-from aiohttp.http_exceptions import (
-    BadHttpMessage,
-    BadHttpMethod,
-    BadStatusLine,
-    InvalidURLError,
-    LineTooLong,
-)
 from aiohttp.http_parser import RawRequestMessage
 from aiohttp.streams import StreamReader
 
 from api.context import LIMIT_STATUS, SERVICE
-from api.errors import MAX_HEADERS, MAX_TARGET, BadRequest, error_response
+from api.errors import MAX_HEADERS, MAX_TARGET, error_response
 from api.http.client_address import client
 from api.http.large_bodies import response_sent
 from api.http.open_connections import OpenConnections
+from api.http.parser_errors import refusal_of
 from api.http.request_log import (
     ROUTE,
     LongRequests,
@@ -54,9 +47,6 @@ FIRST_REQUEST = 1.0
 MAX_SEGMENTS = 100
 """Segments of a path; no route has that many. aiohttp's router looks up the path without its last
 segment, then without its last two, and so on: for 32,000 of them, that takes 0.3 s."""
-NO_HTTP = "Bad request: this is not valid HTTP"
-BAD_URL = f"{NO_HTTP}; in a URL, percent-encode spaces and characters outside ASCII"
-_METHOD = re.compile(r"b'[A-Za-z][\w-]* (?:/|\*|https?:)", re.ASCII)
 _log = structlog.get_logger("api.connections")
 
 
@@ -176,7 +166,7 @@ class Connection(web.RequestHandler):
                 fault=type(exc).__name__,
                 request_id=request_id(request),
             )
-            response = error_response(unreadable(exc))
+            response = error_response(refusal_of(exc))
         else:
             response = error_response(exc if isinstance(exc, Exception) else Exception())
         response.force_close()
@@ -330,26 +320,6 @@ class Server(web.Server):
         if is_awaited or request.content.exception() is not None:
             response.force_close()
         return response
-
-
-def unreadable(error: BaseException | None) -> Exception:
-    """The status of a parser's error: 414, 431, 501, or 400 for anything that is not HTTP."""
-    match error:
-        case LineTooLong(args=(_, limit, *_)) if limit == MAX_TARGET:
-            return web.HTTPRequestURITooLong()
-        case LineTooLong():
-            return web.HTTPRequestHeaderFieldsTooLarge()
-        case BadHttpMethod() if _METHOD.search(error.message):
-            return web.HTTPNotImplemented()
-        case BadHttpMessage(message="Too many headers received"):
-            return web.HTTPRequestHeaderFieldsTooLarge()
-        case InvalidURLError() | BadStatusLine() if not isinstance(error, BadHttpMethod):
-            return BadRequest(BAD_URL)
-        case BadHttpMessage():
-            # Further lines show the bytes.
-            reason = error.message.partition("\n")[0].rstrip(":.")
-            return BadRequest(f"{NO_HTTP}: {reason}")
-    return BadRequest(NO_HTTP)
 
 
 def _later(seconds: float, act: Any, *arguments: Any) -> asyncio.TimerHandle:
