@@ -100,10 +100,15 @@ async def single_entry(call: Call) -> web.Response:
     if at is not None:
         past = await point_in_time.entry_of_slug(service, scope, PastSlugKey(**where, at=at))
         _check_readable(call, past.row)
-        position = await service.repository.recorder.position_at(at)
-        budget = point_in_time.ListBudget()
         return await past_response(
-            call, shape, [past], at, position, budget, wire.single_entry, body
+            call,
+            shape,
+            [past],
+            at=at,
+            position=await service.repository.recorder.position_at(at),
+            budget=point_in_time.ListBudget(),
+            entry=wire.single_entry,
+            body=body,
         )
 
     async def read_page(pool: Pool) -> Page[EntryRow]:
@@ -112,14 +117,14 @@ async def single_entry(call: Call) -> web.Response:
         return Page([row], 1, stamp=row.stamp)
 
     reader = EntryReader(
-        call,
-        shape,
-        ("one", *where.values()),
-        (notices.singles_of_type(scope, where["type_slug"]),),
-        where["type_slug"],
-        read_page,
-        wire.single_entry,
-        body,
+        call=call,
+        shape=shape,
+        parameters=("one", *where.values()),
+        dependencies=(notices.singles_of_type(scope, where["type_slug"]),),
+        type_slug=where["type_slug"],
+        read_page=read_page,
+        entry=wire.single_entry,
+        body=body,
         is_single=True,
     )
     return await entries_response(reader)

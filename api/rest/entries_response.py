@@ -74,6 +74,7 @@ async def past_response(
     call: Call,
     shape: Shape,
     page: Sequence[PastEntry],
+    *,
     at: datetime,
     position: int,
     budget: ListBudget,
@@ -106,7 +107,7 @@ async def _in_memory(
     yield page.total, rows()
 
 
-class EntryReader(Struct):
+class EntryReader(Struct, kw_only=True):
     """How the entries of a response are read and shown. ``parameters`` and ``dependencies``: see
     ``cached_response``. ``type_slug``: of all of them, or None. ``body`` builds the body from the
     entries and the total. ``is_single``: the response depends on its entry alone. ``fields``: those

@@ -72,9 +72,17 @@ async def list_response(
     def body(shown: list[Any], total: int | FoundPage) -> wire.Wire:
         return kind.body(shown, _pagination(call, params, query, total))
 
-    return await entries_response(
-        EntryReader(call, shape, key, dependencies, type_slug, read_page, kind.entry, body)
+    reader = EntryReader(
+        call=call,
+        shape=shape,
+        parameters=key,
+        dependencies=dependencies,
+        type_slug=type_slug,
+        read_page=read_page,
+        entry=kind.entry,
+        body=body,
     )
+    return await entries_response(reader)
 
 
 async def _past_list(
@@ -89,11 +97,11 @@ async def _past_list(
         call,
         shape,
         past.entries,
-        at,
-        past.position,
-        budget,
-        kind.entry,
-        lambda shown: kind.body(shown, _pagination(call, params, query, past)),
+        at=at,
+        position=past.position,
+        budget=budget,
+        entry=kind.entry,
+        body=lambda shown: kind.body(shown, _pagination(call, params, query, past)),
     )
 
 
