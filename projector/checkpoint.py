@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from projector.projection import RecordedEvent
 from read_side.engine import is_distributed
-from read_side.notices import Notice
+from read_side.notices import CHANNEL, Notice
 from read_side.schema import Workspaces, check_identity
 from write_side.domain.refusals import ExplainedError
 from write_side.postgres.connection import Connection
@@ -20,6 +20,10 @@ from write_side.postgres.statements import statement
 
 DURABLE = "SET LOCAL synchronous_commit = on"
 DURABLE_COMMITS = "SET synchronous_commit = on"
+# All columns, because a different shape may have other ones.
+_BEGIN_EPOCH = "UPDATE checkpoint SET epoch = epoch + 1 RETURNING *"
+# Readers read the live read model, so only that one notifies them.
+_NOTIFY = "SELECT pg_notify($1, $2) WHERE current_schema() = 'read_model'"
 
 
 class CheckpointConflict(ExplainedError):
@@ -62,15 +66,17 @@ async def begin_epoch(
     async with committed_everywhere(connection), connection.transaction():
         # No crash of PostgreSQL takes it back, so no two writers have the same epoch.
         await connection.execute(DURABLE)
-        row = await connection.fetchrow(statement("projector", "begin_epoch"))
-    assert row is not None
-    # Checked first, because a row of a different shape may have other columns.
+        row = await connection.fetchrow(_BEGIN_EPOCH)
+        assert row is not None
+        position, distributed = row["position"], await is_distributed(connection)
+        notice = Notice(epoch=row["epoch"], after=position, position=position)
+        if not distributed:
+            await connection.execute(_NOTIFY, CHANNEL, notice.encoded())
     check_identity(row, workspaces)
-    if await is_distributed(connection):
+    if distributed:
         # The connection may have been opened before there was a read model.
         await connection.execute(DURABLE_COMMITS)
-        position = row["position"]
-        await announce(connection, Notice(epoch=row["epoch"], after=position, position=position))
+        await announce(connection, notice)
     return row["epoch"], Checkpoint.of(row)
 
 
