@@ -21,7 +21,7 @@ from projector.checkpoint import (
     announce,
     committed_everywhere,
 )
-from projector.log import BATCH, Log
+from projector.log import BATCH, Log, check_complete
 from projector.rebuild.distributed import (
     BETWEEN_ATTEMPTS,
     IDLE_TIMEOUT,
@@ -78,6 +78,8 @@ class Candidate:
         while self.checkpoint.position < through:
             before = self.checkpoint.position
             batch = await self.log.read(before, min(BATCH, through - before))
+            if not batch:
+                check_complete(before, through)
             self.checkpoint = await self.writer.write(batch, self.checkpoint)
             projected(self.checkpoint.position - before)
 

@@ -7,8 +7,10 @@ import pytest
 from projector.log import BATCH, Gap, Halted
 from projector.projection import Inconsistent
 from projector.rebuild import operations as module
+from projector.rebuild.build import Build
 from projector.rebuild.operations import ReadModelMismatch
 from projector.rebuild.progress import OperationInProgress, Progress, exclusive_operation
+from projector.rebuild.switch import Candidate
 from read_side.schema import LIVE, NEXT, PREVIOUS
 from tests.integration.live_projector import (
     checkpoint_of,
@@ -211,6 +213,26 @@ async def test_after_a_restore_of_the_log_it_must_be_accepted(
         await rebuild(database_url)
     assert (await rebuild(database_url, accept=True)).position == 3
     assert await rows(database_url, "SELECT slug FROM entry") == [("one",)]
+
+
+async def test_it_stops_if_the_log_is_restored_to_an_earlier_point_meanwhile(
+    builder: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await builder.magazine()
+    await project_all(database_url, database_url)
+    head, make = await head_of(database_url), Build.make
+
+    async def before_the_restore(build: Build, through: int) -> Candidate:
+        candidate = await make(build, through)
+        await builder.entry("one")
+        await project_all(database_url, database_url)
+        await execute(database_url, "DELETE FROM write_side.event WHERE notification_id > $1", head)
+        await execute(database_url, "UPDATE write_side.head SET position = $1", head)
+        return candidate
+
+    monkeypatch.setattr(Build, "make", before_the_restore)
+    with pytest.raises(Gap, match=f"the log up to position {head + 1} gave {head} events"):
+        await rebuild(database_url)
 
 
 @pytest.mark.slow
