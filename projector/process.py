@@ -39,6 +39,7 @@ CONNECTING = 10.0
 PATIENCE = 10.0
 MOST_PATIENCE = 160.0
 LONG_SESSION = 300.0
+CLOSING = 1.0
 SHORTEST_PAUSE = 0.05
 COLLECT_AFTER = 20_000
 """New objects until a garbage collection."""
@@ -125,12 +126,17 @@ async def _session(
         heartbeat = Heartbeat(model, projector_id, state)
         words = PostponedWords(partial(connect_model, settings.read_model_url, patience=patience))
         stack.push_async_callback(words.stop)
+        follower = Follower(store, model, heartbeat, words, settings.workspaces)
+        following = asyncio.create_task(_follow(follower, heartbeat), name="projector")
         try:
-            follower = Follower(store, model, heartbeat, words, settings.workspaces)
-            await _follow(follower, heartbeat)
+            await asyncio.shield(following)
         except asyncio.CancelledError:
+            while not following.done():
+                # A second cancellation ends a rollback to which the server does not respond.
+                following.cancel()
+                await asyncio.wait([following], timeout=CLOSING)
             with contextlib.suppress(Exception):
-                async with asyncio.timeout(1):
+                async with asyncio.timeout(CLOSING):
                     await heartbeat.remove()
             raise
 
@@ -217,7 +223,7 @@ async def connected_model(url: str, schema: str = LIVE) -> AsyncIterator[Connect
 async def _close(connection: Connection) -> None:
     """Closes it if it responds at once, which releases the session's lock."""
     try:
-        async with asyncio.timeout(1):
+        async with asyncio.timeout(CLOSING):
             await connection.close()
     except Exception:
         connection.terminate()

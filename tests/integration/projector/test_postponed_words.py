@@ -268,10 +268,18 @@ async def test_a_projector_stops_soon_while_words_are_found_on_a_silent_server(
         assert task.cancelled()
 
 
+@pytest.mark.parametrize(("patience", "closing"), [(1.0, 30.0), (120.0, 1.0)])
 async def test_a_projector_stops_although_a_rollback_fails(
-    builder: ContentBuilder, ids: list[str], database_url: str, monkeypatch: pytest.MonkeyPatch
+    patience: float,
+    closing: float,
+    builder: ContentBuilder,
+    ids: list[str],
+    database_url: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(process, "PATIENCE", 1.0)
+    """It times out, or is cancelled too."""
+    monkeypatch.setattr(process, "PATIENCE", patience)
+    monkeypatch.setattr(process, "CLOSING", closing)
     reached = asyncio.Event()
 
     async def next_chunk(*_: object) -> None:
