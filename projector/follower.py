@@ -141,15 +141,18 @@ class Follower:
         """Projects the events in the log. The next batch is read while one is written."""
         batch = await self._read(checkpoint.position)
         while batch:
-            ahead = asyncio.create_task(self._read_ahead(batch))
+            ahead = None
+            if len(batch) == BATCH:
+                ahead = asyncio.create_task(self._read_ahead(batch[-1].position))
             try:
                 with traced(batch):
                     checkpoint = await writer.write(batch, checkpoint)
-                following = await ahead
+                following = await ahead if ahead else None
             except Inconsistent as error:
                 raise Halted(str(error)) from error
             finally:
-                await cancel(ahead)
+                if ahead:
+                    await cancel(ahead)
             self._work_at = min(self._work_at, time.monotonic() + WORK_EVERY)
             if following is None or checkpoint.position != batch[-1].position:
                 following = await self._next_batch(writer, partitions, checkpoint)
@@ -179,12 +182,10 @@ class Follower:
                 self._arrived.clear()
         return batch
 
-    async def _read_ahead(self, batch: list[RecordedEvent]) -> list[RecordedEvent] | None:
-        """The batch after a full one; None if it must be read later, or again."""
-        if len(batch) < BATCH:
-            return None
+    async def _read_ahead(self, after: int) -> list[RecordedEvent] | None:
+        """The next batch; None if it must be read again."""
         try:
-            return await self._read(batch[-1].position)
+            return await self._read(after)
         except (Halted, *FAULTS):
             return None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import asyncpg
@@ -109,7 +109,7 @@ async def write_transaction(connection: Connection) -> AsyncIterator[WriteTransa
         await announce(connection, transaction.notice)
 
 
-@cache
+@lru_cache(512)
 def combined(names: tuple[str, ...]) -> str:
     """The statements as one: the last with the others as its CTEs. Its parameters are those of each
     in turn."""
