@@ -87,7 +87,6 @@ class Appender:
         self._patience = patience
         self._connection: asyncpg.Connection[asyncpg.Record] | None = None
         self._waiting: list[_Waiting] = []
-        self._arrived = asyncio.Event()
         self._running: asyncio.Task[None] | None = None
         self._closed = False
 
@@ -102,7 +101,6 @@ class Appender:
         with tracing.span("append", attributes={"contentlog.events": len(append.events)}) as span:
             waiting = _Waiting(append)
             self._waiting.append(waiting)
-            self._arrived.set()
             if self._running is None or self._running.done():
                 # It outlives the request that starts it, and its span.
                 self._running = asyncio.create_task(
@@ -116,7 +114,6 @@ class Appender:
     def refuse(self) -> None:
         """Accepts no more appends; those in progress are finished."""
         self._closed = True
-        self._arrived.set()
 
     async def close(self) -> None:
         """Gives the appends in progress CLOSING seconds, then closes the connection. Slower ones
@@ -125,28 +122,26 @@ class Appender:
         if self._running is None:
             return
         _, silent = await asyncio.wait([self._running], timeout=CLOSING)
+        self._disconnect()
         if silent:
-            self._disconnect()
             self._running.cancel()
             await asyncio.wait([self._running])
 
     async def _run(self) -> None:
+        """Sends the waiting appends, and those that arrive meanwhile."""
         try:
-            while self._waiting or not self._closed:
-                await self._arrived.wait()
-                if self._waiting:
-                    try:
-                        await self._settle(_together(self._waiting))
-                    except StoreUnavailable as error:
-                        # The others have waited as long and would wait as long again.
-                        self._answer_all(error)
+            while self._waiting:
+                try:
+                    await self._settle(_together(self._waiting))
+                except StoreUnavailable as error:
+                    # The others have waited as long and would wait as long again.
+                    self._answer_all(error)
                 self._waiting = [one for one in self._waiting if not one.future.done()]
-                if not self._waiting:
-                    self._arrived.clear()
-        finally:
+        except BaseException:
             self._disconnect()
             # No caller may wait forever, regardless of how this task ended.
             self._answer_all(StoreUnavailable("The appender was stopped"))
+            raise
 
     def _answer_all(self, error: StoreUnavailable) -> None:
         for waiting in self._waiting:
