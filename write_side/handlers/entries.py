@@ -53,7 +53,7 @@ async def create_entry(command: CreateEntry, repository: Repository) -> Decision
     """Refuses in the order of behaviour.md: unknown type, fields and references; then, inside the
     append, slug and plan."""
     content_type = await repository.content_type(command.scope, command.content_type_slug)
-    created, found = await in_turn_if_large(
+    created, after, found = await in_turn_if_large(
         repository.large_commands,
         command.scope.workspace,
         command_parts(command),
@@ -70,7 +70,7 @@ async def create_entry(command: CreateEntry, repository: Repository) -> Decision
         uses=[Use(command.scope, ENTRIES, 1)],
         refusal=partial(creation_refusal, claims),
         content_type=content_type,
-        projected=projected_bytes(evolve(None, created)),
+        projected=projected_bytes(after),
     )
 
 
@@ -88,12 +88,14 @@ def entry_parts(entry: Entry | None) -> int:
 
 def checked_creation(
     command: CreateEntry, content_type: ContentType
-) -> tuple[EntryCreated, list[Target]]:
-    """The event of a create, and the targets of its references. Everything else is checked."""
+) -> tuple[EntryCreated, Entry, list[Target]]:
+    """The event of a create, the new entry, and the targets of its references. Everything else is
+    checked."""
     created = creation_event(command, content_type)
     check_locale(created.language, "language")
-    check_entry(content_type, evolve(None, created))
-    return created, list(targets(content_type.value_fields, created.fields))
+    after = evolve(None, created)
+    check_entry(content_type, after)
+    return created, after, list(targets(content_type.value_fields, created.fields))
 
 
 def creation_event(command: CreateEntry, content_type: ContentType) -> EntryCreated:
@@ -139,7 +141,7 @@ async def update_entry(command: UpdateEntry, repository: Repository) -> Decision
     entry = await repository.entry(command.scope, command.entry_id)
     check_version(command.expected_version, entry)
     content_type = await repository.content_type_by_id(entry.content_type_id)
-    updated, found = await in_turn_if_large(
+    updated, after, found = await in_turn_if_large(
         repository.large_commands,
         command.scope.workspace,
         command_parts(command, entry),
@@ -161,17 +163,19 @@ async def update_entry(command: UpdateEntry, repository: Repository) -> Decision
         changes={"entries": renames} if renames else None,
         refusal=partial(_rename_refusal, updated),
         content_type=content_type,
-        projected=projected_bytes(evolve(entry, updated)),
+        projected=projected_bytes(after),
     )
 
 
 def checked_update(
     command: UpdateEntry, entry: Entry, content_type: ContentType
-) -> tuple[EntryUpdated, list[Target]]:
-    """The event of an update, and the targets of its new references. Everything else is checked."""
+) -> tuple[EntryUpdated, Entry, list[Target]]:
+    """The event of an update, the entry after it, and the targets of its new references. Everything
+    else is checked."""
     updated = update_event(command, entry, content_type)
-    check_entry(content_type, evolve(entry, updated), entry)
-    return updated, _new_targets(updated, (entry.fields, command.restored), content_type)
+    after = evolve(entry, updated)
+    check_entry(content_type, after, entry)
+    return updated, after, _new_targets(updated, (entry.fields, command.restored), content_type)
 
 
 def update_event(command: UpdateEntry, entry: Entry, content_type: ContentType) -> EntryUpdated:

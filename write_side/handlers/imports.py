@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 
 from msgspec import Struct
@@ -9,7 +10,7 @@ from msgspec import Struct
 from write_side.commands import CreateEntry, ImportEntries, SaveImportMapping, UpdateEntry
 from write_side.decision import Decision, header
 from write_side.domain.content_type import ContentType
-from write_side.domain.entry import Entry, evolve, projected_bytes
+from write_side.domain.entry import Entry, projected_bytes
 from write_side.domain.events import EntryCreated, EntryUpdated, ImportMappingSaved, ImportRecorded
 from write_side.domain.identity import Scope, entry_stream, import_mapping_stream, import_stream
 from write_side.domain.refusals import FileMismatch, ImportIdTaken, InvalidEntry, UnknownEntry
@@ -43,23 +44,23 @@ class _Decisions(Struct):
     def decide(self, row: CreateEntry | UpdateEntry, content_type: ContentType) -> None:
         """Raises VersionConflict if an entry has changed since the import was checked."""
         if isinstance(row, CreateEntry):
-            created, found = checked_creation(row, content_type)
+            created, after, found = checked_creation(row, content_type)
             self.created.append(created)
-            self.targets.extend(found)
-            self.take(None, created)
+            self.take(created, after, found)
             return
         entry = self.entries.get(row.entry_id)
         if entry is None or entry.content_type_id != content_type.id:
             raise UnknownEntry
         check_version(row.expected_version, entry)
-        updated, found = checked_update(row, entry, content_type)
+        updated, after, found = checked_update(row, entry, content_type)
         if updated.changes_anything:
-            self.targets.extend(found)
-            self.take(entry, updated)
+            self.take(updated, after, found)
 
-    def take(self, before: Entry | None, event: EntryCreated | EntryUpdated) -> None:
-        after = evolve(before, event)
+    def take(
+        self, event: EntryCreated | EntryUpdated, after: Entry, found: Iterable[Target]
+    ) -> None:
         self.entries[after.id] = after
+        self.targets.extend(found)
         self.projected += projected_bytes(after)
         self.events.append(StreamEvent(entry_stream(after.id), after.version, event))
 
