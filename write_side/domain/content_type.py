@@ -50,6 +50,10 @@ class ContentType(ContentTypeDefinition, frozen=True, kw_only=True, dict=True):
         return tuple(value_fields(self.fields))
 
     @cached_property
+    def referring_fields(self) -> tuple[Field, ...]:
+        return tuple(field for field in self.fields if field.may_refer)
+
+    @cached_property
     def searchable(self) -> tuple[Field, ...]:
         return tuple(field for field in self.fields if field.searchable)
 

@@ -66,6 +66,11 @@ class Field(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True)
         return self.spec.translatable or any(inner.is_translatable for inner in self.fields)
 
     @property
+    def may_refer(self) -> bool:
+        """Whether values of the field, or of a field inside it, refer to entries or files."""
+        return bool(self.spec.refers_to) or any(inner.may_refer for inner in self.fields)
+
+    @property
     def kind(self) -> tuple[str, bool, bool]:
         """The properties that a field's slug keeps forever."""
         return (self.type, self.multiple, self.range)

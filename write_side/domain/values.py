@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
@@ -232,14 +232,13 @@ def targets(
 ) -> Iterator[Target]:
     """Everything that checked values refer to."""
     for field in fields:
-        spec = field.spec
         value = values.get(field.slug, NULL)
         if is_null(value):
             continue
         path = f"{within}.{field.slug}" if within else field.slug
-        if spec.refers_to:
+        if field.spec.refers_to:
             yield from (Target(path, field, target) for target in texts_of(field, value))
-        elif _any(field.fields, lambda one: bool(one.spec.refers_to)):
+        elif field.may_refer:
             for number, element in enumerate(elements(value)):
                 yield from targets(field.fields, element, f"{path}[{number}]")
 
@@ -252,15 +251,15 @@ def missing(fields: Iterable[Field], values: Mapping[str, Raw], within: str = ""
         path = f"{within}.{field.slug}" if within else field.slug
         if is_empty(field, value):
             absent.extend([path] if field.required else [])
-        elif field.spec.is_nested and _any(field.fields, lambda one: one.required):
+        elif _needs_values(field):
             for number, element in enumerate(elements(value)):
                 absent.extend(missing(field.fields, element, f"{path}[{number}]"))
     return absent
 
 
-def _any(fields: Iterable[Field], holds: Callable[[Field], bool]) -> bool:
-    """Whether the condition holds for any of these fields or the fields inside them."""
-    return any(holds(field) or _any(field.fields, holds) for field in fields)
+def _needs_values(field: Field) -> bool:
+    """Whether any field inside this one is required."""
+    return any(inner.required or _needs_values(inner) for inner in field.fields)
 
 
 def is_empty(field: Field, value: Raw) -> bool:

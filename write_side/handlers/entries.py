@@ -95,7 +95,7 @@ def checked_creation(
     check_locale(created.language, "language")
     after = evolve(None, created)
     check_entry(content_type, after)
-    return created, after, list(targets(content_type.value_fields, created.fields))
+    return created, after, list(targets(content_type.referring_fields, created.fields))
 
 
 def creation_event(command: CreateEntry, content_type: ContentType) -> EntryCreated:
@@ -229,7 +229,7 @@ def _new_targets(
 ) -> list[Target]:
     """The references that the update adds. A target that the field has in one of the accepted
     values may have been deleted since."""
-    changed = [field for field in content_type.value_fields if field.slug in updated.fields]
+    changed = [field for field in content_type.referring_fields if field.slug in updated.fields]
     held = {target.reference_key for values in accepted for target in targets(changed, values)}
     found = targets(changed, updated.fields)
     return [target for target in found if target.reference_key not in held]
