@@ -140,12 +140,12 @@ async def create(call: Call) -> web.Response:
     """§4.4: always a draft. With an Idempotency-Key, repeated requests create nothing."""
     key = command_key(call.request.headers.get(HEADER), call.caller.key_id, call.scope)
     body = await receive_body(call)
-    turns, workspace = call.service.loop_turns, call.scope.workspace
-    async with turns.turn(workspace, DECODE_JSON, len(body)):
+    turn = partial(call.service.loop_turns.turn, call.scope.workspace, DECODE_JSON, len(body))
+    async with turn():
         check_values(body)
-    async with turns.turn(workspace, DECODE_JSON, len(body)):
+    async with turn():
         stored = minified(body)
-    async with turns.turn(workspace, DECODE_JSON, len(body)):
+    async with turn():
         command = create_command(call, stored)
     if key is None:
         return await _created(call, command)
