@@ -104,6 +104,6 @@ async def check(request: DashboardRequest, permission: str, *, active: bool) -> 
     check_origin(request.request)
     await check_session(request, active=active)
     if permission:
-        check_permission(request, permission)
+        check_permission(request.caller, permission)
     # A URL without an environment, such as a bookmark, means the one in which the key works.
     resolve_environment(request, request.caller.environment or PRODUCTION)

@@ -76,7 +76,7 @@ class LiveStream:
             if self._is_ended:
                 return
             await check_session(self._request, active=False)
-            check_permission(self._request, VIEW)
+            check_permission(self._request.caller, VIEW)
             before, state = state, await self._read_model_state()
             is_changed = self._is_changed or state != before
             self._is_changed = False

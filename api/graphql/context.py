@@ -155,7 +155,7 @@ class GraphQLContext:
 
     def check_view(self) -> None:
         """Checks that entries of every status may be read. Raises Forbidden."""
-        check_permission(self.call, VIEW)
+        check_permission(self.call.caller, VIEW)
 
     def may_read(self, row: EntryRow) -> bool:
         return row.status == "published" or not self.call.published_only

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 
 from aiohttp import web
 
-from api.auth.keys import secret_of
+from api.auth.keys import Caller, secret_of
 from api.context import LIMIT_STATUS, SERVICE, Call, Service
 from api.errors import (
     ApiError,
@@ -60,9 +60,9 @@ def _enforce(request: web.Request, status: LimitStatus) -> None:
         raise RateLimitExceeded(status.wait)
 
 
-def check_permission(call: Call, permission: str) -> None:
+def check_permission(caller: Caller, permission: str) -> None:
     """403, naming the permission."""
-    if permission not in call.caller.permissions:
+    if permission not in caller.permissions:
         raise Forbidden(permission)
 
 
@@ -83,7 +83,7 @@ def check_read_of_status(call: Call) -> None:
 
 def check_edit(call: Call) -> None:
     """403."""
-    check_permission(call, EDIT)
+    check_permission(call.caller, EDIT)
 
 
 async def check_operator(request: web.Request) -> None:
@@ -93,8 +93,7 @@ async def check_operator(request: web.Request) -> None:
     if caller is None:
         await check_address_limit(request)
         raise Unauthorized
-    if OPERATE not in caller.permissions:
-        raise Forbidden(OPERATE)
+    check_permission(caller, OPERATE)
 
 
 def resolve_environment(call: Call, default: str = PRODUCTION) -> None:
