@@ -86,7 +86,7 @@ async def in_turn_if_large(
     if parts <= PARTS:
         return work(*args, **kwargs)
     async with turns.turn(client):
-        return await in_thread_if_large(parts, work, *args, **kwargs)
+        return await asyncio.to_thread(work, *args, **kwargs)
 
 
 def chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:
