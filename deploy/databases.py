@@ -173,9 +173,12 @@ def connect_owner(databases: Databases) -> AbstractAsyncContextManager[Connectio
 
 
 async def check_event_store(databases: Databases) -> None:
-    """Raises DatabaseUnreachable if the event store or its pooler cannot be reached."""
-    async with connect_event_store(databases):
-        pass
+    """Raises DatabaseUnreachable if the event store or its pooler cannot be reached, and one of
+    NOT_MIGRATED if it is not set up."""
+    from write_side.store.access import token_key
+
+    async with connect_event_store(databases) as connection:
+        await token_key(connection.fetch)
     if (pool := databases.event_store_pool_url) is not None:
         async with open_connection("CONTENTLOG_EVENT_STORE_POOL_URL", pool):
             pass

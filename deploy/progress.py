@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 import msgspec
 
+from deploy.failures import Failed
+
 if TYPE_CHECKING:
     from projector.rebuild.progress import Progress, Report
     from write_side.verification.claim_check import Difference
@@ -67,6 +69,16 @@ def show_result(text: str | None, *, as_json: bool, **result: Any) -> None:
         click.echo(msgspec.json.encode(result))
     elif text:
         click.echo(text)
+
+
+@contextmanager
+def shown_once(secret: str, remedy: str) -> Iterator[None]:
+    """Raises Failed with what to do if the secret cannot be printed."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror
+        raise Failed(f"the {secret} could not be printed ({reason}): {remedy}") from error
 
 
 def printable(text: str) -> str:

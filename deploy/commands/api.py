@@ -57,6 +57,8 @@ def api_command(host: str | None, port: int | None, workers: int | None) -> None
     traces = trace_settings(os.environ)
     check_port(settings)
     with open_databases(settings) as databases:
+        # Otherwise each worker would fail and be started again, for ever.
+        run_stoppable(check_event_store(databases))
         if settings.workers > 1:
             _run_workers(settings, traces, databases)
         else:
@@ -110,7 +112,6 @@ def _run_workers(settings: Settings, traces: TraceSettings | None, databases: Da
 def _serve(settings: Settings, traces: TraceSettings | None, databases: Databases) -> None:
     from api.server import serve
     from api.settings import ApiSettings
-    from write_side.postgres.faults import FAULTS
 
     api_settings = ApiSettings(
         event_store_url=databases.event_store_url,
@@ -141,12 +142,7 @@ def _serve(settings: Settings, traces: TraceSettings | None, databases: Database
         metrics_folder=os.environ.get(METRICS),
     )
     with exported_traces(traces, "contentlog-api"):
-        try:
-            asyncio.run(trimmed(serve(api_settings)))
-        except FAULTS:
-            # The error itself does not name a setting.
-            run_stoppable(check_event_store(databases))
-            raise
+        asyncio.run(trimmed(serve(api_settings)))
 
 
 @contextmanager

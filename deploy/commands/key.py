@@ -8,8 +8,7 @@ import click
 from msgspec import Struct
 
 from deploy.databases import Databases, open_repository
-from deploy.failures import Failed
-from deploy.progress import show_rows
+from deploy.progress import show_rows, shown_once
 from deploy.runner import json_option, operator, run, until_visible, utc_minute, workspace_option
 from deploy.settings import Settings
 from write_side.domain.identity import ENVIRONMENTS
@@ -119,13 +118,8 @@ def issue(
         click.echo(
             f"key {name!r} of {workspace!r} issued; the secret is shown only once:", err=True
         )
-        try:
+        with shown_once(f"secret of key {name!r}", "revoke the key, and issue it again"):
             click.echo(secret)
-        except OSError as error:
-            raise Failed(
-                f"the secret of key {name!r} could not be printed ({error.strerror}): revoke the "
-                "key, and issue it again"
-            ) from error
         await until_visible(databases, done.position)
 
     run(work)

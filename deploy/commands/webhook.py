@@ -11,7 +11,7 @@ import msgspec
 
 from deploy.databases import Databases, open_read_model, open_repository
 from deploy.failures import Failed
-from deploy.progress import printable, show_result, show_rows
+from deploy.progress import printable, show_result, show_rows, shown_once
 from deploy.runner import (
     WholeNumber,
     json_option,
@@ -171,7 +171,8 @@ def rotate(name: str, workspace: str, at_once: bool, as_json: bool) -> None:
     )
     if not as_json:
         click.echo(f"new secret of webhook {name!r}; it is shown only once:", err=True)
-    show_result(secret, as_json=as_json, secret=secret)
+    with shown_once(f"new secret of webhook {name!r}", "rotate it again"):
+        show_result(secret, as_json=as_json, secret=secret)
 
 
 def _run(workspace: str, work: Work[T]) -> T:

@@ -40,6 +40,7 @@ contentTypes:
       - {slug: views, name: Views, type: number}
       - {slug: related, name: Related, type: reference, to: [posts], multiple: true}
 """
+WEBHOOK = "webhooks: [{name: search, url: 'https://search.example.com/'}]"
 CLAIM = """
 INSERT INTO write_side.entry_claim
     (id, workspace, environment, content_type_id, language, slug_hash)
@@ -137,10 +138,12 @@ def test_migrate_creates_both_databases_once(run: Run, empty_database_url: str) 
     assert json.loads(run("status", "--json", url=empty_database_url).stdout)["head"] == 0
 
 
+@pytest.mark.parametrize("workers", ["1", "2"])
 def test_an_api_on_an_empty_database_says_only_what_to_run(
-    start: Callable[..., subprocess.Popen[str]], empty_database_url: str
+    start: Callable[..., subprocess.Popen[str]], empty_database_url: str, workers: str
 ) -> None:
-    api = start("api", url=empty_database_url)
+    port = str(free_port())
+    api = start("api", "--port", port, "--workers", workers, url=empty_database_url)
     _, output = api.communicate(timeout=60)
     assert api.returncode == 1
     assert output.splitlines() == [
@@ -443,6 +446,7 @@ def test_an_unreachable_server_is_one_line_without_its_password(
         assert names_the_setting(refused(run(command, url=unreachable_url)))
 
 
+@pytest.mark.parametrize("workers", ["1", "2"])
 @pytest.mark.parametrize("pool", [False, True])
 def test_an_api_names_the_setting_of_an_event_store_that_it_cannot_reach(
     start: Callable[..., subprocess.Popen[str]],
@@ -450,11 +454,14 @@ def test_an_api_names_the_setting_of_an_event_store_that_it_cannot_reach(
     database_url: str,
     monkeypatch: pytest.MonkeyPatch,
     pool: bool,
+    workers: str,
 ) -> None:
     if pool:
         monkeypatch.setenv("CONTENTLOG_EVENT_STORE_POOL_URL", unreachable_url)
     url = database_url if pool else unreachable_url
-    _, output = start("api", "--port", str(free_port()), url=url).communicate(timeout=60)
+    api = start("api", "--port", str(free_port()), "--workers", workers, url=url)
+    _, output = api.communicate(timeout=60)
+    assert api.returncode == 1
     [line] = output.splitlines()
     assert names_the_setting(line)
     setting = "CONTENTLOG_EVENT_STORE_POOL_URL" if pool else "CONTENTLOG_EVENT_STORE_URL"
@@ -572,13 +579,32 @@ def test_keys_are_issued_listed_and_revoked(run: Run, files: Path) -> None:
     ("stream", "reason"),
     [(">/dev/full", "No space left on device"), (">&-", "Bad file descriptor")],
 )
-def test_issuing_a_key_fails_with_what_to_do_if_the_secret_cannot_be_printed(
-    run: Run, files: Path, database_url: str, stream: str, reason: str
+@pytest.mark.parametrize(
+    ("arguments", "secret", "remedy"),
+    [
+        (
+            ("key", "issue", "--name", "shop", "--permission", "content.view"),
+            "secret of key 'shop'",
+            "revoke the key, and issue it again",
+        ),
+        (("webhook", "rotate", "search"), "new secret of webhook 'search'", "rotate it again"),
+    ],
+)
+def test_a_secret_that_cannot_be_printed_fails_with_what_to_do(
+    run: Run,
+    files: Path,
+    database_url: str,
+    stream: str,
+    reason: str,
+    arguments: tuple[str, ...],
+    secret: str,
+    remedy: str,
 ) -> None:
+    (files / "acme.yaml").write_text(f"{MANIFEST}{WEBHOOK}")
     run("apply", "acme.yaml")
-    issue = ("key", "issue", "--workspace", "acme", "--name", "shop", "--permission")
+    command = contentlog(*arguments, "--workspace", "acme")
     failed = subprocess.run(
-        ["/bin/sh", "-c", f'"$@" {stream}', "sh", *contentlog(*issue, "content.view")],
+        ["/bin/sh", "-c", f'"$@" {stream}', "sh", *command],
         env=environment(database_url),
         stderr=subprocess.PIPE,
         text=True,
@@ -586,8 +612,7 @@ def test_issuing_a_key_fails_with_what_to_do_if_the_secret_cannot_be_printed(
     )
     assert (failed.returncode, failed.stderr.splitlines()[-1]) == (
         1,
-        f"contentlog: the secret of key 'shop' could not be printed ({reason}): revoke the key, "
-        "and issue it again",
+        f"contentlog: the {secret} could not be printed ({reason}): {remedy}",
     )
 
 
