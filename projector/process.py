@@ -154,7 +154,7 @@ async def _follow(follower: Follower, heartbeat: Heartbeat) -> None:
             _log.error("halted", reason=MIGRATE, fault=repr(error))
             reason = MIGRATE
         elif isinstance(error, asyncpg.DiskFullError):
-            reason = f"a disk of PostgreSQL is full: free or add space ({error})"
+            reason = f"a disk of PostgreSQL is full: free or add space ({error.args[0]})"
             _log.error("halted", reason=reason)
         else:
             _log.error("halted", exc_info=error)

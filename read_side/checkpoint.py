@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
@@ -29,6 +30,8 @@ POLL_WAITING = 0.05
 """The same while a request waits, in case notifications fail."""
 PATIENCE = 5.0
 """Seconds until a connection on which the database does not respond is replaced."""
+LOGGED_AGAIN = 60.0
+"""Seconds after which a fault that lasts is logged again."""
 # All columns, because a different shape may have other ones.
 _CHECKPOINT = "SELECT * FROM read_model.checkpoint"
 Arrived = Mapping[Scope, list[ChangeRecord] | None]
@@ -117,11 +120,15 @@ class CheckpointWatch:
             return is_visible
 
     async def _watch(self) -> None:
+        logged, logged_at = "", 0.0
         while True:
             try:
                 await self._listen()
             except Exception as error:
-                _log.warning("the checkpoint cannot be read", fault=repr(error))
+                fault, now = repr(error), time.monotonic()
+                if fault != logged or now - logged_at >= LOGGED_AGAIN:
+                    _log.warning("the checkpoint cannot be read", fault=fault)
+                    logged, logged_at = fault, now
                 await asyncio.sleep(0.2)
 
     async def _listen(self) -> None:

@@ -35,7 +35,7 @@ HEAD = "UPDATE write_side.head SET position = $1"
 SAID = "SELECT halted FROM projector.process"
 FAIL = """
 CREATE FUNCTION public.fail() RETURNS trigger LANGUAGE plpgsql AS
-$$ BEGIN RAISE 'no room' USING ERRCODE = '53100'; END $$"""
+$$ BEGIN RAISE 'no room' USING ERRCODE = '53100', HINT = 'Check free disk space.'; END $$"""
 DISK_IS_FULL = """
 CREATE TRIGGER full_disk BEFORE INSERT ON read_model.content_type EXECUTE FUNCTION public.fail()"""
 REFUSE_ONE = "ALTER TABLE read_model.entry ADD CONSTRAINT refused CHECK (slug <> 'one')"
@@ -243,7 +243,8 @@ async def test_a_full_disk_halts_it_until_there_is_space(
     await builder.magazine()
     await execute(database_url, (FAIL,), (DISK_IS_FULL,))
     async with projecting(database_url):
-        await until_halted(database_url, "a disk of PostgreSQL is full: free or add space (no room")
+        reason = "a disk of PostgreSQL is full: free or add space (no room)"
+        await until_halted(database_url, reason)
         await execute(database_url, ("DROP TRIGGER full_disk ON read_model.content_type",))
         await caught_up(database_url)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import asyncpg
 import pytest
+from structlog.testing import capture_logs
 
 from read_side import checkpoint as module
 from read_side.checkpoint import CheckpointWatch, wait_until_visible
@@ -65,6 +66,29 @@ async def test_a_late_result_never_moves_the_checkpoint_back(database_url: str) 
         watch._passed(7)
         watch._passed(6)
         assert watch.position == 7
+
+
+async def test_a_fault_that_lasts_is_logged_again_after_a_minute(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    faults = [OSError("refused")] * 3 + [OSError("starting up")]
+    attempts = iter(faults)
+
+    async def refuse(*_: object, **__: object) -> None:
+        raise next(attempts, faults[-1])
+
+    async def is_logged() -> bool:
+        return [line["fault"] for line in lines[: len(expected)]] == expected
+
+    monkeypatch.setattr(module, "connect", refuse)
+    expected = [repr(faults[0]), repr(faults[-1])]
+    with capture_logs() as lines:
+        async with CheckpointWatch("") as watch:
+            await until(is_logged)
+            monkeypatch.setattr(module, "LOGGED_AGAIN", 0.0)
+            expected.append(repr(faults[-1]))
+            await until(is_logged)
+            assert not watch.is_listening
 
 
 async def test_after_a_lost_connection_the_checkpoint_is_read_again(database_url: str) -> None:
