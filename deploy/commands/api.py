@@ -87,6 +87,7 @@ def _run_workers(settings: Settings, traces: TraceSettings | None, databases: Da
     def serve(own_number: int) -> None:
         nonlocal number
         number = own_number
+        response_cache.BYTES.inc(0)  # opens all files of the worker, or fails
         _serve(settings, traces, databases)
 
     def ended(worker: Child) -> None:
@@ -98,12 +99,17 @@ def _run_workers(settings: Settings, traces: TraceSettings | None, databases: Da
         from prometheus_client import values
         from prometheus_client.multiprocess import mark_process_dead
 
+        from deploy.metrics_file import MetricsFile
+
         # Before any module with metrics is imported.
+        values.MmapedDict = MetricsFile  # type: ignore[attr-defined]
         values.ValueClass = values.MultiProcessValue(lambda: number)  # type: ignore[no-untyped-call]
         # A worker's garbage collector would write to all memory that the workers share, and new
         # objects would take the pages of collected ones.
         gc.disable()
         import_module("api.server")
+        from api.rest import response_cache
+
         gc.freeze()
         gc.enable()
         asyncio.run(supervise(workers, ended=ended))

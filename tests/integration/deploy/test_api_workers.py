@@ -15,8 +15,8 @@ import aiohttp
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.databases import set_up
 from tests.integration.deploy.processes import children_of, eventually, has_proc, listens, send
+from tests.integration.live_projector import connected
 from tests.integration.projector.sample_log import ContentBuilder
 from tests.processes import Processes
 from write_side import commands as c
@@ -120,6 +120,8 @@ async def test_they_share_a_port_and_their_counts_and_a_killed_one_is_replaced(
     await count_is(workers, 30)
     killed, stays = before
     files = {file.name for file in folder.iterdir()}
+    found = [file.stat() for file in folder.iterdir()]
+    assert all(one.st_blocks * 512 >= one.st_size for one in found), "a full disk would be fatal"
     gauges = [folder / f"gauge_liveall_{number}.db" for number in (1, 2)]
     for gauge in gauges:
         gauge.touch()
@@ -179,15 +181,20 @@ async def test_stopping_workers_refuse_new_requests_and_finish_those_in_progress
 
 
 async def test_failing_workers_are_restarted_with_growing_pauses(
-    empty_database_url: str, tmp_path: Path
+    database_url: str, tmp_path: Path
 ) -> None:
     log = tmp_path / "log"
-    with started(empty_database_url, log) as workers:
-        for pause in ("0.1", "0.2"):
-            again = f"ended with status 1; starting it again in {pause} s"
-            await eventually(lambda again=again: again in log.read_text(), PATIENCE)  # type: ignore[misc]
-        assert workers.parent.poll() is None
-        await set_up(empty_database_url)
+    with started(database_url, log) as workers:
+        pids = await workers.both_listen()
+        async with connected(database_url) as connection:
+            await connection.execute("ALTER SCHEMA write_side RENAME TO away")
+            for pid in pids:
+                send(pid, signal.SIGKILL)
+            for pause in ("0.2", "0.4"):
+                again = f"ended with status 1; starting it again in {pause} s"
+                await eventually(lambda again=again: again in log.read_text(), PATIENCE)  # type: ignore[misc]
+            assert workers.parent.poll() is None
+            await connection.execute("ALTER SCHEMA away RENAME TO write_side")
         await workers.both_listen()
         await health(workers, 4)
 
