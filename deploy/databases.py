@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import signal
-import threading
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator
 from contextlib import (
     AbstractAsyncContextManager,
     AsyncExitStack,
-    ExitStack,
     asynccontextmanager,
     contextmanager,
     suppress,
 )
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
 
 from deploy.read_models import ReadModel, selected
 from deploy.settings import PREFIX, Settings, without_password
-from deploy.stopping import STOPPING, run_stoppable
+from deploy.stopping import ignore_stops, run_stoppable, uninterrupted_end
 from write_side.domain.refusals import ExplainedError
 from write_side.postgres.pooler import PoolerUrl
 
@@ -117,20 +114,12 @@ def _located(settings: Settings, *, create: bool) -> Iterator[Databases]:
 
     if not create:
         check_exists(Path(settings.data))
-    handlers = {number: signal.getsignal(number) for number in STOPPING}
-    with ExitStack() as stack:
-        stack.callback(_set_handlers, handlers)
+    with uninterrupted_end() as stack:
         embedded = stack.enter_context(use(Path(settings.data)))
-        # Called before the server is stopped; if interrupted, stopping would leave it running.
-        stack.callback(_set_handlers, dict.fromkeys(STOPPING, signal.SIG_IGN))
+        # If interrupted, stopping the server would leave it running.
+        stack.callback(ignore_stops)
         owner = settings.owner_url if settings.event_store_url else owner_url(embedded)
         yield databases(settings.event_store_url or embedded, model.url or embedded, owner)
-
-
-def _set_handlers(handlers: Mapping[signal.Signals, Any]) -> None:
-    if threading.current_thread() is threading.main_thread():
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
 
 
 @asynccontextmanager

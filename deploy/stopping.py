@@ -6,7 +6,8 @@ import asyncio
 import signal
 import sys
 import threading
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from types import FrameType
 from typing import Any, TypeVar
 
@@ -25,6 +26,26 @@ def run_stoppable(work: Coroutine[Any, Any, T]) -> T:
     as ``__del__``, would lose it.
     """
     return asyncio.run(_stoppable(work))
+
+
+@contextmanager
+def uninterrupted_end() -> Iterator[ExitStack]:
+    """A stack whose callbacks may be run without interruption: one of them is ``ignore_stops``. It
+    sets the handlers of STOPPING again at the end."""
+    handlers = {number: signal.getsignal(number) for number in STOPPING}
+    with ExitStack() as stack:
+        stack.callback(_set_handlers, handlers)
+        yield stack
+
+
+def ignore_stops() -> None:
+    _set_handlers(dict.fromkeys(STOPPING, signal.SIG_IGN))
+
+
+def _set_handlers(handlers: Mapping[signal.Signals, Any]) -> None:
+    if threading.current_thread() is threading.main_thread():
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
 
 
 async def _stoppable(work: Coroutine[Any, Any, T]) -> T:

@@ -15,6 +15,7 @@ from msgspec import Struct
 from deploy.backup.cluster import BackupError, Cluster, programs_of
 from deploy.backup.pgbackrest import Backup, Stanza
 from deploy.embedded.postmaster import NOT_DURABLE
+from deploy.stopping import ignore_stops, uninterrupted_end
 from projector.rebuild.build import BuildSettings
 from projector.rebuild.operations import VerificationResult, verify
 from projector.rebuild.progress import Report
@@ -92,13 +93,18 @@ def restored_copy(stanza: Stanza, backup: Backup, parent: Path) -> Iterator[Clus
     check_place(parent)
     check_space(parent, backup.size)
     programs = programs_of(backup.version)
-    with _folder(stanza, parent) as home, _folder(stanza, Path(tempfile.gettempdir())) as sockets:
+    with uninterrupted_end() as stack:
+        home = stack.enter_context(_folder(stanza, parent))
+        sockets = stack.enter_context(_folder(stanza, Path(tempfile.gettempdir())))
         data = home / "data"
+        cluster = Cluster(data, sockets, programs, stanza.user)
+        stack.callback(cluster.stop, "immediate")
+        # If interrupted, the end would leave the server running, or a part of the folders.
+        stack.callback(ignore_stops)
         chosen = (f"--set={backup.label}", f"--repo={backup.repository}", "--type=default")
         # A restore removes the stanza's files from the folder of the queue.
         folders = (f"--spool-path={home / 'spool'}", f"--lock-path={home / 'locks'}")
         stanza.restore(data, *chosen, *folders, "--archive-mode=off")
-        cluster = Cluster(data, sockets, programs, stanza.user)
         rules, none = home / "pg_hba.conf", home / "none.conf"
         # Only the user can enter the folder of the socket.
         rules.write_text("local all all trust\n")
@@ -106,11 +112,8 @@ def restored_copy(stanza: Stanza, backup: Backup, parent: Path) -> Iterator[Clus
         # In a package of Debian these files are not in the cluster's folder.
         files = {"config_file": none, "hba_file": rules, "ident_file": none}
         settings = {**SETTINGS, **{name: str(file) for name, file in files.items()}}
-        try:
-            cluster.start({**settings, "restore_command": stanza.restore_command(data)})
-            yield cluster
-        finally:
-            cluster.stop("immediate")
+        cluster.start({**settings, "restore_command": stanza.restore_command(data)})
+        yield cluster
 
 
 @contextmanager
