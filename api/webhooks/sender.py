@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from types import SimpleNamespace
 
 import aiohttp
 from aiohttp.abc import AbstractStreamWriter
@@ -34,8 +35,11 @@ _HEADERS = {
 
 
 class _Response(Struct):
+    """``is_reused``: the connection has had an earlier request."""
+
     status: int | None = None
     beginning: bytes = b""
+    is_reused: bool = False
 
 
 class _CheckedBody(BytesPayload):
@@ -72,9 +76,12 @@ class Sender:
         """The outcome; a failure is one too. Nothing is sent if ``check`` raises an exception."""
         began, response = time.perf_counter(), _Response()
         try:
+            signed = headers(message, secrets)
             async with asyncio.timeout(self._timeout):
-                body = _CheckedBody(message.body, check)
-                await self._exchange(url, body, headers(message, secrets), response)
+                while response.status is None:
+                    with _closed_since(response):
+                        body = _CheckedBody(message.body, check)
+                        await self._exchange(url, body, signed, response)
             error = _refusal(response.status)
         except (aiohttp.ClientError, OSError, ValueError) as fault:
             error = self._reason(fault)
@@ -96,6 +103,7 @@ class Sender:
             data=body,
             headers={**_HEADERS, **signed},
             allow_redirects=False,
+            trace_request_ctx=response,
         ) as received:
             response.status = received.status
             with suppress(TimeoutError, aiohttp.ClientError):
@@ -135,6 +143,22 @@ class Sender:
         return f"{type(fault).__name__}: {reason}"[:500]
 
 
+@contextmanager
+def _closed_since(response: _Response) -> Iterator[None]:
+    """Suppresses the error of a connection that the endpoint has closed since its last request, as
+    it may at any time. The message has to be sent again, over another one."""
+    response.is_reused = False
+    try:
+        yield
+    except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
+        if not response.is_reused:
+            raise
+
+
+async def _note_reuse(_session: object, context: SimpleNamespace, _parameters: object) -> None:
+    context.trace_request_ctx.is_reused = True
+
+
 def _refusal(status: int | None) -> str | None:
     """Why a response with this status is a failure; None for 2xx."""
     if status is not None and 200 <= status < 300:
@@ -149,11 +173,14 @@ async def open_sender(
     allowed: Sequence[Network], timeout: float = TIMEOUT
 ) -> AsyncIterator[Sender]:
     """``allowed``: networks that are not public."""
+    trace = aiohttp.TraceConfig()
+    trace.on_connection_reuseconn.append(_note_reuse)
     async with aiohttp.ClientSession(
         connector=open_connector(allowed),
         cookie_jar=aiohttp.DummyCookieJar(),
         timeout=aiohttp.ClientTimeout(total=None),
         auto_decompress=False,
         trust_env=False,
+        trace_configs=[trace],
     ) as session:
         yield Sender(session, timeout)

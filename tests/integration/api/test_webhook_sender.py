@@ -72,6 +72,15 @@ async def test_only_the_beginning_of_the_response_is_kept(sender: Sender) -> Non
         assert (await send(sender, server)).error is None
 
 
+async def test_a_message_is_sent_again_if_its_connection_was_closed_since_the_last_one(
+    sender: Sender,
+) -> None:
+    async with hook_server(hang_up_second) as server:
+        outcomes = [await send(sender, server) for _ in range(2)]
+        assert len(server.received) == 3
+    assert [(one.status, one.error) for one in outcomes] == [(200, None)] * 2
+
+
 @pytest.mark.parametrize("status", [300, 301, 302, 303, 307, 308])
 async def test_a_redirect_is_not_followed(sender: Sender, status: int) -> None:
     async with hook_server() as target:
@@ -113,6 +122,10 @@ async def endless_headers(_server: HookServer, writer: asyncio.StreamWriter) -> 
 
 async def hang_up(_server: HookServer, writer: asyncio.StreamWriter) -> None:
     writer.close()
+
+
+async def hang_up_second(server: HookServer, writer: asyncio.StreamWriter) -> None:
+    await (hang_up if len(server.received) == 2 else answer(200))(server, writer)
 
 
 async def garbage(_server: HookServer, writer: asyncio.StreamWriter) -> None:
