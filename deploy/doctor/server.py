@@ -44,6 +44,7 @@ class ServerFacts(Struct, frozen=True, kw_only=True):
     max_connections: int
     reserved_connections: int
     connections: int
+    connection_limit: int | None
     max_locks_per_transaction: int
     jit_of_role: str
     fsync: str
@@ -81,7 +82,15 @@ def check_server(
     yield _version(name, facts)
     yield _role(name, facts)
     each = DIRECT_CONNECTIONS if pooled else API_CONNECTIONS
-    yield _connections(name, facts, workers, workers * each + OTHER_CONNECTIONS)
+    needed = workers * each + OTHER_CONNECTIONS
+    yield _connections(name, facts, workers, needed)
+    if facts.connection_limit is not None and facts.connection_limit < needed:
+        yield warning(
+            name,
+            f"role '{facts.role}' may have {facts.connection_limit} connections to database "
+            f"'{facts.database}'; {needed} may be needed, and writes fail without one",
+            "raise the CONNECTION LIMIT (ALTER ROLE, ALTER DATABASE)",
+        )
     yield _locks(name, facts)
     yield _jit(name, facts)
     yield _clock(name, facts)

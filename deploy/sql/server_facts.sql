@@ -1,7 +1,8 @@
 -- no parameters
 -- What a PostgreSQL server says about itself to any role. The size of a table of locks is that of all
 -- sessions together; `connections` counts all databases. `waiting_segments`: the full segments of the
--- write-ahead log after the last one that was archived; null if none was.
+-- write-ahead log after the last one that was archived; null if none was. `connection_limit`: of the role
+-- or of the database; null if neither has one.
 SELECT current_setting('server_version_num')::int AS version_number,
        current_setting('server_version') AS version,
        current_user AS role,
@@ -12,6 +13,8 @@ SELECT current_setting('server_version_num')::int AS version_number,
        current_setting('superuser_reserved_connections')::int
            + coalesce(current_setting('reserved_connections', true)::int, 0) AS reserved_connections,
        (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend')::int AS connections,
+       (SELECT least(nullif(rolconnlimit, -1), nullif(datconnlimit, -1)) FROM pg_roles, pg_database
+        WHERE rolname = current_user AND datname = current_database()) AS connection_limit,
        current_setting('max_locks_per_transaction')::int AS max_locks_per_transaction,
        coalesce(
            (SELECT max(split_part(setting, '=', 2))

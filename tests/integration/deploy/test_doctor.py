@@ -53,6 +53,8 @@ async def test_it_finds_what_was_changed_in_the_databases(run: Run, database_url
     async with connected(database_url) as owner:
         role, _ = role_of(database_url)
         await owner.execute(f'GRANT UPDATE ON write_side.event TO "{role}"')
+        database = await owner.fetchval("SELECT current_database()")
+        await owner.execute(f'ALTER DATABASE "{database}" CONNECTION LIMIT 30')
     runtime = await asyncpg.connect(database_url)
     try:
         await runtime.execute("UPDATE read_model.checkpoint SET shape = 'another'")
@@ -60,6 +62,7 @@ async def test_it_finds_what_was_changed_in_the_databases(run: Run, database_url
         await runtime.close()
     result = run("doctor", "--json")
     assert finding_of(result, "may change events")["level"] == "warning"
+    assert finding_of(result, "may have 30 connections")["level"] == "warning"
     assert finding_of(result, "made by another version")["fix"].startswith("contentlog rebuild")
 
 
