@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections.abc import AsyncIterator, Iterator
@@ -41,6 +42,18 @@ def pytest_configure() -> None:
         engine()
     except UnknownEngine as error:
         raise pytest.UsageError(f"{ENGINE}: {error}") from None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Looks for garbage once, after the collection. What remains stays until the end, and visiting
+    it again and again takes a quarter of the collection and each time 0.2 s of a test."""
+    gc.disable()
+    result = yield
+    gc.collect()
+    gc.freeze()
+    gc.enable()
+    return result
 
 
 @pytest.hookimpl(tryfirst=True)  # xdist reads the groups in its own hook
