@@ -1,9 +1,10 @@
-"""A server with its own database for each test, or one for a module whose tests only read."""
+"""A server with its own database for each test, or one for a module, with workspaces per test."""
 
 from __future__ import annotations
 
 import asyncio
 import io
+import itertools
 import logging
 import socket
 import sys
@@ -17,15 +18,33 @@ import structlog
 from api.http.connections import Connection
 from deploy.logs import configure_logs
 from deploy.settings import Settings
+from tests.event_loops import loop_scope
 from tests.integration.api.server import Client, Server, serving
 from tests.integration.projector.sample_log import ContentBuilder
 from write_side.repository import Repository
 from write_side.store.mapper import EventMapper
 from write_side.store.recorder import open_recorder
 
+_numbers = itertools.count(1)
+
 
 @pytest.fixture
-async def server(database_url: str, repository: Repository) -> AsyncIterator[Server]:
+def server(request: pytest.FixtureRequest) -> Server:
+    """The module's server with workspaces of this test, if the module has
+    ``pytestmark = pytest.mark.asyncio(loop_scope="module")``; otherwise a new server.
+
+    What affects other tests needs a new one: positions of the log, the clock, a restart, lost
+    connections. Such a test in such a module is marked with ``loop_scope="function"``.
+    """
+    if loop_scope(request.node) == "function":
+        own: Server = request.getfixturevalue("own_server")
+        return own
+    shared: Server = request.getfixturevalue("shared_server")
+    return shared.for_one_test(next(_numbers))
+
+
+@pytest.fixture
+async def own_server(database_url: str, repository: Repository) -> AsyncIterator[Server]:
     async with serving(database_url, repository) as server:
         yield server
 
@@ -37,7 +56,9 @@ async def shared_server(module_database_url: str) -> AsyncIterator[Server]:
         open_recorder(module_database_url) as recorder,
         serving(module_database_url, Repository(recorder, EventMapper())) as server,
     ):
-        yield server
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("api.rate_limits.limits.SIGN_INS", 1_000_000)  # of all tests together
+            yield server
 
 
 @pytest.fixture
@@ -75,8 +96,20 @@ def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-async def acme(server: Server) -> ContentBuilder:
+def acme(request: pytest.FixtureRequest) -> ContentBuilder:
     """A workspace with a key that has the permissions to view and edit content."""
+    scope = loop_scope(request.node)
+    workspace: ContentBuilder = request.getfixturevalue(f"_acme_in_the_loop_of_a_{scope}")
+    return workspace
+
+
+@pytest_asyncio.fixture(loop_scope="function")
+async def _acme_in_the_loop_of_a_function(server: Server) -> ContentBuilder:
+    return await server.workspace(staging=True)
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def _acme_in_the_loop_of_a_module(server: Server) -> ContentBuilder:
     return await server.workspace(staging=True)
 
 

@@ -62,6 +62,6 @@ async def browser(server: Server) -> AsyncIterator[Browser]:
 @asynccontextmanager
 async def signed_in(server: Server, secret: str = ACME) -> AsyncIterator[Browser]:
     async with browser(server) as visitor:
-        answer = await visitor.sign_in(secret)
+        answer = await visitor.sign_in(server.secret(secret))
         assert (answer.status, answer.headers["Location"]) == (303, "/dashboard/entries")
         yield visitor

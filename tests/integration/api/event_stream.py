@@ -63,7 +63,11 @@ async def streaming(
 ) -> AsyncIterator[EventStream]:
     """``headers``: names with underscores instead of hyphens."""
     sent_headers = {name.replace("_", "-"): value for name, value in headers.items()}
-    sent = {"Accept": "text/event-stream", "Authorization": f"Bearer {secret}", **sent_headers}
+    sent = {
+        "Accept": "text/event-stream",
+        "Authorization": f"Bearer {server.secret(secret)}",
+        **sent_headers,
+    }
     async with server.session.get(f"/v1/changes?{query}", headers=sent) as response:
         assert response.status == 200, await response.text()
         assert response.headers["Content-Type"] == "text/event-stream"

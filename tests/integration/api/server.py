@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import copy
 import hashlib
 import time
 from collections.abc import AsyncIterator
@@ -87,6 +88,9 @@ class Client:
 class Server:
     """One application on one database. ``repository`` writes the log."""
 
+    suffix = ""
+    """Follows the slug of each workspace and each secret."""
+
     def __init__(
         self, url: str, service: Service, session: aiohttp.ClientSession, repository: Repository
     ) -> None:
@@ -107,14 +111,24 @@ class Server:
         """A client of the operator listener, without a key."""
         return Client(self.operators, None)
 
+    def for_one_test(self, number: int) -> Server:
+        """The same server, with workspaces and keys that no other test has."""
+        server = copy.copy(self)
+        server.suffix = f"-{number}"
+        return server
+
     def client(self, secret: str | None = ACME) -> Client:
-        return Client(self.session, secret)
+        return Client(self.session, secret and self.secret(secret))
+
+    def secret(self, secret: str = ACME) -> str:
+        """The secret of the key that was created as ``secret``."""
+        return secret + self.suffix
 
     async def workspace(
         self, slug: str = "acme", permissions: tuple[str, ...] = BOTH, **plan: Any
     ) -> ContentBuilder:
         """Creates a workspace and its key ``secret-of-<slug>``."""
-        builder = ContentBuilder(self.repository, Scope(slug, "production"))
+        builder = ContentBuilder(self.repository, Scope(slug + self.suffix, "production"))
         await builder.workspace(**plan)
         await self.key(f"secret-of-{slug}", slug, permissions)
         return builder
@@ -126,10 +140,10 @@ class Server:
         builder = ContentBuilder(self.repository)
         await builder.execute(
             c.IssueKey,
-            workspace=workspace,
+            workspace=workspace + self.suffix,
             name=secret,
             permissions=permissions,
-            secret_hash=hashlib.sha256(secret.encode()).hexdigest(),
+            secret_hash=hashlib.sha256(self.secret(secret).encode()).hexdigest(),
             **limits,
         )
 

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from api.changes import pages
 from api.changes.stream import RETRY
@@ -22,8 +23,10 @@ from tests.integration.projector.rebuilds import rebuild, rollback
 from tests.integration.projector.sample_log import ContentBuilder, raws
 from write_side.repository import Repository
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-@pytest.fixture
+
+@pytest_asyncio.fixture(loop_scope="module")
 async def posts(server: Server, acme: ContentBuilder) -> ContentBuilder:
     await acme.content_type()
     await server.key(PUBLISHED, "acme", ("content.published",))
@@ -226,6 +229,7 @@ async def test_it_is_counted_as_one_request(server: Server, posts: ContentBuilde
     assert before - after == 2
 
 
+@pytest.mark.asyncio(loop_scope="function")
 async def test_a_key_and_a_workspace_have_a_number_of_streams(
     database_url: str, repository: Repository
 ) -> None:
@@ -317,7 +321,7 @@ async def test_a_client_that_does_not_read_is_disconnected(
     monkeypatch.setattr("api.changes.stream.MOST_WAITING", 3)
     reader, writer = await asyncio.open_connection(*_address(server))
     query = "GET /v1/changes?after=now&include=entry HTTP/1.1\r\nHost: x\r\n"
-    head = f"{query}Authorization: Bearer secret-of-acme\r\nAccept: text/event-stream\r\n\r\n"
+    head = f"{query}Authorization: Bearer {server.secret()}\r\nAccept: text/event-stream\r\n\r\n"
     writer.write(head.encode())
     assert b"200 OK" in await reader.readline()
     reader._transport.pause_reading()  # type: ignore[attr-defined]
@@ -338,6 +342,7 @@ def _address(server: Server) -> tuple[str, int]:
     return host, int(port)
 
 
+@pytest.mark.asyncio(loop_scope="function")
 async def test_streams_end_at_once_when_the_process_stops(
     database_url: str, repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:

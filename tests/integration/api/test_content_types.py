@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
 from tests.integration.api.server import Client, Server
 from tests.integration.projector.sample_log import BODY, STAGES, ContentBuilder
 from write_side.domain.definition import Field, Option
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 FIELDS = (

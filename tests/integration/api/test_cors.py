@@ -3,8 +3,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from api.http.cors import ALLOWED_HEADERS, EXPOSED_HEADERS
 from tests.integration.api.server import Answer, Client, Server
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 OPEN = ["/v1/content/posts", "/v1/content/posts/a", "/v1/content/a%2Fb", "/v1/content-types"]
 IMPORTS = ["/v1/imports", "/v1/imports/a", "/v1/imports/a/revert"]

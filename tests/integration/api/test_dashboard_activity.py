@@ -5,9 +5,13 @@ from __future__ import annotations
 import re
 from html import unescape
 
+import pytest
+
 from tests.integration.api.dashboard import signed_in
 from tests.integration.api.server import Server
 from tests.integration.projector.sample_log import ContentBuilder
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 _ROW = re.compile(
     r'data-label="Change" class="bare">(\w+)<.*?data-label="What"[^>]*>\s*(.*?)\s*</td>', re.S

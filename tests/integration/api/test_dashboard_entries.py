@@ -17,6 +17,8 @@ from write_side import commands as c
 from write_side.domain.definition import Field, Option
 from write_side.repository import Repository
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 HOSTILE = "<script>alert(1)</script> & \"quotes' {{ 7 * 7 }}"
 FIELDS = (
     Field("top", "Top", "section"),
@@ -224,7 +226,7 @@ async def test_an_entry_shows_all_its_fields_and_nothing_as_markup(
     await acme.content_type(*FIELDS)
     await acme.execute(
         c.PutMedia,
-        workspace="acme",
+        workspace=acme.scope.workspace,
         media_id="a",
         url="https://cdn.example.com/a.png",
         name="a.png",
@@ -232,7 +234,7 @@ async def test_an_entry_shows_all_its_fields_and_nothing_as_markup(
     )
     await acme.execute(
         c.PutMedia,
-        workspace="acme",
+        workspace=acme.scope.workspace,
         media_id="b",
         url="javascript:alert(1)",
         name="b.png",
@@ -344,6 +346,7 @@ def value_of(page: str) -> str:
     return str(text)
 
 
+@pytest.mark.asyncio(loop_scope="function")  # others add to the positions
 @pytest.mark.parametrize("may", [(), ("service.view",)])
 async def test_positions_are_for_operators(
     may: tuple[str, ...], server: Server, monkeypatch: pytest.MonkeyPatch
@@ -432,7 +435,7 @@ async def _shown_with_covers(server: Server) -> tuple[str, str]:
     for media_id, (url, content_type) in files.items():
         await acme.execute(
             c.PutMedia,
-            workspace="acme",
+            workspace=acme.scope.workspace,
             media_id=media_id,
             url=url,
             name=media_id,
@@ -457,6 +460,7 @@ async def test_thumbnails_may_be_loaded_only_from_the_hosts_of_images(server: Se
     assert policy == CONTENT_SECURITY_POLICY.replace("img-src 'self';", allowed)
 
 
+@pytest.mark.asyncio(loop_scope="function")
 @pytest.mark.usefixtures("unchecked_urls")
 async def test_an_operator_may_switch_thumbnails_off(
     database_url: str, repository: Repository

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from api.dashboard.wizard import preview_step, upload_step, wizard_steps
 from api.http.file_turns import PER_WORKSPACE
@@ -19,11 +20,13 @@ from tests.integration.write_side.append_locks import until_true
 from write_side.domain.refusals import StaleDecision
 from write_side.imports.uploads import find_upload, keep_upload
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 FILE = csv("Title,Body", "A title,A text")
 BUSY = "Too many requests are waiting for the same work"
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def browser(server: Server, acme: ContentBuilder) -> AsyncIterator[Browser]:
     await acme.content_type()
     await server.caught_up()

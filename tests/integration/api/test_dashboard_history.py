@@ -6,11 +6,15 @@ from __future__ import annotations
 import re
 from html import unescape
 
+import pytest
+
 from tests.integration.api.dashboard import signed_in
 from tests.integration.api.server import Server
 from tests.integration.projector.sample_log import BODY, ContentBuilder, raws
 from write_side.domain.definition import Field
 from write_side.entry_history import HistoryRequest, histories
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 FIELDS = (
     Field("body", "Body", "rich_text", required=True),

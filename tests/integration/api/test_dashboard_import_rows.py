@@ -6,6 +6,7 @@ import re
 from collections.abc import AsyncIterator
 
 import pytest
+import pytest_asyncio
 from msgspec import Raw
 
 from tests.integration.api.dashboard import signed_in
@@ -15,13 +16,15 @@ from tests.integration.projector.sample_log import ContentBuilder, raws
 from write_side import commands as c
 from write_side.domain.definition import Field
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 HEAD = "Title,Slug,Status,Views"
 MAPPED = (*ATTRIBUTES, "views")
 _BEFORE = re.compile("<del>(.*?)</del>")
 _STATE = re.compile(r'<tr role="row" class="(\w+)">')
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def wizard(server: Server, acme: ContentBuilder) -> AsyncIterator[Wizard]:
     await acme.content_type(Field("views", "Views", "number"))
     await acme.entry("old", fields=raws(views=4))
@@ -104,7 +107,7 @@ async def test_replaced_values_are_shown_to_be_read(
     await acme.content_type(*fields_of_pages, slug="pages")
     await acme.execute(
         c.PutMedia,
-        workspace="acme",
+        workspace=acme.scope.workspace,
         media_id="c1",
         url="https://cdn.example.com/h.png",
         name="harbour.png",

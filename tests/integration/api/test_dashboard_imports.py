@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from api.dashboard import page_handlers
 from api.dashboard.wizard import columns_step, preview_step, preview_summary
@@ -26,6 +27,8 @@ from write_side.imports.csv_reader import csv_table
 from write_side.imports.importer import ImportRun, run_import
 from write_side.imports.request import ImportRequest
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 VIEWS = Field("views", "Views", "number")
 NEEDED = Field("body", "Body", "text", required=True)
 HEAD = "Title,Slug,Status,Views"
@@ -39,7 +42,7 @@ ROWS = csv(
 )
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def wizard(server: Server, acme: ContentBuilder) -> AsyncIterator[Wizard]:
     await acme.content_type(VIEWS, BODY)
     await acme.entry("old", fields=raws(views=4, body="stays"))

@@ -15,6 +15,8 @@ from tests.integration.projector.sample_log import ContentBuilder
 from write_side.store.conflicts import StoreUnavailable
 from write_side.store.recorder import Recorder
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 SIGN_OUT = "/dashboard/sign-out"
 FOREIGN: list[Mapping[str, str]] = [
     {"Sec-Fetch-Site": "cross-site"},
@@ -62,7 +64,7 @@ async def test_a_form_of_another_site_is_refused(
     path: str, server: Server, acme: ContentBuilder
 ) -> None:
     async with signed_in(server) as visitor:
-        sent = {"csrf": await visitor.token(), "key": "secret-of-acme"}
+        sent = {"csrf": await visitor.token(), "key": server.secret()}
         for headers in FOREIGN:
             answer = await visitor.ask("POST", path, data=sent, headers=headers)
             assert (answer.status, "another site" in answer.text) == (403, True)
@@ -82,7 +84,7 @@ async def test_every_response_has_the_security_headers(
             await visitor.get("/dashboard/static/nothing"),
             await visitor.ask("DELETE", "/dashboard/entries"),
             await visitor.sign_in("a guess"),
-            await visitor.sign_in("secret-of-acme"),
+            await visitor.sign_in(server.secret()),
             await visitor.get("/dashboard/entries"),
             await visitor.get("/dashboard/nothing"),
         ]

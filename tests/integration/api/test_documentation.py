@@ -13,6 +13,8 @@ from api.rate_limits.bucket import LimitStatus
 from api.server import application
 from tests.integration.api.server import Server
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 # Pages for browsers, which the document omits.
 APART = ("/dashboard", "/docs", "/graphql/")
 PAGE = ("GET", "/graphql")

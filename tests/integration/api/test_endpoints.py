@@ -7,11 +7,14 @@ import re
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from tests.integration.api.server import Client, Server
 from tests.integration.projector.sample_log import STAGES, ContentBuilder, raws
 from write_side.domain.definition import Field, Option
 from write_side.domain.events import Translation
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 FAQ = Field("faq", "FAQ", "repeater", fields=(Field("q", "Q", "text"),))
 FIELDS = (
@@ -47,7 +50,7 @@ NEW = {
 SHOWN: dict[str, Any] = {"lead": None, "body": "B", "faq": [], "related": [], "views": 7}
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def posts(acme: ContentBuilder) -> str:
     return await acme.content_type(*FIELDS, stages=STAGES)
 

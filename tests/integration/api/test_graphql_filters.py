@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+import pytest
 from msgspec import Raw
 
 from tests.integration.api.graphql import refused
 from tests.integration.api.server import Client, Server
 from tests.integration.projector.sample_log import STAGES, ContentBuilder
 from write_side.domain.definition import Field, Option
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 LIST = """query ($filter: JSON) {
   contentEntries(type: "posts", status: published, filter: $filter) { data { slug } } }"""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from api.http.loop_turns import FEW, PARSE_GRAPHQL, WAITING
 from tests.integration.api.graphql import create, data, run_query
@@ -16,6 +18,8 @@ from write_side.dispatch import execute
 from write_side.domain.definition import Field
 from write_side.domain.text import minified
 from write_side.repository import Repository
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 ASK = "{ contentEntries { data { title } pagination { total } } }"
 NEW = """mutation ($title: String!) {
@@ -29,7 +33,7 @@ UPDATE = """mutation ($id: ID!, $fields: JSON!) {
 DEEP = "{" * 3_000 + "}" * 3_000
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def posts(acme: ContentBuilder) -> ContentBuilder:
     await acme.content_type()
     return acme
@@ -48,7 +52,7 @@ async def test_an_invalid_key_is_401_as_over_rest(server: Server, posts: Content
         assert (answer.status, answer.body) == (rest.status, rest.body)
         assert answer.headers["WWW-Authenticate"] == "Bearer"
     answer = await server.client(None).post(
-        {"query": "{ __typename }"}, "/graphql", headers={"X-API-Key": "secret-of-acme"}
+        {"query": "{ __typename }"}, "/graphql", headers={"X-API-Key": server.secret()}
     )
     assert answer.body == {"data": {"__typename": "Query"}}
 
@@ -69,6 +73,7 @@ async def test_rest_and_graphql_count_in_one_bucket(server: Server) -> None:
     assert left[0] - left[-1] == 3 or left[-1] > left[0], "or the window has ended meanwhile"
 
 
+@pytest.mark.asyncio(loop_scope="function")
 async def test_a_body_that_is_too_large_is_an_error_in_the_response(
     database_url: str, repository: Repository
 ) -> None:
@@ -116,7 +121,7 @@ async def test_a_mutation_returns_its_position_and_a_query_waits_for_it(
         400,
         "Unknown X-Content-Position: send one that this workspace returned, or read without it",
     )
-    beyond = server.service.positions.token("acme", 10**6)
+    beyond = server.service.positions.token(posts.scope.workspace, 10**6)
     wrong = await run_query(client, ASK, headers={"X-Content-Position": beyond})
     assert error_of(wrong) == (400, "X-Content-Position is beyond the log: read without it")
     assert "X-Content-Position" not in (await run_query(client, ASK)).headers
@@ -153,6 +158,7 @@ async def test_an_update_of_a_misspelt_field_changes_nothing_and_names_it(
     assert answer.headers["X-Content-Ignored"] == "bdoy"
 
 
+@pytest.mark.asyncio(loop_scope="function")
 async def test_an_invisible_position_is_503_in_the_response_and_waited_for_once(
     database_url: str, repository: Repository
 ) -> None:
@@ -231,6 +237,7 @@ async def test_a_second_request_with_the_key_is_refused_while_the_first_is_in_pr
     assert (await data(client, ASK))["contentEntries"]["pagination"]["total"] == 1
 
 
+@pytest.mark.asyncio(loop_scope="function")
 async def test_a_mutation_waits_until_its_references_can_be_read(
     database_url: str, repository: Repository
 ) -> None:
@@ -392,11 +399,9 @@ async def test_a_workspace_that_waits_for_too_many_turns_is_refused(
     server: Server, posts: ContentBuilder
 ) -> None:
     turns, large = server.service.loop_turns, " " * 70_000
-    async with turns.turn("acme", PARSE_GRAPHQL, FEW + 1):
-        waiting = [
-            asyncio.create_task(turns.turn("acme", PARSE_GRAPHQL, FEW + 1).__aenter__())
-            for _ in range(WAITING)
-        ]
+    turn = partial(turns.turn, posts.scope.workspace, PARSE_GRAPHQL, FEW + 1)
+    async with turn():
+        waiting = [asyncio.create_task(turn().__aenter__()) for _ in range(WAITING)]
         await asyncio.sleep(0)
         client = server.client()
         over_rest = await client.post({"contentTypeSlug": "posts", "title": "x", "y": large})

@@ -6,12 +6,15 @@ import asyncio
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from tests.integration.api.graphql import create, data, delete, run_query, update
 from tests.integration.api.server import Client, Server, serving
 from tests.integration.projector.sample_log import STAGES, ContentBuilder
 from write_side.domain.definition import Field
 from write_side.repository import Repository
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 FIELDS = (
     Field("body", "Body", "rich_text", required=True),
@@ -24,7 +27,7 @@ STATES = """query ($id: ID!, $locale: String) {
 }"""
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def posts(acme: ContentBuilder) -> ContentBuilder:
     await acme.content_type(*FIELDS, stages=STAGES)
     return acme
@@ -288,6 +291,7 @@ async def test_each_mutation_reads_again(client: Client, posts: ContentBuilder) 
     ]
 
 
+@pytest.mark.asyncio(loop_scope="function")
 async def test_the_entry_is_correct_without_a_projector(
     database_url: str, repository: Repository
 ) -> None:

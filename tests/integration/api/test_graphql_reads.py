@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from read_side import entries
 from tests.integration.api.graphql import counting, create, data, refused, run_query, update
@@ -16,6 +17,8 @@ from tests.integration.projector.sample_log import BODY, STAGES, ContentBuilder,
 from tests.store_clock import Clock, follow_clock
 from write_side.domain.definition import Field, Option
 from write_side.domain.events import Translation
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 RELATED = Field("related", "Related", "reference", multiple=True)
 LEAD = Field("lead", "Lead", "reference")
@@ -40,7 +43,7 @@ NESTED = """query ($limit: Int) {
 }"""
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def mixed(server: Server, acme: ContentBuilder) -> list[tuple[str, str, str, str]]:
     """The type, status, language and slug of many entries, newest first."""
     made = []

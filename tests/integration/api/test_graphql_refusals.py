@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import pytest
+import pytest_asyncio
 
 from tests.integration.api.graphql import create, data, delete, refused, run_query, update
 from tests.integration.api.server import Client, Server
@@ -14,6 +15,8 @@ from tests.integration.projector.sample_log import STAGES, ContentBuilder, raws
 from write_side.domain.definition import Field, Option
 from write_side.domain.identity import Scope
 from write_side.store.conflicts import StoreUnavailable
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 FIELDS = (
     Field("body", "Body", "rich_text", required=True),
@@ -44,7 +47,7 @@ class Case(NamedTuple):
     message: str
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def acme(server: Server) -> ContentBuilder:
     """A workspace whose plan allows two entries, and allows staging, which is not set up."""
     acme = await server.workspace(entries=2, staging=True)
@@ -60,7 +63,8 @@ async def test_every_refusal_of_every_mutation(
     server: Server, client: Client, acme: ContentBuilder
 ) -> None:
     taken, entry = await acme.entry("taken"), await acme.entry("entry")
-    foreign = await ContentBuilder(server.repository, Scope("other", "production")).entry("foreign")
+    other = Scope("other" + server.suffix, "production")
+    foreign = await ContentBuilder(server.repository, other).entry("foreign")
     head = await server.repository.recorder.head()
     wrong: dict[str, tuple[str, str]] = {}
     for case in cases(client, server.client("secret-of-other"), taken, entry, foreign):

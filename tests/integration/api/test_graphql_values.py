@@ -6,11 +6,14 @@ import json
 
 import msgspec
 import pytest
+import pytest_asyncio
 
 from tests.integration.api.graphql import run_query
 from tests.integration.api.server import Answer, Client, Server
 from tests.integration.projector.sample_log import ContentBuilder
 from write_side.domain.definition import Field
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 CREATE = """mutation ($input: CreateContentEntryInput!) {
   createContentEntry(input: $input) { success message entry { fields } }
@@ -43,7 +46,7 @@ WRITTEN = {
 }
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def meta(server: Server, acme: ContentBuilder) -> ContentBuilder:
     await acme.content_type(Field("meta", "Meta", "json"), Field("views", "Views", "number"))
     await server.caught_up()

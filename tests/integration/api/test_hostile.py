@@ -16,6 +16,8 @@ from api.http.parser_errors import NO_HTTP
 from tests.integration.api.server import Client, Server
 from tests.integration.projector.sample_log import ContentBuilder
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 Logged = Callable[[Any], Callable[[], str]]
 
 SEGMENTS = [
@@ -164,7 +166,8 @@ async def sent(server: Server, request: bytes) -> tuple[int, bytes]:
     """Send exactly these bytes, plus the key; return the status and the body."""
     port = server.session._base_url.port  # type: ignore[union-attr]
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    key = b"" if b"Authorization" in request else b"Authorization: Bearer secret-of-acme\r\n"
+    header = f"Authorization: Bearer {server.secret()}\r\n".encode()
+    key = b"" if b"Authorization" in request else header
     writer.write(request + b"Host: x\r\nConnection: close\r\n" + key + b"\r\n")
     answer = await reader.read()
     writer.close()

@@ -9,6 +9,8 @@ from tests.integration.api.server import Server
 from tests.integration.projector.sample_log import BODY, LEAD, ContentBuilder, raws, rows
 from write_side.domain.events import Translation
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 LOCALES = ("de-DE", "fr-FR", "it-IT")
 TEXTS = {
     "de-DE": Translation("Eins", {}),

@@ -5,17 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from tests.integration.api.server import Client, Server
 from tests.integration.projector.sample_log import ContentBuilder
 from write_side import commands as c
 from write_side.domain.events import Translation
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 PATH = "/v1/locales"
 FRENCH = {"fr-FR": Translation("Titre")}
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def site(server: Server, acme: ContentBuilder) -> Client:
     await acme.content_type()
     await acme.entry("draft", translations=FRENCH)

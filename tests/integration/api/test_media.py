@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import pytest
+import pytest_asyncio
 
 from tests.integration.api.graphql import data
 from tests.integration.api.server import Client, Server
 from tests.integration.projector.sample_log import ContentBuilder
 from write_side import commands as c
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 FILES = [
     {
@@ -21,7 +24,7 @@ FILES = [
 QUERY = "query ($id: ID!) { media(id: $id) { id url name contentType } }"
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def library(server: Server, acme: ContentBuilder) -> Client:
     globex = await server.workspace("globex")
     for builder, files in ((acme, FILES), (globex, [{**FILES[0], "id": "theirs"}])):

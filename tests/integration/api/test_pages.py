@@ -5,9 +5,12 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
+import pytest_asyncio
 
 from tests.integration.api.server import Client, Server
 from tests.integration.projector.sample_log import ContentBuilder
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 ENTRIES = 23
 EFFECTIVE: list[tuple[str, dict[str, int]]] = [
@@ -24,7 +27,7 @@ EFFECTIVE: list[tuple[str, dict[str, int]]] = [
 PATHS = ["/v1/content/posts?status=draft&", "/v1/content?", "/v1/content?type=posts&"]
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def newest_first(server: Server, acme: ContentBuilder) -> list[str]:
     """Create entries, many in the same millisecond; return their slugs, newest first."""
     await acme.content_type()

@@ -25,6 +25,8 @@ from write_side.domain.definition import Field, Option
 from write_side.domain.values import MAX_ITEMS
 from write_side.repository import Repository
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 SAME_SITE = {"Sec-Fetch-Site": "same-origin"}
 TAGS = Field("tags", "Tags", "select", multiple=True, options=(Option("a", "A"),))
 ROWS = Field("rows", "Rows", "repeater", fields=(Field("q", "Q", "text"),))
@@ -169,7 +171,7 @@ async def test_100_continue_is_sent_after_the_checks(
     )
     expects = b"Content-Length: %d\r\nExpect: 100-Continue\r\n" % len(body)
     async with asyncio.timeout(60), connected(server) as (reader, writer):
-        writer.write(head + expects + b"Authorization: Bearer secret-of-acme\r\n\r\n")
+        writer.write(head + expects + f"Authorization: Bearer {server.secret()}\r\n\r\n".encode())
         assert await reader.readuntil(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
         writer.write(body)
         answer = await reader.readuntil(b"\r\n\r\n")
@@ -189,7 +191,7 @@ async def test_a_client_that_does_not_hold_back_its_body_keeps_its_connection(
     body, _ = BODIES[b"/v1/content"]
     head = b"POST /v1/content HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: %d\r\n"
     async with asyncio.timeout(60), connected(server) as streams:
-        for key, expected in ((b"wrong", 401), (b"secret-of-acme", 200)):
+        for key, expected in ((b"wrong", 401), (server.secret().encode(), 200)):
             sent = head % len(body) + b"Authorization: Bearer %b\r\n\r\n" % key + body
             status, headers, _ = await answered(streams, sent)
             assert (status, headers.get("connection")) == (expected, None)
@@ -204,6 +206,7 @@ async def test_the_server_header_names_no_version(server: Server) -> None:
     assert headers["server"] == "contentlog"
 
 
+@pytest.mark.asyncio(loop_scope="function")
 async def test_browsers_stay_on_https_behind_a_trusted_proxy(
     database_url: str, repository: Repository
 ) -> None:

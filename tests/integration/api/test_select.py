@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+import pytest_asyncio
 from msgspec import Raw
 
 from tests.integration.api.server import Client, Server
 from tests.integration.api.shapes import entry, write_types
 from tests.integration.projector.sample_log import ContentBuilder, raws
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 ONE, OF_TYPE, ACROSS = "/v1/content/posts/one", "/v1/content/posts", "/v1/content"
 PATHS = (ONE, OF_TYPE, ACROSS)
 
 
-@pytest.fixture(autouse=True)
+@pytest_asyncio.fixture(autouse=True, loop_scope="module")
 async def written(server: Server, acme: ContentBuilder) -> None:
     await write_types(acme)
     values = {**raws(body="The tide \\ is “out”", faq=[{}, {}]), "price": Raw(b"1.50e+3")}

@@ -19,6 +19,8 @@ from tests.integration.api.server import Client, Server
 from tests.integration.projector.sample_log import BODY, ContentBuilder, raws
 from write_side.domain.definition import Field, Option
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 DOCUMENT = "/v1/openapi.json"
 SCHEMA = "/v1/content-types/posts/schema.json"
 CHOICE = Field("mood", "Mood", "select", options=(Option("calm", "Calm"), Option("gale", "Gale")))
@@ -43,7 +45,7 @@ async def test_a_key_describes_its_workspace(
     assert answer.headers["Vary"].startswith(AUTHORIZATION)
     assert answer.headers["Access-Control-Allow-Origin"] == "*"
     assert "theirs" not in answer.text
-    named = await server.client(None).get(DOCUMENT, headers={"X-API-Key": "secret-of-acme"})
+    named = await server.client(None).get(DOCUMENT, headers={"X-API-Key": server.secret()})
     assert named.text == answer.text
 
 
