@@ -19,11 +19,9 @@ from api.http.connections import Connection
 from deploy.logs import configure_logs
 from deploy.settings import Settings
 from tests.event_loops import loop_scope
-from tests.integration.api.server import Client, Server, serving
+from tests.integration.api.server import Client, Server, serving, shared
 from tests.integration.projector.sample_log import ContentBuilder
 from write_side.repository import Repository
-from write_side.store.mapper import EventMapper
-from write_side.store.recorder import open_recorder
 
 _numbers = itertools.count(1)
 
@@ -52,13 +50,8 @@ async def own_server(database_url: str, repository: Repository) -> AsyncIterator
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def shared_server(module_database_url: str) -> AsyncIterator[Server]:
     """One server for all tests of a module, which must not affect each other."""
-    async with (
-        open_recorder(module_database_url) as recorder,
-        serving(module_database_url, Repository(recorder, EventMapper())) as server,
-    ):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("api.rate_limits.limits.SIGN_INS", 1_000_000)  # of all tests together
-            yield server
+    async with shared(module_database_url) as server:
+        yield server
 
 
 @pytest.fixture

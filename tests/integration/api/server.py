@@ -29,6 +29,8 @@ from tests.integration.projector.sample_log import ContentBuilder
 from write_side import commands as c
 from write_side.domain.identity import Scope
 from write_side.repository import Repository
+from write_side.store.mapper import EventMapper
+from write_side.store.recorder import open_recorder
 
 BOTH = ("content.view", "content.edit")
 PATIENCE = 20.0
@@ -189,6 +191,17 @@ async def serving(
         operators = await stack.enter_async_context(listening(operator_application(service)))
         server.operators = await stack.enter_async_context(aiohttp.ClientSession(operators))
         yield server
+
+
+@asynccontextmanager
+async def shared(url: str, **settings: Any) -> AsyncIterator[Server]:
+    """A server with a repository of its own, for all tests of a module."""
+    async with open_recorder(url) as recorder:
+        repository = Repository(recorder, EventMapper())
+        async with serving(url, repository, **settings) as server:
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr("api.rate_limits.limits.SIGN_INS", 1_000_000)
+                yield server
 
 
 @asynccontextmanager

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+import pytest_asyncio
 from jsonschema import ValidationError
 from msgspec import json
 from multidict import CIMultiDict
@@ -14,12 +15,14 @@ from yarl import URL
 
 from read_side.refusals import ReadModelUnavailable
 from tests.contract import Contract
-from tests.integration.api.server import ACME, Answer, Client, Server, serving
+from tests.integration.api.server import ACME, Answer, Client, Server, serving, shared
 from tests.integration.api.test_connections import MALFORMED, POST, answered, connected
 from tests.integration.projector.sample_log import raws
 from write_side import commands as c
 from write_side.domain.definition import Field
 from write_side.repository import Repository
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 CONTRACT = Contract()
 PATHS = [
@@ -82,9 +85,9 @@ CREATES: list[tuple[Any, dict[str, str], int]] = [
 ]
 
 
-@pytest.fixture
-async def server(database_url: str, repository: Repository) -> AsyncIterator[Server]:
-    async with serving(database_url, repository, max_body_bytes=50_000) as server:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def server(module_database_url: str) -> AsyncIterator[Server]:
+    async with shared(module_database_url, max_body_bytes=50_000) as server:
         acme = await server.workspace(staging=True)
         await acme.content_type(Field("body", "Body", "text"), Field("views", "Views", "number"))
         await acme.entry("a/b", fields=raws(body="text " * 1000))
@@ -189,6 +192,7 @@ async def test_malformed_http(server: Server) -> None:
         await holds_raw(server, request, status, "GET", "/")
 
 
+@pytest.mark.asyncio(loop_scope="function")
 async def test_a_body_that_does_not_arrive(database_url: str, repository: Repository) -> None:
     async with serving(database_url, repository, client_timeout=0.3) as server:
         await server.workspace()

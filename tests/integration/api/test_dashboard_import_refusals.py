@@ -9,6 +9,7 @@ from typing import Any
 
 import aiohttp
 import pytest
+import pytest_asyncio
 
 from api.imports import multipart_form
 from tests.integration.api.dashboard import HERE, Browser, signed_in
@@ -20,6 +21,8 @@ from write_side.imports import uploads
 from write_side.imports.table import Limits
 from write_side.repository import Repository
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 FILE = csv("Title,Body", "A title,A text")
 MAPPED = ("Title", "body")
 IMPORTS = "/dashboard/imports"
@@ -28,21 +31,22 @@ FORMS = ("/columns", "/reading", "/run", "/revert")
 _INLINE = re.compile(r"<script(?![^>]*\ssrc=)|<style|\sstyle=|\son[a-z]+=|javascript:", re.I)
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def posts(acme: ContentBuilder) -> ContentBuilder:
     await acme.content_type()
     return acme
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def browser(server: Server, posts: ContentBuilder) -> AsyncIterator[Browser]:
     await server.caught_up()
     async with signed_in(server) as browser:
         yield browser
 
 
-async def _stored_uploads(url: str) -> int:
-    [(count,)] = await rows(url, "SELECT count(*) FROM write_side.upload")
+async def _stored_uploads(server: Server) -> int:
+    sql = "SELECT count(*) FROM write_side.upload WHERE workspace = 'acme' || $1"
+    [(count,)] = await rows(server.url, sql, server.suffix)
     return int(count)
 
 
@@ -59,7 +63,7 @@ async def test_an_upload_needs_the_token_of_its_session(server: Server, browser:
     assert await sent(*fields, ("csrf", token)) == 403, "nothing is read before the token"
     assert await sent(("csrf", token), *fields, **{"X-CSRF-Token": "guess"}) == 403
     assert await sent(("csrf", token), *fields, **{"Sec-Fetch-Site": "cross-site"}) == 403
-    assert await _stored_uploads(server.url) == 0
+    assert await _stored_uploads(server) == 0
     assert await sent(*fields, **{"X-CSRF-Token": token}) == 303
     assert await sent(("csrf", token), *fields) == 303
     for step in FORMS:
@@ -96,7 +100,7 @@ async def test_an_upload_is_stopped_at_the_size_limit(
     else:
         assert (answer.status, "posts.csv is too large" in answer.text) == (413, True)
     assert sent_bytes < 50 * 1024 * 1024
-    assert await _stored_uploads(server.url) == 0
+    assert await _stored_uploads(server) == 0
     small = await Wizard(browser).send(b"x" * (1024 * 1024 + 1))
     assert (small.status, "posts.csv is too large: the limit is 1 MB" in small.text) == (413, True)
     assert '<option value="posts" selected>' in small.text, "what was chosen is kept"
@@ -128,7 +132,7 @@ async def test_an_unusable_file_is_refused_on_the_page(server: Server, browser: 
     ):
         answer = await wizard.send(FILE, **fields)
         assert (answer.status, message in answer.text) == (422, True)
-    assert await _stored_uploads(server.url) == 0
+    assert await _stored_uploads(server) == 0
 
 
 @pytest.mark.slow
@@ -174,6 +178,7 @@ async def test_malformed_upload_forms_are_refused(server: Server, browser: Brows
     assert (answer.status, "Choose a file" in answer.text) == (422, True)
 
 
+@pytest.mark.asyncio(loop_scope="function")
 @pytest.mark.slow
 async def test_the_upload_does_not_wait_for_slow_and_disconnected_clients(
     database_url: str, repository: Repository, logged: Callable[[Any], Callable[[], str]]
@@ -219,7 +224,7 @@ async def test_the_upload_does_not_wait_for_slow_and_disconnected_clients(
             writer.close()
             await writer.wait_closed()
             assert (await browser.get("/dashboard/imports")).status == 200
-        assert await _stored_uploads(database_url) == 1
+        assert await _stored_uploads(server) == 1
     assert '"level": "error"' not in read_log()
     assert "Traceback" not in read_log()
 

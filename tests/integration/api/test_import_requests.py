@@ -11,6 +11,7 @@ import zlib
 from typing import Any
 
 import pytest
+import pytest_asyncio
 import xlsxwriter
 from aiohttp import MultipartReader
 
@@ -27,11 +28,16 @@ from write_side.domain.definition import Field
 from write_side.imports import jobs, preview
 from write_side.imports.table import Limits
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+_JOBS = "SELECT count(*) FROM write_side.import_job WHERE workspace = 'acme' || $1"
+_RESULT = "SELECT result FROM write_side.import_job WHERE workspace = 'acme' || $1"
+_REPLACE_RESULT = "UPDATE write_side.import_job SET result = $2 WHERE workspace = 'acme' || $1"
 BAD = b"Title,Body,Views\nOne,x,many\nTwo,y,2\n"
 ONCE = {"Idempotency-Key": "once"}
 
 
-@pytest.fixture(autouse=True)
+@pytest_asyncio.fixture(autouse=True, loop_scope="module")
 async def posts(server: Server, acme: ContentBuilder) -> ContentBuilder:
     await acme.content_type(BODY, Field("views", "Views", "number"))
     return acme
@@ -359,10 +365,10 @@ class TestRefusals:
 
 async def _stored_jobs(server: Server) -> int:
     async with connected(server.url) as connection:
-        return int(await connection.fetchval("SELECT count(*) FROM write_side.import_job"))
+        return int(await connection.fetchval(_JOBS, server.suffix))
 
 
-def test_the_form_is_what_curl_sends() -> None:
+async def test_the_form_is_what_curl_sends() -> None:
     """``curl -F file=@posts.csv -F contentType=posts`` may send the file first."""
     assert form(GOOD)._fields[0][0]["name"] == "file"
 
@@ -384,14 +390,12 @@ async def test_a_result_with_microseconds_from_an_earlier_version_is_shown(
     path = await accepted(client)
     await ended(client, path)
     async with connected(server.url) as connection:
-        stored = await connection.fetchval("SELECT result FROM write_side.import_job")
+        stored = await connection.fetchval(_RESULT, server.suffix)
         older, replaced = re.subn(
             rb'("at":"[^"]+[.]\d{3})Z', rb"\g<1>000Z", zlib.decompress(stored)
         )
         assert replaced == 1
-        await connection.execute(
-            "UPDATE write_side.import_job SET result = $1", zlib.compress(older)
-        )
+        await connection.execute(_REPLACE_RESULT, server.suffix, zlib.compress(older))
     assert re.search(r"[.]\d{6}Z", (await client.get(path)).data["report"]["at"])
 
 

@@ -9,30 +9,32 @@ from typing import Any
 
 import asyncpg
 import pytest
+import pytest_asyncio
 
 from api.http.large_bodies import BodyFile
 from api.rest import includes
 from api.rest.includes import MOST
 from tests.integration.api.graphql import counting
 from tests.integration.api.large_responses import sent
-from tests.integration.api.server import ACME, Client, Server, serving
+from tests.integration.api.server import Client, Server, shared
 from tests.integration.api.shapes import entry, file, put_media, write_types
 from tests.integration.live_projector import connected
 from tests.integration.projector.sample_log import ContentBuilder, raws
 from write_side.domain.events import Translation
-from write_side.repository import Repository
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 READER = "secret-of-a-reader"
 POSTS = "/v1/content/posts"
 
 
-@pytest.fixture
-async def server(database_url: str, repository: Repository) -> AsyncIterator[Server]:
-    async with serving(database_url, repository, response_file_bytes=100_000_000) as server:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared_server(module_database_url: str) -> AsyncIterator[Server]:
+    async with shared(module_database_url, response_file_bytes=100_000_000) as server:
         yield server
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def acme(server: Server) -> ContentBuilder:
     builder = await server.workspace(staging=True)
     await server.key(READER, "acme", ("content.published",))
@@ -323,7 +325,7 @@ async def test_it_is_compressed_tagged_and_positioned_as_others_are(
     await server.caught_up()
     path = f"{POSTS}?include=author"
     plain = await client.get(path, headers={"Accept-Encoding": "identity"})
-    headers = {"Authorization": f"Bearer {ACME}", "Accept-Encoding": "gzip"}
+    headers = {"Authorization": f"Bearer {server.secret()}", "Accept-Encoding": "gzip"}
     async with server.session.get(path, headers=headers, auto_decompress=False) as response:
         packed = gzip.decompress(await response.read())
         assert response.headers["Content-Encoding"] == "gzip"

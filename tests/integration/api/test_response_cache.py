@@ -7,7 +7,6 @@ import itertools
 from collections.abc import AsyncIterator
 from typing import Any
 
-import aiohttp
 import pytest
 from prometheus_client import REGISTRY
 
@@ -102,10 +101,9 @@ async def uncached(server: Server) -> AsyncIterator[Server]:
 async def raw(server: Server, method: str, path: str, **more: str) -> tuple[int, Any, bytes]:
     """Status, headers and raw body."""
     sent = {"Authorization": f"Bearer {ACME}", **more}
-    async with (
-        aiohttp.ClientSession(server.origin, auto_decompress=False) as session,
-        session.request(method, path, headers=sent) as response,
-    ):
+    async with server.session.request(
+        method, path, headers=sent, auto_decompress=False
+    ) as response:
         headers = {name.lower(): value for name, value in response.headers.items()}
         comparable = {name: headers[name] for name in headers.keys() - OF_THE_REQUEST}
         return response.status, comparable, await response.read()
