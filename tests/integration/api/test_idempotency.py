@@ -7,6 +7,7 @@ import contextlib
 from typing import Any
 
 import pytest
+import pytest_asyncio
 from msgspec import json
 
 from tests.integration.api.server import Client, Server, serving
@@ -16,12 +17,14 @@ from tests.integration.projector.sample_log import ContentBuilder
 from write_side import commands as c
 from write_side.domain.events import Plan
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 POST = {"contentTypeSlug": "posts", "title": "A", "fields": {"body": "b"}}
 ONCE = {"Idempotency-Key": "once"}
 LATER = "UPDATE write_side.command SET at = at - $1::text::interval WHERE key LIKE 'http/%'"
 
 
-@pytest.fixture(autouse=True)
+@pytest_asyncio.fixture(autouse=True, loop_scope="module")
 async def posts(server: Server, acme: ContentBuilder) -> ContentBuilder:
     await acme.content_type()
     return acme
@@ -60,16 +63,18 @@ class TestReplays:
         self, client: Client, posts: ContentBuilder
     ) -> None:
         first = await client.post(POST, headers=ONCE)
-        await posts.execute(c.ChangePlan, workspace="acme", plan=Plan(entries=1, staging=True))
+        await posts.execute(
+            c.ChangePlan, workspace=posts.scope.workspace, plan=Plan(entries=1, staging=True)
+        )
         refused(await client.post({**POST, "title": "B"}), 402)
         assert (await client.post(POST, headers=ONCE)).text == first.text
 
-    async def test_another_process_replays_it_too(
-        self, server: Server, client: Client, database_url: str
-    ) -> None:
+    async def test_another_process_replays_it_too(self, server: Server, client: Client) -> None:
         first = await client.post(POST, headers=ONCE)
-        async with serving(database_url, server.repository, projector=False) as other:
-            assert (await other.client().post(POST, headers=ONCE)).text == first.text
+        async with serving(server.url, server.repository, projector=False) as other:
+            assert (
+                await Client(other.session, server.secret()).post(POST, headers=ONCE)
+            ).text == first.text
 
     async def test_another_body_is_refused(self, server: Server, client: Client) -> None:
         await client.post(POST, headers=ONCE)
@@ -96,9 +101,11 @@ class TestWhatAKeyHoldsFor:
         assert answer.data["id"] != first.data["id"]
 
     async def test_a_refusal_is_not_remembered(self, client: Client, posts: ContentBuilder) -> None:
-        await posts.execute(c.ChangePlan, workspace="acme", plan=Plan(entries=0, staging=True))
+        await posts.execute(
+            c.ChangePlan, workspace=posts.scope.workspace, plan=Plan(entries=0, staging=True)
+        )
         refused(await client.post(POST, headers=ONCE), 402)
-        await posts.execute(c.ChangePlan, workspace="acme", plan=Plan(staging=True))
+        await posts.change_plan(staging=True)
         refused(await client.post({**POST, "fields": {"body": 7}}, headers=ONCE), 400)
         assert (await client.post({**POST, "title": "B"}, headers=ONCE)).status == 200
 
@@ -122,14 +129,14 @@ class TestTime:
         refused(await client.post(POST, headers=ONCE), 422)
 
     async def test_one_of_many_requests_with_an_expired_key_is_executed(
-        self, server: Server, client: Client, database_url: str
+        self, server: Server, client: Client
     ) -> None:
         await client.post(POST, headers=ONCE)
         await pass_by(server, "25 hours")
         before = await head(server)
         new = {**POST, "title": "B"}
-        async with serving(database_url, server.repository, projector=False) as other:
-            clients = [client, other.client()] * 10
+        async with serving(server.url, server.repository, projector=False) as other:
+            clients = [client, Client(other.session, server.secret())] * 10
             answers = await asyncio.gather(*(one.post(new, headers=ONCE) for one in clients))
         assert {answer.status for answer in answers} <= {200, 409}
         assert len({answer.text for answer in answers if answer.status == 200}) == 1
@@ -157,11 +164,11 @@ class TestInFlight:
         assert (await client.post(POST, headers=ONCE)).text == done.text
 
     async def test_one_of_forty_simultaneous_requests_is_executed(
-        self, server: Server, client: Client, database_url: str
+        self, server: Server, client: Client
     ) -> None:
         before = await head(server)
-        async with serving(database_url, server.repository, projector=False) as other:
-            both = [client, other.client()] * 20
+        async with serving(server.url, server.repository, projector=False) as other:
+            both = [client, Client(other.session, server.secret())] * 20
             answers = await asyncio.gather(*(one.post(POST, headers=ONCE) for one in both))
         assert {answer.status for answer in answers} <= {200, 409}
         assert len({answer.text for answer in answers if answer.status == 200}) == 1

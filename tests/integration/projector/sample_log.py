@@ -42,6 +42,9 @@ class ContentBuilder:
             c.CreateWorkspace, workspace=self.scope.workspace, name="Acme", plan=Plan(**plan)
         )
 
+    async def change_plan(self, **plan: Any) -> None:
+        await self.execute(c.ChangePlan, workspace=self.scope.workspace, plan=Plan(**plan))
+
     async def magazine(self) -> str:
         """A workspace with one content type, whose id is returned."""
         await self.workspace(staging=True)
