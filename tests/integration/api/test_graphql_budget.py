@@ -19,6 +19,8 @@ from write_side.domain.identity import PRODUCTION, Scope
 from write_side.entry_history import HistoryRequest, histories
 from write_side.repository import Repository
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 RELATED = Field("related", "Related", "reference", multiple=True)
 MANY_FIELDS = tuple(Field(f"f{n}", f"F{n}", "text") for n in range(200))
 MANY_OPTIONS = tuple(Option(f"o{n}", f"O{n}") for n in range(1_000))
@@ -150,6 +152,7 @@ async def test_the_same_moment_is_looked_up_once(
     assert len(statements) == 6
 
 
+@pytest.mark.asyncio(loop_scope="function")
 async def test_reads_of_the_past_leave_connections_for_others(
     repository: Repository, acme: ContentBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:

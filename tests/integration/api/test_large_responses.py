@@ -14,23 +14,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from api.http import large_bodies
 from read_side import entries
 from tests.integration.api.graphql import run_query
 from tests.integration.api.large_responses import sent, slow_reader
-from tests.integration.api.server import Server, serving
+from tests.integration.api.server import Server, shared
 from tests.integration.projector.sample_log import BODY, raws
-from write_side.repository import Repository
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 OF_TYPE, ACROSS = "/v1/content/posts?status=draft&limit=20", "/v1/content?limit=20&offset=1"
 MB = 1_000_000
 
 
-@pytest.fixture
-async def server(database_url: str, repository: Repository) -> AsyncIterator[Server]:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def server(module_database_url: str) -> AsyncIterator[Server]:
     """A server with large entries among small ones."""
-    async with serving(database_url, repository, response_file_bytes=40 * MB) as server:
+    async with shared(module_database_url, response_file_bytes=40 * MB) as server:
         acme = await server.workspace()
         await acme.content_type(BODY)
         for number, size in enumerate((10, 40_000, 10, MB, 70_000, 10)):

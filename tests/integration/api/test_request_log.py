@@ -19,6 +19,8 @@ from tests.integration.live_projector import connected, until
 from tests.integration.projector.sample_log import ContentBuilder
 from write_side.repository import Repository
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 Logged = Callable[[Any], Callable[[], str]]
 
 POST = {"contentTypeSlug": "posts", "title": "A"}
@@ -143,6 +145,7 @@ class TestHealth:
         answer = await server.client(None).get("/healthz")
         assert (answer.status, answer.body) == (200, {"status": "ok"})
 
+    @pytest.mark.asyncio(loop_scope="function")
     async def test_ready_with_the_figures(self, server: Server, acme: ContentBuilder) -> None:
         await acme.content_type()
         await server.caught_up()
@@ -158,6 +161,7 @@ class TestHealth:
             "replicas": None,
         }
 
+    @pytest.mark.asyncio(loop_scope="function")
     async def test_not_ready_if_the_read_model_is_too_old(
         self, database_url: str, repository: Repository
     ) -> None:
@@ -201,6 +205,7 @@ class TestHealth:
 
 
 class TestWhoSeesTheDetails:
+    @pytest.mark.asyncio(loop_scope="function")
     async def test_in_public_readyz_shows_only_ready_or_not(
         self, database_url: str, repository: Repository
     ) -> None:
@@ -218,6 +223,7 @@ class TestWhoSeesTheDetails:
             for secret in (None, ACME):
                 assert (await server.client(secret).get("/readyz")).body == {"ready": False}
 
+    @pytest.mark.asyncio(loop_scope="function")
     @pytest.mark.usefixtures("acme")
     async def test_a_key_with_service_view_sees_them(self, server: Server) -> None:
         await server.key("an operator's", "acme", ("service.view",))
@@ -239,6 +245,7 @@ class TestWhoSeesTheDetails:
         assert answer.status == 403
         assert "service.view" in answer.text
 
+    @pytest.mark.asyncio(loop_scope="function")
     async def test_guessed_keys_count_against_the_address_but_valid_ones_do_not(
         self, database_url: str, repository: Repository
     ) -> None:
@@ -259,6 +266,7 @@ class TestWhoSeesTheDetails:
 
 
 class TestMetrics:
+    @pytest.mark.asyncio(loop_scope="function")
     async def test_they_are_prometheus_text_with_the_lag(
         self, database_url: str, repository: Repository
     ) -> None:
@@ -321,6 +329,7 @@ class TestMetrics:
 class TestVisibility:
     """Whether a POST waits until its entry can be read, and reports it."""
 
+    @pytest.mark.asyncio(loop_scope="function")
     async def test_a_write_succeeds_after_the_time_limit_if_the_projector_is_down(
         self, database_url: str, repository: Repository
     ) -> None:
@@ -335,6 +344,7 @@ class TestVisibility:
             assert (await server.client().get("/v1/content/posts/a")).status == 404
             assert server.service.checkpoint._waiting == {}, "nobody waits any more"
 
+    @pytest.mark.asyncio(loop_scope="function")
     async def test_a_write_does_not_wait_if_the_setting_is_0(
         self, database_url: str, repository: Repository
     ) -> None:
@@ -343,6 +353,7 @@ class TestVisibility:
             await acme.content_type()
             assert (await server.client().post(POST)).headers["X-Content-Visible"] == "false"
 
+    @pytest.mark.asyncio(loop_scope="function")
     async def test_the_checkpoint_is_polled_if_notifications_fail(
         self, database_url: str, repository: Repository, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -355,6 +366,7 @@ class TestVisibility:
             assert answer.headers["X-Content-Visible"] == "true"
             assert (await server.client().get("/v1/content/posts/a")).status == 200
 
+    @pytest.mark.asyncio(loop_scope="function")
     async def test_the_watch_survives_its_connection(
         self, server: Server, client: Client, acme: ContentBuilder
     ) -> None:
@@ -367,6 +379,7 @@ class TestVisibility:
         answer = await client.post(POST)
         assert (answer.status, answer.headers["X-Content-Visible"]) == (200, "true")
 
+    @pytest.mark.asyncio(loop_scope="function")
     async def test_simultaneous_requests_share_one_database_query(
         self, server: Server, monkeypatch: pytest.MonkeyPatch
     ) -> None:
