@@ -12,6 +12,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import pytest
+import pytest_asyncio
 from aiohttp import web
 from msgspec import json
 from prometheus_client import REGISTRY
@@ -21,12 +22,14 @@ from api.http.connections import Connection
 from api.http.listener import open_listener
 from api.http.request_counts import COUNTS
 from api.http.request_log import ROUTE
-from tests.integration.api.server import Server, serving
+from tests.integration.api.server import Server, serving, shared
 from tests.integration.api.test_refusals import refused
 from tests.integration.live_projector import until
 from tests.integration.projector.sample_log import raws
 from tests.time_limits import at_most
 from write_side.repository import Repository
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 Logged = Callable[[Any], Callable[[], str]]
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -53,11 +56,9 @@ MALFORMED = {
 }
 
 
-@pytest.fixture
-async def short_timeout_server(database_url: str, repository: Repository) -> AsyncIterator[Server]:
-    async with serving(
-        database_url, repository, client_timeout=0.3, max_body_bytes=50_000
-    ) as server:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def short_timeout_server(module_database_url: str) -> AsyncIterator[Server]:
+    async with shared(module_database_url, client_timeout=0.3, max_body_bytes=50_000) as server:
         acme = await server.workspace()
         await acme.content_type()
         yield server
@@ -341,7 +342,7 @@ class TestBodies:
             refused(answer, 400, "gzip or deflate")
 
     async def test_x_gzip_is_gzip(self, short_timeout_server: Server) -> None:
-        body = gzip.compress(b'{"contentTypeSlug": "posts", "title": "T"}')
+        body = gzip.compress(b'{"contentTypeSlug": "posts", "title": "x-gzip"}')
         request = gzip_request(POST, body).replace(b": gzip", b": x-gzip")
         async with connected(short_timeout_server) as streams:
             assert (await answered(streams, request))[0] == 200
@@ -407,6 +408,7 @@ def opened_connections(monkeypatch: pytest.MonkeyPatch) -> list[Connection]:
     return made
 
 
+@pytest.mark.asyncio(loop_scope="function")
 @pytest.mark.parametrize("client_timeout", [30.0, 0.0])
 async def test_a_request_that_arrives_as_its_connection_closes_is_answered(
     client_timeout: float,
@@ -510,6 +512,7 @@ async def test_a_request_that_arrived_before_shutdown_is_answered() -> None:
             await stopping
 
 
+@pytest.mark.asyncio(loop_scope="function")
 async def test_a_request_that_arrives_too_late_does_not_delay_shutdown(
     database_url: str, repository: Repository, opened_connections: list[Connection]
 ) -> None:
@@ -554,6 +557,7 @@ async def test_shutdown_sends_the_rest_of_a_response_to_a_slow_client() -> None:
                 await stopping
 
 
+@pytest.mark.asyncio(loop_scope="function")
 @pytest.mark.parametrize("head", [b"", b"GET / HT"])
 async def test_a_lost_connection_does_not_delay_shutdown(
     head: bytes,

@@ -182,6 +182,7 @@ async def test_faults_and_unavailable_databases(
         monkeypatch.setattr("api.rest.content.entries.entry_of_slug", fails)
         monkeypatch.setattr("api.rest.content.paging.list_of_type", fails)
         monkeypatch.setattr("api.rest.content.paging.list_across_types", fails)
+        server.forget()
         for path in PATHS[:5]:
             await ask(server.client(), "GET", path, status)
 
