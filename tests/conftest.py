@@ -18,7 +18,6 @@ from hypothesis import settings
 
 from tests.databases import Databases
 from tests.engines import ENGINE, UnknownEngine, engine
-from tests.event_loops import loop_scope
 from write_side.repository import Repository
 from write_side.store.mapper import EventMapper
 from write_side.store.recorder import Recorder, open_recorder
@@ -57,23 +56,10 @@ def pytest_collection() -> Iterator[None]:
     return result
 
 
-@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in its own hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if reason := engine().reason_to_leave_out(item.nodeid):
             item.add_marker(pytest.mark.skip(reason=reason))
-        if group := _sharing(item):
-            item.add_marker(pytest.mark.xdist_group(group))
-
-
-def _sharing(item: pytest.Item) -> str | None:
-    """The package or module with whose tests this one shares a fixture or the event loop. They run
-    in one worker, so that the fixture is set up once."""
-    fixtures = item._fixtureinfo.name2fixturedefs.values()  # type: ignore[attr-defined]
-    scopes = {definitions[-1].scope for definitions in fixtures} | {loop_scope(item)}
-    if "package" in scopes:
-        return item.path.parent.name
-    return item.path.stem if "module" in scopes else None
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -28,8 +28,7 @@ HEADERS = {"Authorization": f"Bearer {SECRET}"}
 CREATES = 8
 UNLIMITED = {f"CONTENTLOG_{name}_LIMIT": "0" for name in ("KEY_RATE", "IP_RATE", "COST")}
 
-# Only one pytest worker builds the image.
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("image")]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

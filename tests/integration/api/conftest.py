@@ -18,7 +18,6 @@ import structlog
 from api.http.connections import Connection
 from deploy.logs import configure_logs
 from deploy.settings import Settings
-from tests.event_loops import loop_scope
 from tests.integration.api.server import Client, Server, serving, shared
 from tests.integration.projector.sample_log import ContentBuilder
 from write_side.repository import Repository
@@ -34,11 +33,17 @@ def server(request: pytest.FixtureRequest) -> Server:
     What affects other tests needs a new one: positions of the log, the clock, a restart, lost
     connections. Such a test in such a module is marked with ``loop_scope="function"``.
     """
-    if loop_scope(request.node) == "function":
+    if _loop_scope(request.node) == "function":
         own: Server = request.getfixturevalue("own_server")
         return own
     shared: Server = request.getfixturevalue("shared_server")
     return shared.for_one_test(next(_numbers))
+
+
+def _loop_scope(item: pytest.Item) -> str:
+    marker = item.get_closest_marker("asyncio")
+    scope: str = marker.kwargs.get("loop_scope", "function") if marker else "function"
+    return scope
 
 
 @pytest.fixture
@@ -91,7 +96,7 @@ def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def acme(request: pytest.FixtureRequest) -> ContentBuilder:
     """A workspace with a key that has the permissions to view and edit content."""
-    scope = loop_scope(request.node)
+    scope = _loop_scope(request.node)
     workspace: ContentBuilder = request.getfixturevalue(f"_acme_in_the_loop_of_a_{scope}")
     return workspace
 
