@@ -163,7 +163,7 @@ def connect_owner(databases: Databases) -> AbstractAsyncContextManager[Connectio
 
 async def check_event_store(databases: Databases) -> None:
     """Raises DatabaseUnreachable if the event store or its pooler cannot be reached, and one of
-    NOT_MIGRATED if it is not set up."""
+    NOT_MIGRATED if the event store is not set up."""
     from write_side.store.access import token_key
 
     async with connect_event_store(databases) as connection:

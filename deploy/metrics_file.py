@@ -1,4 +1,4 @@
-"""The file in which an API worker counts for all of them."""
+"""The files through which the API's workers share their metrics."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from deploy.failures import Failed
 SIZE = 1 << 16
 """Bytes of a new file."""
 OVERHEAD = 32
-"""Bytes that a value takes at most, without its name and its labels."""
+"""Bytes that a value takes at most, in addition to its name and labels."""
 
 
 class MetricsFile(MmapedDict):
-    """A file without holes. prometheus_client writes to it through memory, and on a full disk, a
-    write to a hole would kill the process (SIGBUS). Raises Failed if it gets no space."""
+    """A file without holes. prometheus_client maps it into memory; on a full disk, a write to a
+    hole would kill the process (SIGBUS). Raises Failed if space cannot be allocated."""
 
     def __init__(self, filename: str, read_mode: bool = False) -> None:
         if not read_mode:
-            with open(filename, "ab") as file:  # noqa: PTH123 - the library's name is a text
+            with open(filename, "ab") as file:  # noqa: PTH123 - the library passes a str
                 _allocate(file.fileno(), SIZE, filename)
         super().__init__(filename, read_mode)  # type: ignore[no-untyped-call]
 
     def read_value(self, key: str) -> Any:
-        """Is called first for each value, and then adds it to the file."""
+        """The library calls this first for each value, which adds the value to the file."""
         if self._used + len(key.encode()) + OVERHEAD > self._capacity:
-            # Otherwise the library doubles the file itself, with a hole.
+            # Otherwise the library would double the file itself, which makes a hole.
             _allocate(self._f.fileno(), 2 * self._capacity, self._fname)
         return super().read_value(key)  # type: ignore[no-untyped-call]
 

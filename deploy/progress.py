@@ -73,7 +73,7 @@ def show_result(text: str | None, *, as_json: bool, **result: Any) -> None:
 
 @contextmanager
 def shown_once(secret: str, remedy: str) -> Iterator[None]:
-    """Raises Failed with what to do if the secret cannot be printed."""
+    """Raises Failed, which names the remedy, if the secret cannot be printed."""
     try:
         yield
     except OSError as error:

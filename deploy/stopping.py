@@ -30,8 +30,8 @@ def run_stoppable(work: Coroutine[Any, Any, T]) -> T:
 
 @contextmanager
 def uninterrupted_end() -> Iterator[ExitStack]:
-    """A stack whose callbacks may be run without interruption: one of them is ``ignore_stops``. It
-    sets the handlers of STOPPING again at the end."""
+    """A stack for cleanup that signals cannot interrupt, if the last callback added to it is
+    ``ignore_stops``, which runs first. At the end, the earlier handlers are restored."""
     handlers = {number: signal.getsignal(number) for number in STOPPING}
     with ExitStack() as stack:
         stack.callback(_set_handlers, handlers)

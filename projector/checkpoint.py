@@ -20,7 +20,7 @@ from write_side.postgres.statements import statement
 
 DURABLE = "SET LOCAL synchronous_commit = on"
 DURABLE_COMMITS = "SET synchronous_commit = on"
-# All columns, because a different shape may have other ones.
+# All columns, because a read model of a different shape may have others.
 _BEGIN_EPOCH = "UPDATE checkpoint SET epoch = epoch + 1 RETURNING *"
 # Readers read the live read model, so only that one notifies them.
 _NOTIFY = "SELECT pg_notify($1, $2) WHERE current_schema() = 'read_model'"

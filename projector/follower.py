@@ -183,7 +183,7 @@ class Follower:
         return batch
 
     async def _read_ahead(self, after: int) -> list[RecordedEvent] | None:
-        """The next batch; None if it must be read again."""
+        """The next batch; None if it could not be read and must be read again."""
         try:
             return await self._read(after)
         except (Halted, *FAULTS):

@@ -51,8 +51,8 @@ class Inconsistent(ExplainedError):
 
 
 class RequiredRows(Struct):
-    """The keys of the rows that must be known before a batch can be projected: the workspace, the
-    environment of an entry, and the id or the name."""
+    """The keys of the rows that must be known before a batch can be projected. A key is the
+    workspace, for an entry also the environment, and the id or name."""
 
     entries: set[tuple[str, str | None, str]]
     types: set[tuple[str, str]]

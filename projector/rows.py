@@ -25,7 +25,8 @@ Types: TypeAlias = Mapping[str, ContentType]
 TypeKey: TypeAlias = tuple[str, str]
 """A content type's workspace and id."""
 TYPES_KEPT = 5_000
-"""Content types in memory, each with up to 20 kB that were made of it."""
+"""Content types in a cache; a cache with more is emptied before the next batch. The data derived
+from a content type with 15 indexed fields takes 20 kB."""
 _json = msgspec.json.Encoder()
 
 

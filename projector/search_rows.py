@@ -1,7 +1,8 @@
-"""Which rows of ``entry_search`` there are, and the words of their texts (ADR 45).
+"""The rows of ``entry_search``, and the words of their texts (ADR 45).
 
-There is one for each entry in its original language, and one for each locale into which it is
-translated, of the merged text: the title, and the fields that are ``searchable``.
+An entry has a row for its original language, and one for each locale into which it is translated.
+The text of a row is the title and the fields that are ``searchable``; for a locale, with the
+original texts where a translation is missing.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class SearchRow(Struct):
 
     @property
     def characters(self) -> int:
-        """Those whose words are found now."""
+        """The characters whose words are found now."""
         return 0 if self.is_later else self.text.longest
 
     @property
@@ -69,7 +70,7 @@ class SearchRow(Struct):
 
     @property
     def prefix(self) -> str:
-        """Of all lexemes of the row."""
+        """The prefix of all lexemes of the row."""
         entry = self.state.entry
         area = search_area(
             entry.workspace, entry.environment, entry.content_type_id, entry.language, self.locale
@@ -77,14 +78,14 @@ class SearchRow(Struct):
         return lexeme_prefix(area, self.state.position // BLOCK * BLOCK)
 
     def parameters(self, document: str | None) -> tuple[Any, ...]:
-        """Of ``put_search`` and ``replace_search``."""
+        """The parameters of ``put_search`` and ``replace_search``."""
         entry, position = self.state.entry, self.state.position
         place = (entry.workspace, entry.environment, position, self.locale)
         return (*place, entry.status, document)
 
 
 class SearchChanges(Struct):
-    """No row is in two of them. ``moved``: rows of which only the status has changed."""
+    """No row is in two of the lists. ``moved``: rows of which only the status has changed."""
 
     gone: list[tuple[str, str, int, str]] = []
     moved: list[tuple[str, str, int, str, str]] = []
@@ -150,7 +151,7 @@ def _shortened(document: str) -> str:
 
 
 def _repeated(words: list[str], first: int) -> dict[str, list[int]]:
-    """The positions of the words that there are several of."""
+    """The positions of the words that occur more than once."""
     counts = Counter(words)
     found: dict[str, list[int]] = {word: [] for word, n in counts.items() if n > 1}
     for number, word in enumerate(words, first):

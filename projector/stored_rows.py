@@ -73,7 +73,8 @@ async def add_missing(
     wanted: Collection[TypeKey],
     load: Callable[[Collection[TypeKey]], Awaitable[Mapping[str, T]]],
 ) -> None:
-    """Adds what is wanted of content types to a cache by id. First empties one that has grown."""
+    """Loads what a cache, by ids of content types, lacks of the wanted. First empties the cache if
+    it has more than TYPES_KEPT."""
     if len(known) > TYPES_KEPT:
         known.clear()
     missing = [key for key in wanted if key[1] not in known]

@@ -171,7 +171,7 @@ class ChangeStream:
         while self._position < joined:
             await self._send_pages(await self._page(self._position))
             if self._position < joined:
-                # Set back since the tail read it: the changes up to there will come again.
+                # The read model was set back after the tail read it: the changes will come again.
                 await self._pause(RETRY)
 
     async def _retried(

@@ -1,4 +1,4 @@
-"""What aiohttp's parser refuses, before there is a request."""
+"""Responses to what aiohttp's parser refuses, before there is a request."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _METHOD = re.compile(r"b'[A-Za-z][\w-]* (?:/|\*|https?:)", re.ASCII)
 
 
 def refusal_of(error: BaseException | None) -> Exception:
-    """The status of a parser's error: 414, 431, 501, or 400 for anything that is not HTTP."""
+    """The error to respond with: 414, 431, 501, or 400 for anything that is not HTTP."""
     match error:
         case LineTooLong(args=(_, limit, *_)) if limit == MAX_TARGET:
             return web.HTTPRequestURITooLong()

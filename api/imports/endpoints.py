@@ -169,8 +169,8 @@ async def revert(call: Call) -> web.Response:
 
 
 async def _shown(call: Call, import_id: str, status: int = 200) -> web.Response:
-    """The log comes first: if the import ends in between, the job has its result. An import is in
-    progress until then, because the notes for each cell are stored after the append."""
+    """Reads the log before the job: if the import ends in between, the job has its result. Until
+    then, the import is in progress, because the notes of cells are stored after the append."""
     report = await _report(call, import_id)
     try:
         job = await jobs.job_status(call.service.repository, call.scope, import_id)

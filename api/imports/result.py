@@ -147,7 +147,7 @@ def without_positions(result: ImportResult) -> ImportResult:
 
 
 def with_file(result: ImportResult, table: Table) -> ImportResult:
-    """Adds how the file was read. Best called in a thread: a file may have a million cells."""
+    """Adds how the file was read. Call this in a thread: a file may have a million cells."""
     file = FileResult(
         table.encoding,
         table.encoding_source,

@@ -35,10 +35,8 @@ from write_side.domain.refusals import shortened
 
 FIRST = "first"
 """The cursor of the first page."""
-NESTED = (
-    "Unknown field 'fields' in filter: name a field of the content type with a dot, as fields.SLUG"
-)
-"""The refusal of a filter whose field is nested, as some libraries write query strings."""
+NESTED = "Unknown field 'fields' in filter: name a field of the content type as fields.SLUG"
+"""The error for a nested field, such as ``filter[fields][price]``, which some libraries write."""
 _encode = msgspec.msgpack.Encoder().encode
 _BOUNDARY = msgspec.msgpack.Decoder(Boundary)
 _FILTER = re.compile(r"filter\[([^\[\]]+)\](?:\[([^\[\]]*)\])?")

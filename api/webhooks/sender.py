@@ -35,7 +35,7 @@ _HEADERS = {
 
 
 class _Response(Struct):
-    """``is_reused``: the connection has had an earlier request."""
+    """``is_reused``: whether the connection was used for an earlier request."""
 
     status: int | None = None
     beginning: bytes = b""
@@ -145,8 +145,8 @@ class Sender:
 
 @contextmanager
 def _closed_since(response: _Response) -> Iterator[None]:
-    """Suppresses the error of a connection that the endpoint has closed since its last request, as
-    it may at any time. The message has to be sent again, over another one."""
+    """Suppresses the error of a reused connection that the endpoint has closed, as it may do at any
+    time between requests. The caller sends the message again, over another connection."""
     response.is_reused = False
     try:
         yield

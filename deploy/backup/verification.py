@@ -99,7 +99,7 @@ def restored_copy(stanza: Stanza, backup: Backup, parent: Path) -> Iterator[Clus
         data = home / "data"
         cluster = Cluster(data, sockets, programs, stanza.user)
         stack.callback(cluster.stop, "immediate")
-        # If interrupted, the end would leave the server running, or a part of the folders.
+        # If interrupted, the cleanup could leave the server running, or part of the folders.
         stack.callback(ignore_stops)
         chosen = (f"--set={backup.label}", f"--repo={backup.repository}", "--type=default")
         # A restore removes the stanza's files from the folder of the queue.

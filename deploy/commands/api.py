@@ -57,7 +57,7 @@ def api_command(host: str | None, port: int | None, workers: int | None) -> None
     traces = trace_settings(os.environ)
     check_port(settings)
     with open_databases(settings) as databases:
-        # Otherwise each worker would fail and be started again, for ever.
+        # Otherwise each worker would fail and be restarted forever.
         run_stoppable(check_event_store(databases))
         if settings.workers > 1:
             _run_workers(settings, traces, databases)
@@ -87,7 +87,7 @@ def _run_workers(settings: Settings, traces: TraceSettings | None, databases: Da
     def serve(own_number: int) -> None:
         nonlocal number
         number = own_number
-        response_cache.BYTES.inc(0)  # opens all files of the worker, or fails
+        response_cache.BYTES.inc(0)  # opens all of the worker's metrics files, or fails
         _serve(settings, traces, databases)
 
     def ended(worker: Child) -> None:

@@ -88,8 +88,8 @@ def check_server(
         yield warning(
             name,
             f"role '{facts.role}' may have {facts.connection_limit} connections to database "
-            f"'{facts.database}'; {needed} may be needed, and writes fail without one",
-            "raise the CONNECTION LIMIT (ALTER ROLE, ALTER DATABASE)",
+            f"'{facts.database}', but up to {needed} are needed: without a free one, writes fail",
+            "raise the CONNECTION LIMIT (ALTER ROLE or ALTER DATABASE)",
         )
     yield _locks(name, facts)
     yield _jit(name, facts)

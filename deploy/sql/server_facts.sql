@@ -1,8 +1,8 @@
 -- no parameters
 -- What a PostgreSQL server says about itself to any role. The size of a table of locks is that of all
 -- sessions together; `connections` counts all databases. `waiting_segments`: the full segments of the
--- write-ahead log after the last one that was archived; null if none was. `connection_limit`: of the role
--- or of the database; null if neither has one.
+-- write-ahead log after the last one that was archived; null if none was. `connection_limit`: the lower of
+-- the role's and the database's; null if neither has one.
 SELECT current_setting('server_version_num')::int AS version_number,
        current_setting('server_version') AS version,
        current_user AS role,

@@ -67,7 +67,7 @@ class Field(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True)
 
     @property
     def may_refer(self) -> bool:
-        """Whether values of the field, or of a field inside it, refer to entries or files."""
+        """Whether values of the field, or of a field inside it, can refer to entries or files."""
         return bool(self.spec.refers_to) or any(inner.may_refer for inner in self.fields)
 
     @property

@@ -93,15 +93,15 @@ def slug_from(title: str) -> str:
 
 
 def check_entry_slug(slug: str) -> None:
-    """Raises InvalidText."""
+    """Raises InvalidText if the slug is empty or unusable."""
     reason = "is empty; choose one" if not slug else unusable_slug(slug)
     if reason is not None:
         raise InvalidText(f"The slug {reason}")
 
 
 def unusable_slug(slug: str) -> str | None:
-    """Why no new entry can have the slug, or None: it is too long, or clients remove it from paths
-    as they remove ``.`` and ``..`` (RFC 3986, 5.2.4)."""
+    """Why no new entry can have the slug, or None. It may be too long, or ``.`` or ``..``, which
+    clients remove from paths (RFC 3986, 5.2.4)."""
     if slug in (".", ".."):
         return f"{slug!r} cannot be part of a URL; choose another one"
     if len(slug) > MAX_SLUG:

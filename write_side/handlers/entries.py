@@ -89,8 +89,8 @@ def entry_parts(entry: Entry | None) -> int:
 def checked_creation(
     command: CreateEntry, content_type: ContentType
 ) -> tuple[EntryCreated, Entry, list[Target]]:
-    """The event of a create, the new entry, and the targets of its references. Everything else is
-    checked."""
+    """The event of a create, the new entry, and the targets of its references. The targets are not
+    checked yet; everything else is."""
     created = creation_event(command, content_type)
     check_locale(created.language, "language")
     after = evolve(None, created)
@@ -170,8 +170,8 @@ async def update_entry(command: UpdateEntry, repository: Repository) -> Decision
 def checked_update(
     command: UpdateEntry, entry: Entry, content_type: ContentType
 ) -> tuple[EntryUpdated, Entry, list[Target]]:
-    """The event of an update, the entry after it, and the targets of its new references. Everything
-    else is checked."""
+    """The event of an update, the entry after it, and the targets of its new references. The
+    targets are not checked yet; everything else is."""
     updated = update_event(command, entry, content_type)
     after = evolve(entry, updated)
     check_entry(content_type, after, entry)

@@ -80,8 +80,8 @@ class References(Struct, frozen=True):
     def _named(
         self, field: Field, names: Names, kept: Collection[str], language: str
     ) -> list[Named]:
-        """What each name refers to. Raises BadCell with the reason of the first wrong name, and the
-        others."""
+        """What each name refers to. Raises BadCell with the reason for the first wrong name, and a
+        list of the others."""
         named = self._entry if field.spec.refers_to == "entry" else self._file
         found: list[Named] = []
         wrong: dict[str, BadCell] = {}

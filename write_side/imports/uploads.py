@@ -117,8 +117,8 @@ async def keep_upload(
 
 
 async def find_upload(repository: Repository, scope: Scope, upload_id: str) -> Upload:
-    """Every request about an upload begins here: the other functions do not check its age. Raises
-    UnknownUpload, also for an upload of another workspace or environment."""
+    """A request about one upload calls this first, because the functions that take its id do not
+    check its age. Raises UnknownUpload, also for another workspace or environment."""
     row = await _row(repository, _FIND, scope, upload_id)
     try:
         table = await asyncio.to_thread(_decompressed_table, row["parsed"])

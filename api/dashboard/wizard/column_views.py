@@ -1,4 +1,4 @@
-"""What the columns page shows: the columns of the file, and the targets they may have."""
+"""What the columns page shows: the columns of the file, and the targets to choose from."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def column_views(
     offered: Iterable[ColumnTarget],
     fields: Sequence[Field],
 ) -> list[ColumnView]:
-    """Best called in a thread: a file may have a million cells."""
+    """Call this in a thread: a file may have a million cells."""
     headings, examples = table.headings, samples(table)
     errors = _errors(targets, offered)
     same_name = dict(namesakes(headings, targets, fields))

@@ -1,4 +1,4 @@
-"""A server with its own database for each test, or one for a module, with workspaces per test."""
+"""A server and database for each test, or for a module whose tests have their own workspaces."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ _numbers = itertools.count(1)
 
 @pytest.fixture
 def server(request: pytest.FixtureRequest) -> Server:
-    """The module's server with workspaces of this test, if the module has
+    """The module's server, with workspaces of this test's own, if the module has
     ``pytestmark = pytest.mark.asyncio(loop_scope="module")``; otherwise a new server.
 
-    What affects other tests needs a new one: positions of the log, the clock, a restart, lost
-    connections. Such a test in such a module is marked with ``loop_scope="function"``.
+    In such a module, a test that affects others, or that others affect, needs a new server: mark
+    it with ``loop_scope="function"``. Examples are positions of the log, the clock, a restart and
+    lost connections.
     """
     if _loop_scope(request.node) == "function":
         own: Server = request.getfixturevalue("own_server")

@@ -94,8 +94,8 @@ async def _payload(client: Client, environment: str, document: str, **variables:
 def counting(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """Collects the statements sent to both databases, except those of background tasks."""
     statements: list[str] = []
-    # On a slow machine, the end of a slice would split one load into several, and a time that has
-    # just passed would not be checked against the event store's clock.
+    # On a slow machine, the end of a slice could split one load into several, and a recent time
+    # could become too old to be checked against the event store's clock.
     monkeypatch.setattr(waiting, "SLICE", 60.0)
     monkeypatch.setattr(point_in_time, "RECENT", timedelta(days=1))
     for kind in (Pool, Recorder):

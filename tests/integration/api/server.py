@@ -91,7 +91,7 @@ class Server:
     """One application on one database. ``repository`` writes the log."""
 
     suffix = ""
-    """Follows the slug of each workspace and each secret."""
+    """Appended to each workspace's slug and to each secret."""
 
     def __init__(
         self, url: str, service: Service, session: aiohttp.ClientSession, repository: Repository

@@ -346,7 +346,7 @@ def value_of(page: str) -> str:
     return str(text)
 
 
-@pytest.mark.asyncio(loop_scope="function")  # others add to the positions
+@pytest.mark.asyncio(loop_scope="function")  # the events of other tests would count
 @pytest.mark.parametrize("may", [(), ("service.view",)])
 async def test_positions_are_for_operators(
     may: tuple[str, ...], server: Server, monkeypatch: pytest.MonkeyPatch

@@ -18,7 +18,7 @@ async def test_startup_objects_are_excluded_from_collections(database_url: str) 
     settings = ApiSettings(
         event_store_url=database_url, read_model_url=database_url, port=free_port()
     )
-    gc.unfreeze()  # what pytest has collected
+    gc.unfreeze()  # what tests/conftest.py has frozen
     before = gc.get_threshold()
     serving = asyncio.create_task(serve(settings))
 

@@ -134,10 +134,10 @@ async def test_problem_cells_are_reported_and_nothing_is_imported(client: Client
     assert await titles(client) == []
 
 
-async def test_an_import_has_ended_when_its_report_has_the_notes_of_its_cells(
+async def test_an_import_is_in_progress_until_its_report_has_the_notes_of_its_cells(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They are stored after the entries are appended."""
+    """The notes are stored after the entries are appended."""
     end_job, appended, shown = jobs.end_job, asyncio.Event(), asyncio.Event()
 
     async def end_later(*args: Any) -> None:

@@ -590,7 +590,7 @@ def test_keys_are_issued_listed_and_revoked(run: Run, files: Path) -> None:
         (("webhook", "rotate", "search"), "new secret of webhook 'search'", "rotate it again"),
     ],
 )
-def test_a_secret_that_cannot_be_printed_fails_with_what_to_do(
+def test_the_error_for_a_secret_that_cannot_be_printed_says_what_to_do(
     run: Run,
     files: Path,
     database_url: str,

@@ -371,7 +371,7 @@ async def test_the_projector_waits_for_an_unavailable_database(
         await caught_up(database_url)
 
 
-async def test_a_projector_stops_soon_while_a_silent_event_store_is_read_ahead(
+async def test_a_projector_stops_soon_while_it_reads_ahead_in_a_silent_event_store(
     builder: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(process, "PATIENCE", 120.0)

@@ -36,7 +36,7 @@ from write_side.repository import Repository
 
 @pytest.fixture
 def no_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A statement, a batch and a chunk have room for one entry each, caches for one batch."""
+    """A statement, a batch and a chunk have room for one entry each; caches, for one batch."""
     monkeypatch.setattr(stored_rows, "TYPES_KEPT", 0)
     monkeypatch.setattr(entry_values, "TYPES_KEPT", 0)
     monkeypatch.setattr(entry_rows, "PORTION", 1)
@@ -151,7 +151,7 @@ async def test_an_entry_has_a_maximum_size(builder: ContentBuilder) -> None:
         await builder.translate(entry_id, locales[3], title="y" * 200)
 
 
-async def test_the_types_of_earlier_batches_are_not_all_kept(
+async def test_the_cache_of_content_types_is_bounded(
     builder: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stored_rows, "TYPES_KEPT", 3)

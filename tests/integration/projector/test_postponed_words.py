@@ -277,7 +277,7 @@ async def test_a_projector_stops_although_a_rollback_fails(
     database_url: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It times out, or is cancelled too."""
+    """The rollback times out, or it is cancelled like the projector."""
     monkeypatch.setattr(process, "PATIENCE", patience)
     monkeypatch.setattr(process, "CLOSING", closing)
     reached = asyncio.Event()

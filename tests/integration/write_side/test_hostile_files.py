@@ -50,8 +50,8 @@ sys.stderr.write(open("/proc/self/status").read().partition("VmHWM:")[2].split()
 
 
 def read_and_measured(document: bytes, name: str) -> tuple[Answer, int]:
-    """The worker's result, and its peak of resident memory in bytes. However busy the machine is,
-    the worker has time."""
+    """The worker's result, and its peak resident memory in bytes. The time limit is long, so that
+    it is not reached on a busy machine."""
     task = msgspec.json.encode(Task(name, NO_CHOICE, replace(LIMITS, seconds=300.0))).decode()
     with tempfile.TemporaryFile() as file:
         file.write(document)

@@ -1,4 +1,4 @@
-"""The files of the workers' metrics on a full disk."""
+"""The files of the API workers' metrics, on a full disk."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_file_has_no_holes_that_a_full_disk_could_not_fill(tmp_path: Path) -> 
 
 
 @linux
-def test_a_file_that_gets_no_space_fails_with_what_to_do(
+def test_the_error_for_a_full_disk_says_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: int) -> None:

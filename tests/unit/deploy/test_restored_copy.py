@@ -21,7 +21,7 @@ def stopped(folder: Path, **options: Any) -> None:
     rmtree(folder, **options)
 
 
-def test_a_signal_while_it_is_removed_leaves_nothing(
+def test_a_signal_while_it_is_removed_leaves_nothing_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))

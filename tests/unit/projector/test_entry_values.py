@@ -141,7 +141,7 @@ def test_the_keys_are_those_of_the_newest_version_of_the_type() -> None:
     assert newer.version == INDEXED.version == older.version + 1
 
 
-def test_what_was_made_of_types_is_not_all_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cache_of_values_of_types_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "TYPES_KEPT", 3)
     values, made = ValuesOfTypes(), WeakSet[TypeValues]()
     for number in range(9):
