@@ -166,8 +166,8 @@ async def check_event_store(databases: Databases) -> None:
     NOT_MIGRATED if the event store is not set up."""
     from write_side.store.access import token_key
 
-    async with connect_event_store(databases) as connection:
-        await token_key(connection.fetch)
+    async with open_repository(databases) as repository:
+        await token_key(repository.recorder.fetch)
     if (pool := databases.event_store_pool_url) is not None:
         async with open_connection("CONTENTLOG_EVENT_STORE_POOL_URL", pool):
             pass

@@ -10,8 +10,8 @@ from prometheus_client.mmap_dict import MmapedDict
 
 from deploy.failures import Failed
 
-SIZE = 1 << 16
-"""Bytes of a new file."""
+SIZE = 1 << 18
+"""Bytes of a new file, which are enough for all routes."""
 OVERHEAD = 32
 """Bytes that a value takes at most, in addition to its name and labels."""
 

@@ -135,6 +135,8 @@ async def _session(
                 # A second cancellation ends a rollback to which the server does not respond.
                 following.cancel()
                 await asyncio.wait([following], timeout=CLOSING)
+            # If a rollback failed, its error has replaced the cancellation.
+            await asyncio.gather(following, return_exceptions=True)
             with contextlib.suppress(Exception):
                 async with asyncio.timeout(CLOSING):
                     await heartbeat.remove()

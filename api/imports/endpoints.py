@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Literal
 from urllib.parse import quote
 
@@ -27,7 +28,7 @@ from write_side.domain.refusals import UnknownImport
 from write_side.domain.text import check_text
 from write_side.domain.workspace import OPERATE
 from write_side.imports import jobs
-from write_side.imports.jobs import NewJob
+from write_side.imports.jobs import JobStatus, NewJob
 from write_side.imports.report import Report, import_report, revert_import
 from write_side.imports.table import FileRefused, UnusedChoice
 from write_side.imports.worker import HEAD_BYTES, check_choice, file_type
@@ -160,8 +161,9 @@ async def revert(call: Call) -> web.Response:
     """Responds when the revert is stored. A second revert does nothing."""
     import_id = call.request.match_info["id"]
     repository = call.service.repository
-    if await _report(call, import_id) is None:
-        job = await jobs.job_status(repository, call.scope, import_id)
+    job, report = await _job_and_report(call, import_id)
+    if report is None:
+        assert job is not None
         raise NothingToRevert(NOT_DONE if job.is_in_progress else NOTHING)
     reserve = call.service.limits.projection(call.caller)
     await revert_import(repository, call.scope, import_id, call.actor, call.request_id, reserve)
@@ -169,15 +171,9 @@ async def revert(call: Call) -> web.Response:
 
 
 async def _shown(call: Call, import_id: str, status: int = 200) -> web.Response:
-    """Reads the log before the job: if the import ends in between, the job has its result. Until
-    then, the import is in progress, because the notes of cells are stored after the append."""
-    report = await _report(call, import_id)
-    try:
-        job = await jobs.job_status(call.service.repository, call.scope, import_id)
-    except UnknownImport:
-        if report is None:
-            raise
-        job = None
+    """An import is in progress until its job has ended, because the notes of cells are stored after
+    the append."""
+    job, report = await _job_and_report(call, import_id)
     if job is not None and job.is_in_progress and report is not None and report.reverted is None:
         report = None
     result: ImportResult | None = None
@@ -204,9 +200,16 @@ async def _shown(call: Call, import_id: str, status: int = 200) -> web.Response:
     return response
 
 
-async def _report(call: Call, import_id: str) -> Report | None:
-    """The report of an import in the log; an import of another workspace does not exist."""
+async def _job_and_report(call: Call, import_id: str) -> tuple[JobStatus | None, Report | None]:
+    """The job and the report in the log; at least one of them. The job is read first: if it has
+    ended, the log has its events. Raises UnknownImport, also for an import of another workspace."""
+    repository = call.service.repository
+    job: JobStatus | None = None
+    with suppress(UnknownImport):
+        job = await jobs.job_status(repository, call.scope, import_id)
     try:
-        return await import_report(call.service.repository, call.scope, import_id)
+        return job, await import_report(repository, call.scope, import_id)
     except UnknownImport:
-        return None
+        if job is None:
+            raise
+        return job, None

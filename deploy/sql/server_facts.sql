@@ -14,7 +14,7 @@ SELECT current_setting('server_version_num')::int AS version_number,
            + coalesce(current_setting('reserved_connections', true)::int, 0) AS reserved_connections,
        (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend')::int AS connections,
        (SELECT least(nullif(rolconnlimit, -1), nullif(datconnlimit, -1)) FROM pg_roles, pg_database
-        WHERE rolname = current_user AND datname = current_database()) AS connection_limit,
+        WHERE rolname = current_user AND NOT rolsuper AND datname = current_database()) AS connection_limit,
        current_setting('max_locks_per_transaction')::int AS max_locks_per_transaction,
        coalesce(
            (SELECT max(split_part(setting, '=', 2))

@@ -84,18 +84,18 @@ class References(Struct, frozen=True):
         list of the others."""
         named = self._entry if field.spec.refers_to == "entry" else self._file
         found: list[Named] = []
-        wrong: dict[str, BadCell] = {}
+        wrong: dict[str, str] = {}
         for name in names:
             try:
                 found.append((name, None) if name in kept else named(field, name, language))
             except BadCell as error:
-                wrong[name] = error
+                wrong[name] = str(error)
         if not wrong:
             return found
         first, *others = wrong
         shown = ", ".join(repr(shortened(name)) for name in others[:MOST_NAMED])
         more = f" and {len(others) - MOST_NAMED:,} more" if len(others) > MOST_NAMED else ""
-        raise BadCell(f"{wrong[first]}; also wrong: {shown}{more}" if others else str(wrong[first]))
+        raise BadCell(f"{wrong[first]}; also wrong: {shown}{more}" if others else wrong[first])
 
     def _check_inner(self, field: Field, value: Raw, stored: Raw) -> None:
         """A repeater refers only by id."""

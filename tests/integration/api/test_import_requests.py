@@ -17,6 +17,7 @@ from aiohttp import MultipartReader
 
 from api.imports import endpoints, multipart_form
 from api.rest import idempotency
+from api.rest.tokens import POSITION
 from tests.contract import Contract
 from tests.integration.api.import_requests import GOOD, PATH, accepted, done, ended, form, send
 from tests.integration.api.server import Answer, Client, Server
@@ -25,7 +26,7 @@ from tests.integration.live_projector import connected
 from tests.integration.projector.sample_log import BODY, ContentBuilder
 from tests.time_limits import at_most
 from write_side.domain.definition import Field
-from write_side.imports import jobs, preview
+from write_side.imports import jobs, preview, report
 from write_side.imports.table import Limits
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -153,6 +154,40 @@ async def test_an_import_is_in_progress_until_its_report_has_the_notes_of_its_ce
     assert (answer.data["state"], answer.data["report"]) == ("importing", None)
     one = await ended(client, path)
     assert (one["state"], len(one["report"]["rows"][0]["cells"])) == ("imported", 1)
+
+
+async def test_an_import_that_ends_during_a_request_is_in_progress_or_can_be_read(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    advance_job, end_job, import_report = jobs.advance_job, jobs.end_job, report.import_report
+    checked, read, imported = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def advance_later(*args: Any) -> None:
+        await advance_job(*args)
+        if "importing" in args:
+            checked.set()
+            await read.wait()
+
+    async def end(*args: Any) -> None:
+        await end_job(*args)
+        imported.set()
+
+    async def report_before_the_end(*args: Any) -> report.Report:
+        try:
+            return await import_report(*args)
+        finally:
+            read.set()
+            await imported.wait()
+
+    monkeypatch.setattr(jobs, "advance_job", advance_later)
+    monkeypatch.setattr(jobs, "end_job", end)
+    monkeypatch.setattr(endpoints, "import_report", report_before_the_end)
+    path = await accepted(client)
+    await checked.wait()
+    answer = await client.get(path)
+    assert (answer.data["state"], POSITION in answer.headers) == ("importing", False)
+    answer = await client.get(path)
+    assert (answer.data["state"], POSITION in answer.headers) == ("imported", True)
 
 
 async def test_problems_beyond_the_limit_are_counted(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -276,6 +277,7 @@ async def test_a_projector_stops_although_a_rollback_fails(
     ids: list[str],
     database_url: str,
     monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     """The rollback times out, or it is cancelled like the projector."""
     monkeypatch.setattr(process, "PATIENCE", patience)
@@ -291,3 +293,6 @@ async def test_a_projector_stops_although_a_rollback_fails(
     await builder.revise_type(Field("text", "Text", "text", searchable=True, required=True))
     async with stopped_while_silent(database_url, reached) as task:
         assert task.cancelled()
+    del task
+    gc.collect()
+    assert caplog.records == []
