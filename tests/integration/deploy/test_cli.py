@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -23,6 +24,7 @@ from deploy.databases import open_connection
 from deploy.supervisor import contentlog
 from tests.databases import owner_of
 from tests.integration.deploy.processes import until
+from tests.integration.live_projector import connected
 from tests.integration.write_side.sample_commands import UNRELEASED
 from tests.processes import free_port
 from write_side.domain.identity import slug_hash
@@ -466,6 +468,20 @@ def test_an_api_names_the_setting_of_an_event_store_that_it_cannot_reach(
     assert names_the_setting(line)
     setting = "CONTENTLOG_EVENT_STORE_POOL_URL" if pool else "CONTENTLOG_EVENT_STORE_URL"
     assert line.endswith(f": check {setting}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", ["1", "2"])
+async def test_an_api_ends_if_the_event_store_accepts_connections_but_does_not_respond(
+    start: Callable[..., subprocess.Popen[str]], database_url: str, workers: str
+) -> None:
+    async with connected(database_url) as owner, owner.transaction():
+        await owner.execute("LOCK TABLE write_side.token_key IN ACCESS EXCLUSIVE MODE")
+        api = start("api", "--port", str(free_port()), "--workers", workers, url=database_url)
+        _, output = await asyncio.to_thread(api.communicate, timeout=60)
+    assert api.returncode == 1
+    [line] = output.splitlines()
+    assert "the event store does not respond" in line
 
 
 @pytest.mark.parametrize(
