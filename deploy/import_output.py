@@ -119,8 +119,8 @@ def revert_lines(reverted: RevertReport) -> Iterator[str]:
         )
         return
     yield (
-        f"import {reverted.import_id!r} was reverted: {len(reverted.deleted)} deleted, "
-        f"{len(reverted.restored)} restored"
+        f"import {reverted.import_id!r} was reverted: {len(reverted.deleted):,} deleted, "
+        f"{len(reverted.restored):,} restored"
     )
     if reverted.restored:
         yield "note: entries that the revert publishes again get its time as publishedAt"
