@@ -30,6 +30,7 @@ from write_side.postgres.connection import (
     connect,
     is_transient,
 )
+from write_side.postgres.faults import FaultLog
 from write_side.process_state import ProcessState
 from write_side.waiting import raise_if_cancelled
 
@@ -98,6 +99,7 @@ async def run_sessions(settings: ProjectorSettings, state: ProcessState | None =
     """Begins again after transient faults; after others, stays halted and reports the reason."""
     projector_id = f"{socket.gethostname()}/{os.getpid()}/{new_id()[-6:]}"
     backoff, state = Backoff(), state or ProcessState()
+    faults = FaultLog(_log, "begins again")
     while True:
         began, fault = time.monotonic(), None
         try:
@@ -106,7 +108,7 @@ async def run_sessions(settings: ProjectorSettings, state: ProcessState | None =
             raise_if_cancelled(error)
             if not is_transient(error):
                 raise
-            _log.warning("begins again", fault=repr(error))
+            faults.add(error)
             fault = error
         backoff.after(fault, time.monotonic() - began)
         await asyncio.sleep(backoff.pause)

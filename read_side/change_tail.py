@@ -17,6 +17,7 @@ from read_side.changes import END, ChangeRecord, ChangeSelection, changes_after
 from read_side.checkpoint import Arrived, CheckpointWatch
 from read_side.pool import Pool
 from write_side.domain.identity import Scope
+from write_side.postgres.faults import FaultLog
 from write_side.waiting import cancel
 
 AT_ONCE = 100
@@ -115,7 +116,7 @@ class ChangeTail:
         self._wakeup.set()
 
     async def _run(self) -> None:
-        logged = False
+        faults = FaultLog(_log, "changes cannot be read")
         while True:
             await self._wakeup.wait()
             self._wakeup.clear()
@@ -124,11 +125,8 @@ class ChangeTail:
                 changes = self._changed.pop(scope)
                 try:
                     is_last = await self._follow(scope, changes)
-                    logged = False
                 except Exception as error:
-                    if not logged:
-                        _log.warning("changes cannot be read", fault=repr(error))
-                    logged = True
+                    faults.add(error)
                     await asyncio.sleep(RETRY)
                     is_last = False
                 if not is_last:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
@@ -22,6 +21,7 @@ from read_side.stamp import position_of, stamp_of
 from write_side import tracing
 from write_side.domain.identity import Scope
 from write_side.postgres.connection import Connection, connect
+from write_side.postgres.faults import FaultLog
 from write_side.waiting import cancel, wait_until_set
 
 POLL = 0.5
@@ -30,8 +30,6 @@ POLL_WAITING = 0.05
 """The same while a request waits, in case notifications fail."""
 PATIENCE = 5.0
 """Seconds until a connection on which the database does not respond is replaced."""
-LOGGED_AGAIN = 60.0
-"""Seconds after which a fault that lasts is logged again."""
 # All columns, because a different shape may have other ones.
 _CHECKPOINT = "SELECT * FROM read_model.checkpoint"
 Arrived = Mapping[Scope, list[ChangeRecord] | None]
@@ -120,15 +118,12 @@ class CheckpointWatch:
             return is_visible
 
     async def _watch(self) -> None:
-        logged, logged_at = "", 0.0
+        faults = FaultLog(_log, "the checkpoint cannot be read")
         while True:
             try:
                 await self._listen()
             except Exception as error:
-                fault, now = repr(error), time.monotonic()
-                if fault != logged or now - logged_at >= LOGGED_AGAIN:
-                    _log.warning("the checkpoint cannot be read", fault=fault)
-                    logged, logged_at = fault, now
+                faults.add(error)
                 await asyncio.sleep(0.2)
 
     async def _listen(self) -> None:

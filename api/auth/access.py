@@ -27,6 +27,7 @@ from api.auth.keys import PATIENCE, Caller, KeyLoader, KeyUses
 from api.errors import KeysUnavailable
 from write_side.domain.workspace import secret_hash
 from write_side.postgres.connection import Connection, connect, is_transient
+from write_side.postgres.faults import FaultLog
 from write_side.repository import Repository
 from write_side.store.conflicts import StoreUnavailable
 from write_side.waiting import wait_until_set
@@ -209,15 +210,12 @@ class Access:
                 _log.error("keys cannot be loaded", exc_info=error)
 
     async def _keep_listening(self) -> None:
-        logged = False
+        faults = FaultLog(_log, "cannot listen to the event store")
         while True:
             try:
                 await self._listen()
-                logged = False
             except Exception as error:
-                if not logged:
-                    _log.warning("cannot listen to the event store", fault=repr(error))
-                logged = True
+                faults.add(error)
             await asyncio.sleep(RETRY)
 
     async def _listen(self) -> None:

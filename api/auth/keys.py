@@ -14,6 +14,7 @@ from msgspec import Struct
 from write_side.domain.events import Plan
 from write_side.domain.workspace import Workspace
 from write_side.postgres.connection import Fetch
+from write_side.postgres.faults import FaultLog
 from write_side.repository import Repository
 from write_side.store import access
 from write_side.store.access import KeyClaim
@@ -193,7 +194,7 @@ class KeyUses:
         self._fetch = fetch
         self._days: dict[str, date] = {}
         self._waiting: dict[date, list[str]] = {}
-        self._away = False
+        self._faults = FaultLog(_log, "key uses cannot be written")
 
     def record(self, key_id: str, day: date) -> None:
         if self._days.get(key_id) != day:
@@ -214,10 +215,7 @@ class KeyUses:
                     async with asyncio.timeout(PATIENCE):
                         await access.record_use(self._fetch, some, day)
                 except Exception as error:
-                    if not self._away:
-                        _log.warning("key uses cannot be written", fault=repr(error))
-                    self._away = True
+                    self._faults.add(error)
                     return
-                self._away = False
                 del ids[: len(some)]
             del self._waiting[day]

@@ -17,6 +17,7 @@ from aiohttp import web
 from msgspec import Struct
 
 from api.operations.health import STATUS, ServiceStatus
+from write_side.postgres.faults import FaultLog
 
 _log = structlog.get_logger("api.lag_history")
 WINDOW = 15 * 60.0
@@ -74,12 +75,13 @@ async def sampling(app: web.Application) -> AsyncIterator[None]:
 
 
 async def _sample(app: web.Application) -> None:
+    faults = FaultLog(_log, "lag cannot be sampled")
     while True:
         await asyncio.sleep(INTERVAL)
         try:
             app[HISTORY].take(await app[STATUS].current(), time.monotonic())
         except Exception as error:
-            _log.warning("lag cannot be sampled", fault=repr(error))
+            faults.add(error)
 
 
 def _rate(before: Sample, after: Sample) -> float | None:

@@ -35,6 +35,7 @@ from write_side.imports.importer import (
 from write_side.imports.jobs import ClaimedJob, JobState
 from write_side.imports.report import import_report
 from write_side.imports.table import FileRefused, Table
+from write_side.postgres.faults import FaultLog
 from write_side.repository import Repository
 from write_side.waiting import wait_until_set
 
@@ -91,12 +92,13 @@ class ImportWorker:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _repeat(self) -> None:
+        faults = FaultLog(_log, "imports cannot be claimed")
         while True:
             self._wake.clear()
             try:
                 worked = await self.work()
             except Exception as error:
-                _log.warning("imports cannot be claimed", fault=repr(error))
+                faults.add(error)
                 worked = False
             if worked:
                 self.wake()

@@ -41,6 +41,7 @@ from write_side.postgres.connection import (
     is_transient,
     try_lock,
 )
+from write_side.postgres.faults import FaultLog
 from write_side.process_state import ProcessState
 from write_side.repository import Repository
 from write_side.store.access import token_key
@@ -65,6 +66,7 @@ async def run_sessions(settings: WebhookSettings, state: ProcessState | None = N
     """Delivers until it is cancelled, in one session after another; begins again after transient
     faults. It may be killed at any point: nothing is lost."""
     state = state or ProcessState()
+    faults = FaultLog(_log, "begins again")
     while True:
         try:
             await _session(settings, state)
@@ -73,17 +75,17 @@ async def run_sessions(settings: WebhookSettings, state: ProcessState | None = N
             if not is_transient(error) and not isinstance(error, _TRANSIENT):
                 raise
             is_missing = isinstance(error, asyncpg.UndefinedTableError)
-            _log.warning("begins again", fault=MIGRATE if is_missing else repr(error))
+            faults.add(MIGRATE if is_missing else error)
         await asyncio.sleep(PAUSE)
 
 
 async def _session(settings: WebhookSettings, state: ProcessState) -> None:
     lease = Lease()
     async with _lock(settings.event_store_url, state) as store:
-        _log.info("webhooks are active")
         keeping = asyncio.create_task(_keep(store, lease, state), name="webhook lease")
         try:
             async with open_deliverer(settings, lease, store) as deliverer:
+                _log.info("webhooks are active")
                 while not keeping.done():
                     await deliverer.step()
             await keeping

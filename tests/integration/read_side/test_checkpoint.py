@@ -14,6 +14,7 @@ from read_side.checkpoint import CheckpointWatch, wait_until_visible
 from read_side.engine import is_distributed
 from tests.integration.live_projector import SECONDS, connected, until
 from tests.proxy import proxy_to
+from write_side.postgres import faults as fault_log
 
 MOVE = "UPDATE read_model.checkpoint SET position = $1"
 ANNOUNCE = "UPDATE projector.announced SET position = $1"
@@ -85,7 +86,7 @@ async def test_a_fault_that_lasts_is_logged_again_after_a_minute(
     with capture_logs() as lines:
         async with CheckpointWatch("") as watch:
             await until(is_logged)
-            monkeypatch.setattr(module, "LOGGED_AGAIN", 0.0)
+            monkeypatch.setattr(fault_log, "AGAIN", 0.0)
             expected.append(repr(faults[-1]))
             await until(is_logged)
             assert not watch.is_listening
