@@ -438,7 +438,7 @@ def test_a_file_of_too_many_rows_is_split(run_cli: RunCli) -> None:
     other = ("--workspace", "acme", "--environment", "staging")
     assert refused(run_cli("import", "--revert", "s-1", *other)) == "there is no import 's-1'"
     assert done(run_cli("import", "--revert", "s-1"))[0] == (
-        "import 's-1' was reverted: 2001 deleted, 0 restored"
+        "import 's-1' was reverted: 2,001 deleted, 0 restored"
     )
     assert "was reverted" in refused(run_cli(*big, "--split"))
 
