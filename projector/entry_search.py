@@ -21,9 +21,7 @@ from projector.search_rows import (
 from projector.write_transaction import WriteTransaction
 from read_side.search import Stems
 from write_side.domain.entry import Entry
-from write_side.domain.words import (
-    LONGEST_TEXT,
-)
+from write_side.domain.words import LONGEST_TEXT
 from write_side.postgres.connection import Connection
 from write_side.postgres.statements import statement
 

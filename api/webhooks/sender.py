@@ -79,7 +79,7 @@ class Sender:
             signed = headers(message, secrets)
             async with asyncio.timeout(self._timeout):
                 while response.status is None:
-                    with _closed_since(response):
+                    with _ignore_closed_connection(response):
                         body = _CheckedBody(message.body, check)
                         await self._exchange(url, body, signed, response)
             error = _refusal(response.status)
@@ -144,7 +144,7 @@ class Sender:
 
 
 @contextmanager
-def _closed_since(response: _Response) -> Iterator[None]:
+def _ignore_closed_connection(response: _Response) -> Iterator[None]:
     """Suppresses the error of a reused connection that the endpoint has closed, as it may do at any
     time between requests. The caller sends the message again, over another connection."""
     response.is_reused = False

@@ -28,13 +28,17 @@ end word the messages of all packages.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
+from typing import TypeVar
 
+T = TypeVar("T")
 _LONGEST = 200
 """Characters of a slug or an id in a message."""
 _LONGEST_MISTYPED = 100
 """Characters of a word that is compared with others, which takes quadratic time."""
+_FEW = 5
+"""Items of a list that a message names."""
 
 
 class ExplainedError(Exception):
@@ -226,6 +230,12 @@ def shortened(text: str, longest: int = 100) -> str:
 def count(n: int, one: str, many: str = "") -> str:
     """``1 entry``, ``2,000 entries``."""
     return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
+def first_few(items: Sequence[T], show: Callable[[T], str] = str) -> str:
+    """``a, b, c, d, e and 2 more``"""
+    more = len(items) - _FEW
+    return ", ".join(map(show, items[:_FEW])) + (f" and {more:,} more" if more > 0 else "")
 
 
 def in_words(names: Sequence[str], last: str = "or") -> str:

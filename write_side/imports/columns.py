@@ -17,7 +17,7 @@ from write_side.dispatch import execute
 from write_side.domain.definition import Field
 from write_side.domain.events import MappedColumn
 from write_side.domain.identity import Actor, Scope
-from write_side.domain.refusals import InvalidEntry, shortened
+from write_side.domain.refusals import InvalidEntry, first_few, shortened
 from write_side.domain.text import MOST_COMPOSED, composed
 from write_side.imports.preview import one_line
 from write_side.imports.request import ImportRequest
@@ -39,8 +39,6 @@ fields, which never have capital letters."""
 Source = Literal["saved", "heading", ""]
 Find: TypeAlias = Callable[[str], list[int]]
 """The indexes of the columns or targets with a name."""
-MOST_NAMED = 5
-"""Columns without a heading that a refusal names."""
 FIRST_ROWS = 5
 """Rows in which headings below a title are looked for."""
 LONGEST_NUMBER = 9
@@ -196,8 +194,7 @@ def _named(columns: Mapping[int, int]) -> str:
         f"column {index + 1} ({column_letters(index)}: {cells:,} cell{'' if cells == 1 else 's'})"
         for index, cells in sorted(columns.items())
     ]
-    more = len(names) - MOST_NAMED
-    return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return first_few(names)
 
 
 def propose_targets(

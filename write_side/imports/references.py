@@ -11,7 +11,13 @@ from msgspec import Raw, Struct
 from write_side.domain.cells import BadCell, listed, same
 from write_side.domain.definition import Field
 from write_side.domain.identity import is_id
-from write_side.domain.refusals import InvalidEntry, InvalidText, UnknownReference, shortened
+from write_side.domain.refusals import (
+    InvalidEntry,
+    InvalidText,
+    UnknownReference,
+    first_few,
+    shortened,
+)
 from write_side.domain.text import NotJSON, composed
 from write_side.domain.values import Target, is_null, json_of, targets
 from write_side.handlers.checks import check_file, check_reference
@@ -22,8 +28,6 @@ from write_side.repository import Repository
 MOST_REFERENCES = 100_000
 """References in the cells of one import. A slug takes 2 bytes of the file or more; in its entry it
 becomes an id of 39 bytes."""
-MOST_NAMED = 5
-"""Wrong names that an error lists in addition to the first."""
 _IDS = msgspec.json.Decoder(list[str] | str)
 
 
@@ -93,9 +97,8 @@ class References(Struct, frozen=True):
         if not wrong:
             return found
         first, *others = wrong
-        shown = ", ".join(repr(shortened(name)) for name in others[:MOST_NAMED])
-        more = f" and {len(others) - MOST_NAMED:,} more" if len(others) > MOST_NAMED else ""
-        raise BadCell(f"{wrong[first]}; also wrong: {shown}{more}" if others else wrong[first])
+        also = first_few(others, lambda name: repr(shortened(name)))
+        raise BadCell(f"{wrong[first]}; also wrong: {also}" if others else wrong[first])
 
     def _check_inner(self, field: Field, value: Raw, stored: Raw) -> None:
         """A repeater refers only by id."""
