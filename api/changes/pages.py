@@ -23,6 +23,7 @@ from read_side.changes import (
     ChangeSelection,
 )
 from write_side.domain.change_kinds import KINDS, Kind
+from write_side.domain.identity import is_slug
 from write_side.domain.refusals import shortened
 
 PAGE = 100
@@ -46,9 +47,13 @@ class ChangesRequest(Struct, frozen=True):
     def of(cls, call: Call) -> ChangesRequest:
         """``Last-Event-ID`` takes precedence over ``after``. Raises BadRequest."""
         query = call.request.query
-        type_slug = query.get("contentType")
+        type_slug = query.get("contentType") or None
+        if type_slug is not None and not is_slug(type_slug):
+            raise BadRequest(
+                f"Unknown contentType '{shortened(type_slug)}': use the slug of one content type"
+            )
         selection = ChangeSelection(
-            parameters.searchable(type_slug) if type_slug else None,
+            type_slug,
             kinds(query.get("events", "")),
             call.published_only,
         )
@@ -137,7 +142,7 @@ def includes_entries(text: str) -> bool:
 
 def kinds(text: str) -> tuple[Kind, ...]:
     """The kinds that the text names, or all. Raises BadRequest."""
-    names = [name.strip() for name in text.split(",") if name.strip()]
+    names = list(filter(None, parameters.names(text)))
     unknown = next((name for name in names if name not in KINDS), None)
     if unknown is not None:
         raise BadRequest(f"Unknown event '{shortened(unknown)}' in events: use {', '.join(KINDS)}")

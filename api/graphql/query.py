@@ -22,7 +22,13 @@ from api.graphql.types import (
     Pagination,
     typed_field,
 )
-from api.rest.list_query import ListQuery, checked_filters, search_text, sort_keys
+from api.rest.list_query import (
+    ListQuery,
+    checked_filters,
+    page_cursor,
+    search_text,
+    sort_keys,
+)
 from api.rest.parameters import clamped_limit, clamped_offset, searchable
 from api.rest.point_in_time import PastList, PastSlugKey, list_at
 from read_side import content_types, paging
@@ -129,15 +135,13 @@ class Query:
         if not status and context.call.published_only:
             status = EntryStatus.published
         text_locale = check_locale(locale or BASE_LANGUAGE)
-        if cursor and offset:
-            raise BadRequest("cursor and offset exclude each other: use one of them")
         params = ListQuery(
             clamped_limit(limit, DEFAULT_LIMIT),
             clamped_offset(offset),
             search_text(search or "", "search"),
             checked_filters(parsed_filters(filter) if filter else ()),
             sort_keys(sort) if sort else (),
-            cursor or None,
+            page_cursor(cursor, offset),
             selects_total(info),
         )
         context.budget.charge_checks(params)

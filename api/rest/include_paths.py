@@ -8,6 +8,7 @@ from itertools import pairwise
 from msgspec import Struct
 
 from api.errors import BadRequest
+from api.rest import parameters
 from api.rest.parameters import Query
 from write_side.domain.definition import Field
 from write_side.domain.identity import is_slug
@@ -46,7 +47,7 @@ def parse_include(query: Query) -> tuple[Path, ...]:
     value = query.get("include")
     if not value:
         return ()
-    texts = value.split(",")
+    texts = parameters.names(value)
     if len(texts) > MAX_PATHS:
         raise BadRequest(f"include has {len(texts)} paths; the limit is {MAX_PATHS}")
     paths = sorted({_path(text) for text in texts})
@@ -60,8 +61,8 @@ def _path(text: str) -> Path:
     path = tuple(text.split("."))
     if not all(map(is_slug, path)):
         raise BadRequest(
-            f"Unknown path '{shortened(text)}' in include: use reference and media fields, "
-            "like author or topics.part_of"
+            f"Unknown path '{shortened(text)}' in include: use the slugs of reference and "
+            "media fields, separated by dots"
         )
     if len(path) > MAX_LEVELS:
         raise BadRequest(

@@ -79,17 +79,22 @@ class ListQuery(Struct, frozen=True):
 def list_query(query: MultiMapping[str], default_limit: int) -> ListQuery:
     """Raises BadRequest."""
     limit, offset = parameters.paging(query, default_limit)
-    cursor = query.get("cursor") or None
-    if cursor is not None and query.get("offset"):
-        raise BadRequest("cursor and offset exclude each other: use one of them")
+    cursor = page_cursor(query.get("cursor"), query.get("offset"))
     words = search_text(query.get("q", ""))
     filters = checked_filters(_filters(query))
     sort = query.get("sort")
-    keys = sort_keys(sort.split(",")) if sort else ()
+    keys = sort_keys(parameters.names(sort)) if sort else ()
     total = query.get("total")
     if total and total != "none":
         raise BadRequest(f"Unknown total '{shortened(total)}': use none, or leave it out")
     return ListQuery(limit, offset, words, filters, keys, cursor, counted=not total)
+
+
+def page_cursor(cursor: str | None, offset: str | int | None) -> str | None:
+    """None to page by offset. Raises BadRequest for both."""
+    if cursor and offset:
+        raise BadRequest("cursor and offset exclude each other: use one of them")
+    return cursor or None
 
 
 def search_text(value: str, parameter: str = "q") -> str | None:

@@ -52,6 +52,11 @@ def _number(text: str) -> int | None:
     return -number if sign == "-" else number
 
 
+def names(text: str) -> list[str]:
+    """The names in a list that commas separate; spaces around them do not count."""
+    return [name.strip() for name in text.split(",")]
+
+
 def status(query: Query) -> str:
     return any_status(query) or "published"
 

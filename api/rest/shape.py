@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from api.errors import BadRequest
-from api.rest import wire
+from api.rest import parameters, wire
 from api.rest.include_paths import Path, parse_include, refused_step, unknown_step
 from api.rest.parameters import Query
 from read_side.content_types import NamedFields, field_slugs, named_fields
@@ -77,7 +77,7 @@ def parse_shape(query: Query, entry: type[wire.Entry]) -> Shape:
     text = query.get("select")
     if not text:
         return Shape(None, (), parse_include(query))
-    names, known = text.split(","), members_of(entry).values()
+    names, known = parameters.names(text), members_of(entry).values()
     if len(names) > MAX_NAMES:
         raise BadRequest(f"select has {len(names)} names; the limit is {MAX_NAMES}")
     slugs = {name.removeprefix(_PREFIX) for name in names if name.startswith(_PREFIX)}

@@ -237,6 +237,9 @@ async def test_now_is_after_everything_that_is_selected(
 async def test_bad_requests_name_what_is_wrong(client: Client, posts: ContentBuilder) -> None:
     refused(await client.get("/v1/changes?events=entry.created,x"), 400, "Unknown event 'x'")
     refused(await client.get("/v1/changes?include=media"), 400, "Unknown include 'media'")
+    for slug in ("posts,pages", "Posts", " posts"):
+        answer = await client.get(f"/v1/changes?contentType={slug}")
+        refused(answer, 400, f"Unknown contentType '{slug}': use the slug of one content type")
     for token in ("x", "%00", "é", "a" * 40, "NOW"):
         refused(await client.get(f"/v1/changes?after={token}"), 400, "Unknown after")
     answer = await client.get("/v1/changes?after=now", headers={"Last-Event-ID": "x"})

@@ -95,7 +95,7 @@ async def test_references_and_media_are_included_once_along_the_paths(
     assert found["media"] == {"face": file("face"), "hero": file("hero")}
     assert (await included(client, f"{POSTS}/one?include=author"))["entries"].keys() == {ada}
     assert (await included(client, f"{POSTS}/two?include=cover")) == {"entries": {}, "media": {}}
-    anywhere = await included(client, "/v1/content?include=friend,cover,author.photo")
+    anywhere = await included(client, "/v1/content?include=friend, cover,author.photo ")
     assert anywhere["entries"].keys() == {ada, bob}
     assert anywhere["media"].keys() == {"hero"}
 
@@ -356,7 +356,7 @@ REFUSED = [
     (POSTS, "author.friend.friend.friend", "has 4 levels; the limit is 3"),
     (POSTS, "author,", "Unknown path ''"),
     (POSTS, "author..friend", "Unknown path 'author..friend'"),
-    (POSTS, "Author", "Unknown path 'Author' in include: use reference and media fields"),
+    (POSTS, "Author", "Unknown path 'Author' in include: use the slugs of reference and media"),
     (POSTS, "%00", "Unknown path"),
     (POSTS, ",".join(["author"] * 11), "include has 11 paths; the limit is 10"),
     (POSTS, "a" * 5_000, "Unknown path 'aaa"),

@@ -47,7 +47,7 @@ async def test_each_member_alone_has_the_text_of_the_whole_entry(path: str, clie
 @pytest.mark.parametrize("path", PATHS)
 async def test_members_and_fields_keep_the_order_of_the_body(path: str, client: Client) -> None:
     plain = await client.get(path)
-    names = "fields.price,updatedAt,fields.body,title,title,id"
+    names = "fields.price, updatedAt,fields.body,title,title,id"
     answer = await client.get(f"{path}?select={names}")
     assert list(answer.body) == list(plain.body)
     shown = first(answer.text)
@@ -102,7 +102,6 @@ REFUSED = [
     (OF_TYPE, "contentType", "'contentType'"),
     (ACROSS, "language", "'language'"),
     (OF_TYPE, "title,", "''"),
-    (OF_TYPE, "title,%20slug", "' slug'"),
     (OF_TYPE, "Title", "'Title'"),
     (OF_TYPE, "fields.", "'fields.'"),
     (OF_TYPE, "fields.%00", "'fields."),

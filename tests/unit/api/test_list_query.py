@@ -50,6 +50,7 @@ def test_a_comma_separates_only_the_values_of_in_and_nin() -> None:
 def test_sort_keys() -> None:
     expected = (SortKey("publishedAt", descending=True), SortKey("title"))
     assert parsed("sort=-publishedAt,title").sort == expected
+    assert parsed("sort=-publishedAt, title ").sort == expected
 
 
 @pytest.mark.parametrize("query", ["sort=", "cursor=", "total=", "sort=&cursor=&offset=3", "x=1"])
