@@ -370,9 +370,9 @@ async def test_a_total_counts_entries_with_several_values_once(
 
 
 LIST = """query ($filter: JSON, $sort: [String!], $search: String, $cursor: String,
-                   $limit: Int) {
+                   $limit: Int, $offset: Int) {
   contentEntries(type: "posts", status: published, filter: $filter, sort: $sort, search: $search,
-                 cursor: $cursor, limit: $limit) {
+                 cursor: $cursor, limit: $limit, offset: $offset) {
     data { slug } pagination { limit total next } } }"""
 
 
@@ -443,6 +443,7 @@ REFUSED_IN_GRAPHQL: list[tuple[dict[str, Any], str]] = [
     ({"sort": ["nope"]}, "Unknown field 'nope' in sort"),
     ({"sort": ["a", "b", "c", "d"]}, "Too many keys in sort"),
     ({"cursor": "abc"}, "Unknown cursor"),
+    ({"cursor": "first", "offset": 1}, "cursor and offset exclude each other"),
 ]
 
 
