@@ -22,13 +22,7 @@ from api.graphql.types import (
     Pagination,
     typed_field,
 )
-from api.rest.list_query import (
-    ListQuery,
-    checked_filters,
-    page_cursor,
-    search_text,
-    sort_keys,
-)
+from api.rest.list_query import ListQuery, checked_filters, page_cursor, search_text, sort_keys
 from api.rest.parameters import clamped_limit, clamped_offset, searchable
 from api.rest.point_in_time import PastList, PastSlugKey, list_at
 from read_side import content_types, paging

@@ -53,7 +53,7 @@ def _number(text: str) -> int | None:
 
 
 def names(text: str) -> list[str]:
-    """The names in a list that commas separate; spaces around them do not count."""
+    """The names in a comma-separated list, without the spaces around them."""
     return [name.strip() for name in text.split(",")]
 
 
