@@ -47,23 +47,27 @@ def filter_schemas() -> dict[str, Schema]:
         name: _schema(name, operators_of(ordering), {"type": ordering.json})
         for name, ordering in _KINDS.items()
     }
-    multiple = _schema(_MULTIPLE, operators_of(TEXT, multiple=True), _STRING)
-    multiple["properties"]["contains"]["description"] = "Has this value."
+    multiple = _schema(_MULTIPLE, operators_of(TEXT, multiple=True), _STRING, multiple=True)
     return {**found, _MULTIPLE: multiple, _STATUS: _schema(_STATUS, EQUALITY, _STATUSES)}
 
 
 def options_schema(name: str, options: Schema, *, multiple: bool) -> Schema:
     """The schema for a field of options. ``in`` and ``nin`` take several in one string."""
-    return _schema(name, operators_of(OPTION, multiple=multiple), options)
+    return _schema(name, operators_of(OPTION, multiple=multiple), options, multiple=multiple)
 
 
-def _schema(name: str, operators: Iterable[str], value: Schema) -> Schema:
-    return {
+def _schema(
+    name: str, operators: Iterable[str], value: Schema, *, multiple: bool = False
+) -> Schema:
+    schema: Schema = {
         "title": name,
         "type": "object",
         "properties": {one: _operand(one, value) for one in operators},
         "additionalProperties": False,
     }
+    if multiple:
+        schema["properties"]["contains"]["description"] = "Has this value."
+    return schema
 
 
 def _operand(operator: str, value: Schema) -> Schema:
@@ -107,7 +111,7 @@ def sort_parameter(fields: Iterable[Field] | None = None) -> Schema:
     else:
         sortable = (one for one in fields if one.indexed and not one.multiple)
         names += [path for one in sortable for path in paths_of(one)]
-        key = f"-?({'|'.join(map(re.escape, names))})"
+        key = rf"\s*-?({'|'.join(map(re.escape, names))})\s*"
         schema |= {"pattern": f"^{key}(,{key}){{0,{MOST_SORT_KEYS - 1}}}$"}
     return {
         "name": "sort",

@@ -212,7 +212,9 @@ async def test_filters_and_sort_keys_are_those_of_the_type(
     filters = schemas["PostsSizeFilter"]["properties"]
     assert filters.keys() == {"eq", "ne", "in", "nin", "exists"}
     assert [size.items() <= filters[one].items() for one in ("eq", "ne")] == [True, True]
-    assert schemas["PostsSizesFilter"]["properties"].keys() == {"contains", "exists"}
+    several = schemas["PostsSizesFilter"]["properties"]
+    assert several.keys() == {"contains", "exists"}
+    assert several["contains"]["description"] == "Has this value."
     assert schemas["PostsSize"]["enum"] == ["small", "large"]
     assert "PostsHiddenFilter" not in schemas
     [sort] = [one for one in own if one["name"] == "sort"]
@@ -225,5 +227,8 @@ async def test_filters_and_sort_keys_are_those_of_the_type(
             200,
             True,
         )
-    for wrong in ("fields.plain", "title,slug,id,stage", "title,", "fieldsXsize"):
+    spaced = " title , -slug "
+    assert (await client.get(f"/v1/content/posts?sort={spaced}")).status == 200
+    assert re.search(sort["schema"]["pattern"], spaced)
+    for wrong in ("fields.plain", "title,slug,id,stage", "title,", "- title", "fieldsXsize"):
         assert not re.search(sort["schema"]["pattern"], wrong), wrong

@@ -156,6 +156,18 @@ def test_every_parameter_and_header_has_an_example_that_fits(kind: str) -> None:
             assert_have_examples([part])
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("select", " title , slug "),
+        ("include", " author , cover "),
+        ("events", " entry.created , entry.deleted "),
+    ],
+)
+def test_lists_of_names_may_have_spaces(name: str, text: str) -> None:
+    assert_fits(text, COMPONENTS["parameters"][name]["schema"])
+
+
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_every_body_has_examples_that_fit(name: str) -> None:
     found = list(bodies(OPERATIONS[name]))
