@@ -72,7 +72,8 @@ class FeedChanges(Struct, frozen=True):
             await changes_after(
                 self.read_model, endpoint.scope, ChangeSelection(slug, kinds), after, limit
             )
-            for slug in endpoint.types or (None,)
+            # A type that is listed twice is selected once.
+            for slug in dict.fromkeys(endpoint.types) or (None,)
         ]
         return pages[0] if len(pages) == 1 else merged(pages)
 
