@@ -19,6 +19,7 @@ from projector.entry_rows import entry_rows, locale_rows, put_entries, put_local
 from projector.entry_search import EntrySearch
 from projector.entry_values import TypeValues, add_parts
 from projector.rows import EntryState, columns
+from projector.search_rows import search_rows
 from projector.stored_rows import entry_state, type_row
 from projector.write_transaction import WriteTransaction, write_transaction
 from write_side.domain.content_type import ContentType
@@ -41,13 +42,10 @@ class _Chunk(Struct, frozen=True):
     paths: list[str]
 
 
-async def update_chunk(
-    connection: Connection, epoch: int, search: EntrySearch | None = None
-) -> bool:
+async def update_chunk(connection: Connection, epoch: int, search: EntrySearch) -> bool:
     """Brings one chunk of entries up to date with the newest version of their type; first those
     that queries wait for. Returns whether there may be more. Raises CheckpointConflict.
     ``search``: with the words that it already knows."""
-    search = search or EntrySearch(connection)
     # Outside a transaction, because most of the time there is nothing to do.
     table = "indexing"
     row = await connection.fetchrow(statement("projector", "incomplete_type"))
@@ -109,4 +107,5 @@ async def _fill(transaction: WriteTransaction, chunk: _Chunk, search: EntrySearc
     await add_parts(transaction, "put_values", added)
     if SEARCH in chunk.paths:
         types = {chunk.type_.id: chunk.type_}
-        await search.replace(transaction, chunk.states, types)
+        rows = search_rows(chunk.states, types)
+        await search.put(transaction, "replace_search", rows, types)

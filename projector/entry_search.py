@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, TypeAlias, TypeVar
 
 import asyncpg
 import structlog
 from prometheus_client import Counter as Metric
 
-from projector.rows import EntryState, Rows, Types, columns, portions
+from projector.rows import Rows, Types, columns, portions
 from projector.search_rows import (
     ALL_TRANSLATIONS,
     SearchRow,
     search_changes,
     search_document,
-    search_rows,
     words_of,
 )
 from projector.write_transaction import WriteTransaction
@@ -90,36 +89,13 @@ class EntrySearch:
             _postpone([*changes.replaced, *changes.new])
         await transaction.add("drop_search", columns(changes.gone))
         await transaction.add("move_search", columns(changes.moved))
-        await self._put(transaction, "replace_search", changes.replaced, types)
-        await self._put(transaction, "put_search", changes.new, types)
+        await self.put(transaction, "replace_search", changes.replaced, types)
+        await self.put(transaction, "put_search", changes.new, types)
 
-    async def add(
-        self, transaction: WriteTransaction, states: Iterable[EntryState], types: Types
-    ) -> None:
-        """All rows of entries that have none."""
-        await self._put(transaction, "put_search", search_rows(states, types), types)
-
-    async def replace(
-        self, transaction: WriteTransaction, states: Iterable[EntryState], types: Types
-    ) -> None:
-        """All rows of entries whose type has other searchable fields now."""
-        await self._put(transaction, "replace_search", search_rows(states, types), types)
-
-    async def fill(
-        self,
-        transaction: WriteTransaction,
-        states: Iterable[EntryState],
-        types: Types,
-        places: Collection[tuple[int, str]],
-    ) -> None:
-        """The rows of entries at these positions and locales, whose words were postponed."""
-        all_rows = search_rows(states, types)
-        rows = (row for row in all_rows if (row.state.position, row.locale) in places)
-        await self._put(transaction, "replace_search", rows, types)
-
-    async def _put(
+    async def put(
         self, transaction: WriteTransaction, name: str, rows: Iterable[SearchRow], types: Types
     ) -> None:
+        """``name``: ``put_search`` for entries that have no rows, else ``replace_search``."""
         if self._failed is not None:
             for row in rows:
                 await self._put_alone(await transaction.flush(), name, row, types, self._failed)

@@ -11,6 +11,7 @@ import structlog
 
 from projector.checkpoint import CheckpointConflict, check_epoch
 from projector.entry_search import EntrySearch
+from projector.search_rows import search_rows
 from projector.stored_rows import entry_state, load_types
 from projector.write_transaction import write_transaction
 from write_side.postgres.connection import Connection, is_transient
@@ -107,13 +108,16 @@ async def find_words(
                 return False
             # Read after they are locked, so no batch has changed these texts since.
             positions = sorted({row["position"] for row in held})
-            rows = await connection.fetch(
+            records = await connection.fetch(
                 statement("projector", "next_unread"), *place, positions, BYTES
             )
-            states = [entry_state(row) for row in rows]
+            states = [entry_state(record) for record in records]
             wanted = {(state.entry.workspace, state.entry.content_type_id) for state in states}
             types = await load_types(connection, wanted)
-            await search.fill(transaction, states, types, {tuple(row) for row in held})
+            places = {tuple(row) for row in held}
+            rows = search_rows(states, types)
+            postponed = (row for row in rows if (row.state.position, row.locale) in places)
+            await search.put(transaction, "replace_search", postponed, types)
             return True
 
     if not await search.carry_out(transact):

@@ -25,6 +25,7 @@ from projector.rows import (
     columns,
     locale_keys,
 )
+from projector.search_rows import search_rows
 from projector.stored_rows import add_missing, load_types
 from projector.write_transaction import WriteTransaction, write_transaction
 from write_side.domain.content_type import ContentType
@@ -124,7 +125,8 @@ class Replay:
                 records=self._partitions.rows(locale_rows(translated, self._types)),
                 columns=LOCALE_COLUMNS,
             )
-        await self._search.add(transaction, states, self._types)
+        rows = search_rows(states, self._types)
+        await self._search.put(transaction, "put_search", rows, self._types)
 
     async def _load_types(self, wanted: set[TypeKey]) -> None:
         await add_missing(self._types, wanted, partial(load_types, self._model))

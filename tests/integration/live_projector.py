@@ -159,7 +159,7 @@ async def project_all(
                 if not batch:
                     break
                 checkpoint = await writer.write(batch, checkpoint)
-            while renderings and await update_chunk(model, epoch):
+            while renderings and await update_chunk(model, epoch, writer.search):
                 renderings -= 1
         finally:
             await model.close()

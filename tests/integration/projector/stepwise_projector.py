@@ -40,7 +40,8 @@ class StepwiseProjector:
                 return
             self._checkpoint = await self._writer.write(batch, self._checkpoint)
             for _ in range(renderings):
-                await update_chunk(self._writer.connection, self._writer.epoch)
+                writer = self._writer
+                await update_chunk(writer.connection, writer.epoch, writer.search)
 
     def close(self) -> None:
         for connection in self._connections:

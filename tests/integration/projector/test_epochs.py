@@ -12,6 +12,7 @@ import pytest
 from projector import writer as writer_module
 from projector.background import update_chunk
 from projector.checkpoint import Checkpoint, CheckpointConflict, begin_epoch
+from projector.entry_search import EntrySearch
 from projector.log import Log
 from projector.process import connect_model
 from projector.writer import Writer
@@ -147,7 +148,7 @@ async def test_renderings_are_fenced_too(
     await Writer(older, epoch).write(batch, checkpoint)
     await begin_epoch(newer)
     with pytest.raises(CheckpointConflict):
-        await update_chunk(older, epoch)
+        await update_chunk(older, epoch, EntrySearch(older))
     assert await rows(database_url, "SELECT type_version FROM entry") == [(1,)]
 
 
@@ -162,7 +163,7 @@ async def test_looking_for_background_work_does_not_wait_for_the_checkpoint(
     async with other.transaction():
         await other.execute("SELECT FROM checkpoint FOR UPDATE")
         async with asyncio.timeout(60):
-            assert not await update_chunk(model, epoch)
+            assert not await update_chunk(model, epoch, EntrySearch(model))
 
 
 async def test_an_idle_projector_notices_that_it_was_replaced(
@@ -174,7 +175,7 @@ async def test_an_idle_projector_notices_that_it_was_replaced(
     epoch, _ = await begin_epoch(older)
     await begin_epoch(newer)
     with pytest.raises(CheckpointConflict):
-        await update_chunk(older, epoch)
+        await update_chunk(older, epoch, EntrySearch(older))
 
 
 async def test_a_second_projector_stands_by_and_takes_over(

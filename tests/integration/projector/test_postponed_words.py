@@ -16,6 +16,7 @@ from projector.entry_search import EntrySearch
 from projector.postponed_words import find_words
 from projector.process import ProjectorSettings, connect_model, run_sessions
 from projector.rebuild.operations import verify
+from projector.stored_rows import load_types
 from tests.integration.live_projector import (
     blocked,
     caught_up,
@@ -141,14 +142,14 @@ class Pause:
 
 @pytest.fixture
 def pause(monkeypatch: pytest.MonkeyPatch) -> Pause:
-    pause, fill = Pause(), EntrySearch.fill
+    pause = Pause()
 
-    async def paused(self: EntrySearch, *args: Any) -> None:
+    async def paused(*args: Any) -> Any:
         pause.reached.set()
         await pause.end.wait()
-        await fill(self, *args)
+        return await load_types(*args)
 
-    monkeypatch.setattr(EntrySearch, "fill", paused)
+    monkeypatch.setattr(postponed_words, "load_types", paused)
     return pause
 
 
