@@ -8,11 +8,12 @@ from typing import Any
 
 import msgspec
 
-from projector.rows import EntryState, Types, columns, portions
+from projector.rows import EntryState, Types, columns
 from projector.write_transaction import WriteTransaction
 from write_side.domain.entry import MAX_RENDERED, Entry, rendered_bytes
 from write_side.domain.events import Translation
 from write_side.domain.identity import slug_hash
+from write_side.waiting import portions
 
 PORTION = 16 * 1024 * 1024
 """Characters of rendered fields in one statement; PostgreSQL does not accept a message of 1 GB."""

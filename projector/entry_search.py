@@ -9,7 +9,7 @@ import asyncpg
 import structlog
 from prometheus_client import Counter as Metric
 
-from projector.rows import Rows, Types, columns, portions
+from projector.rows import Rows, Types, columns
 from projector.search_rows import (
     ALL_TRANSLATIONS,
     SearchRow,
@@ -23,6 +23,7 @@ from write_side.domain.entry import Entry
 from write_side.domain.words import LONGEST_TEXT
 from write_side.postgres.connection import Connection
 from write_side.postgres.statements import statement
+from write_side.waiting import portions
 
 T = TypeVar("T")
 AT_ONCE = LONGEST_TEXT + ALL_TRANSLATIONS

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias
 from uuid import UUID
 
 import msgspec
@@ -19,7 +19,6 @@ from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry
 from write_side.domain.webhook import Webhook
 
-T = TypeVar("T")
 Types: TypeAlias = Mapping[str, ContentType]
 """Content types by id."""
 TypeKey: TypeAlias = tuple[str, str]
@@ -209,20 +208,6 @@ def locale_keys(entry: Entry) -> Iterator[LocaleKey]:
     """A key for each translation."""
     of_entry = entry.workspace, entry.environment
     return ((*of_entry, locale, entry.status) for locale in entry.translations)
-
-
-def portions(items: Iterable[T], size_of: Callable[[T], int], size: int) -> Iterator[list[T]]:
-    """The items in groups of about this size; a single item may be larger."""
-    gathered: list[T] = []
-    left = size
-    for item in items:
-        gathered.append(item)
-        left -= size_of(item)
-        if left <= 0:
-            yield gathered
-            gathered, left = [], size
-    if gathered:
-        yield gathered
 
 
 def columns(rows: Iterable[tuple[Any, ...]]) -> list[list[Any]]:

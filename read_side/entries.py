@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -15,7 +15,7 @@ from write_side.domain.definition import Field, Stage
 from write_side.domain.events import Translation
 from write_side.domain.identity import Scope, slug_hash
 from write_side.domain.rendering import Renderer
-from write_side.waiting import in_slices
+from write_side.waiting import in_slices, portions
 
 INLINE = 16 * 1024
 """Bytes of an entry up to which a list reads it at once, so a page has at most 1.6 MB."""
@@ -160,7 +160,7 @@ async def entries_in_pieces(
     large = {entry_id: size for entry_id, size in sizes.items() if size > inline}
     await before(sum(sizes.values()), bool(large))
     yield await _entries_read([one for one in records if one["id"] not in large], locale)
-    for piece in _pieces(large):
+    for piece in portions(large, large.__getitem__, PIECE):
         records = await fetch(pool, "entries_by_id", *where, piece, locale, WHOLE)
         yield await _entries_read(records, locale)
 
@@ -169,20 +169,6 @@ async def _entries_read(records: Sequence[Any], locale: str) -> EntriesRead:
     found = in_slices(one for one in records if one["id"] is not None)
     rows = [entry_row(record, locale) async for record in found]
     return EntriesRead(rows, records[0]["stamp"] if records else None)
-
-
-def _pieces(sizes: Mapping[str, int]) -> Iterator[list[str]]:
-    """The ids, up to PIECE bytes at a time, but at least one."""
-    piece: list[str] = []
-    total = 0
-    for entry_id, size in sizes.items():
-        if piece and total + size > PIECE:
-            yield piece
-            piece, total = [], 0
-        piece.append(entry_id)
-        total += size
-    if piece:
-        yield piece
 
 
 def _required_record(records: Sequence[Any]) -> Any:

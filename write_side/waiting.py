@@ -93,3 +93,18 @@ def chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:
     rest = iter(items)
     while chunk := list(islice(rest, size)):
         yield chunk
+
+
+def portions(items: Iterable[T], size_of: Callable[[T], int], most: int) -> Iterator[list[T]]:
+    """The items in groups of up to this size together; a single item may be larger."""
+    portion: list[T] = []
+    left = most
+    for item in items:
+        size = size_of(item)
+        if portion and size > left:
+            yield portion
+            portion, left = [], most
+        portion.append(item)
+        left -= size
+    if portion:
+        yield portion

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING
 
 import click
@@ -57,10 +57,9 @@ def changes_command(
 
     async def work(databases: Databases, _: Settings) -> None:
         scope = Scope(workspace, environment)
-        async with (
-            _view(databases, scope, type_slug) as view,
-            contextlib.aclosing(_changes(databases, view, after, follow=follow)) as changes,
-        ):
+        view = await _view(databases, scope, type_slug)
+        found = _changes(databases, view, after, follow=follow)
+        async with contextlib.aclosing(found) as changes:
             async for change in changes:
                 click.echo(encode(change) if as_json else _line(change))
 
@@ -68,10 +67,7 @@ def changes_command(
         run(work, create=False)
 
 
-@contextlib.asynccontextmanager
-async def _view(
-    databases: Databases, scope: Scope, type_slug: str | None
-) -> AsyncIterator[ChangeView]:
+async def _view(databases: Databases, scope: Scope, type_slug: str | None) -> ChangeView:
     """Prints a note for an unknown content type: it may have been removed, and still has changes.
     Raises the refusals of an unknown workspace or environment."""
     from api.changes.bodies import ChangeView
@@ -89,7 +85,7 @@ async def _view(
             except UnknownContentType:
                 note(no_content_type(scope, type_slug).message)
         tokens = ChangeTokens(await token_key(repository.recorder.fetch))
-    yield ChangeView(tokens, scope, ChangeSelection(type_slug))
+    return ChangeView(tokens, scope, ChangeSelection(type_slug))
 
 
 async def _changes(

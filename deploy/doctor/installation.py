@@ -125,9 +125,7 @@ async def check_store(connection: Connection) -> list[Finding]:
     return findings
 
 
-async def check_shape(
-    connection: Connection, workspaces: Workspaces, engine: Engine = "postgresql"
-) -> Finding:
+async def check_shape(connection: Connection, workspaces: Workspaces, engine: Engine) -> Finding:
     """``workspaces``: those that it must hold. ``engine``: of the settings."""
     row = await connection.fetchrow(_CHECKPOINT)
     assert row is not None

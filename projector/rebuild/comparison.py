@@ -18,13 +18,14 @@ from projector.process import connected_model
 from projector.rebuild.distributed import take_snapshots
 from projector.rebuild.progress import Operation
 from projector.rebuild.switch import Candidate
-from projector.rows import columns, portions
+from projector.rows import columns
 from read_side.engine import is_distributed
 from read_side.schema import SHAPE, Workspaces, described, workspaces_of
 from write_side.domain.identity import Scope
 from write_side.postgres.connection import Connection
 from write_side.postgres.statements import statement
 from write_side.verification.claim_check import Difference, Kind, differing_keys
+from write_side.waiting import portions
 
 Bucket: TypeAlias = tuple[str, int]
 

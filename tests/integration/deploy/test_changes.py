@@ -20,9 +20,8 @@ def found(database_url: str) -> Databases:
 
 
 @pytest.fixture
-async def view(found: Databases) -> AsyncIterator[ChangeView]:
-    async with changes._view(found, SCOPE, None) as view:
-        yield view
+async def view(found: Databases) -> ChangeView:
+    return await changes._view(found, SCOPE, None)
 
 
 @pytest.fixture

@@ -27,7 +27,6 @@ from projector.rows import (
     columns,
     count_changes,
     locale_changes,
-    portions,
 )
 from tests.unit.samples import (
     AUTHOR,
@@ -586,16 +585,3 @@ def types_of(rows: Rows) -> dict[str, Any]:
 def row_of(state: EntryState, types: dict[str, Any], before: Any = None) -> dict[str, Any]:
     [row] = entry_rows([state], types, before or {})
     return dict(zip(ENTRY_COLUMNS, row, strict=True))
-
-
-@pytest.mark.parametrize(
-    ("sizes", "expected"),
-    [
-        ([], []),
-        ([3, 3, 3, 9, 1], [[3, 3], [3, 9], [1]]),
-        ([5, 1, 6], [[5, 1], [6]]),
-        ([7], [[7]]),
-    ],
-)
-def test_a_portion_ends_when_it_has_its_size(sizes: list[int], expected: list[list[int]]) -> None:
-    assert list(portions(sizes, lambda size: size, 6)) == expected
