@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Raw
 from msgspec.structs import replace
 
+from tests.integration.projector.sample_log import raws
 from write_side import commands as c
 from write_side.dispatch import CommandResult, execute
 from write_side.domain.definition import Field, Stage
@@ -34,10 +35,6 @@ FIELDS = (
     Field("layout", "Layout", "section"),
 )
 STAGES = (Stage("writing", "Writing"), Stage("review", "Review"))
-
-
-def raws(**values: Any) -> dict[str, Raw]:
-    return {slug: Raw(msgspec.json.encode(value)) for slug, value in values.items()}
 
 
 class RandomCommands:

@@ -19,15 +19,9 @@ from tests.integration.projector.sample_log import BODY, LEAD, ContentBuilder, r
 from write_side.domain.definition import Field
 from write_side.domain.events import Translation
 from write_side.domain.identity import Scope
-from write_side.repository import Repository
 
 POSTS = Filters("posts", language="en-US")
 FRENCH = "fr-FR"
-
-
-@pytest.fixture
-def builder(repository: Repository) -> ContentBuilder:
-    return ContentBuilder(repository)
 
 
 @pytest.fixture

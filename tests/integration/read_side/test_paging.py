@@ -56,11 +56,6 @@ async def pool(database_url: str) -> AsyncIterator[Pool]:
         yield pool
 
 
-@pytest.fixture
-def builder(repository: Repository) -> ContentBuilder:
-    return ContentBuilder(repository)
-
-
 class Lists:
     """Compares the lists of a scope with its rows, one by one."""
 

@@ -1,4 +1,4 @@
-"""Several recorders on one event store, as in several processes."""
+"""Several recorders on one event store, as in several processes, and a workspace for imports."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack
 
 import pytest
 
+from tests.integration.write_side import import_fixtures
 from tests.integration.write_side.lossy_recorder import LossyRecorder, lossy
 from tests.integration.write_side.sample_commands import repository_on
 from write_side.repository import Repository
@@ -28,3 +29,8 @@ async def repositories(database_url: str) -> AsyncIterator[list[Repository]]:
 async def lost(database_url: str) -> AsyncIterator[LossyRecorder]:
     async with lossy(database_url) as found:
         yield found
+
+
+@pytest.fixture
+async def magazine(repository: Repository) -> Repository:
+    return await import_fixtures.magazine(repository)

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-import msgspec
 from eventsourcing.persistence import StoredEvent
-from msgspec import Raw
 
 from write_side import commands
 from write_side.commands import CreateContentType, CreateEntry, CreateWorkspace
@@ -72,11 +70,6 @@ def create(slug: str, **changes: Any) -> CreateEntry:
         "entry_id": new_id(),
     }
     return CreateEntry(actor=ACTOR, **{**properties, **changes})
-
-
-def raws(**values: Any) -> dict[str, Raw]:
-    """Values as a client would send them."""
-    return {slug: Raw(msgspec.json.encode(value)) for slug, value in values.items()}
 
 
 def rename(entry_id: str, slug: str) -> commands.UpdateEntry:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.integration.projector.sample_log import raws
 from tests.integration.write_side.handler_fixtures import (
     AUTHORS,
     OTHER,
@@ -13,7 +14,6 @@ from tests.integration.write_side.handler_fixtures import (
     STAGE,
     HandlerContext,
 )
-from tests.integration.write_side.sample_commands import raws
 from write_side import commands as c
 from write_side.domain.definition import Field, Stage
 from write_side.domain.events import (

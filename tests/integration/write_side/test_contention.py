@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.integration.projector.sample_log import raws
 from tests.integration.write_side import import_fixtures, sample_commands
 from tests.integration.write_side.append_locks import holding
 from tests.integration.write_side.sample_commands import (
@@ -135,7 +136,7 @@ async def test_create_decided_on_an_old_version_is_decided_again(
     async with holding(database_url) as hold:
         revising = asyncio.create_task(execute(_revise("teaser"), reviser))
         await hold.until_blocked()
-        values = sample_commands.raws(body="gone by then", teaser="new by then")
+        values = raws(body="gone by then", teaser="new by then")
         creating = asyncio.create_task(execute(create("post", fields=values), creator))
         await hold.until_blocked(2)
         await hold.release()
@@ -154,8 +155,8 @@ async def test_refusal_is_never_given_on_a_content_type_that_has_changed(
     await creator.content_type(SCOPE, TYPE)
     await execute(_revise("teaser"), reviser)
     with pytest.raises(InvalidField):
-        await execute(create("post", fields=sample_commands.raws(teaser=1)), creator)
-    created = await execute(create("post", fields=sample_commands.raws(body=1)), creator)
+        await execute(create("post", fields=raws(teaser=1)), creator)
+    created = await execute(create("post", fields=raws(body=1)), creator)
     assert getattr(created.events[0].event, "fields", None) == {}
     await check_store(creator)
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from tests.integration.projector.sample_log import raws
 from tests.integration.write_side.handler_fixtures import (
     AUTHORS,
     OTHER,
@@ -17,7 +18,6 @@ from tests.integration.write_side.handler_fixtures import (
     HandlerContext,
     magazine,
 )
-from tests.integration.write_side.sample_commands import raws
 from write_side import commands as c
 from write_side.domain.definition import Field, Option
 from write_side.domain.events import EntryCreated, EntryDeleted, EntryUpdated, Plan, Translation

@@ -20,11 +20,6 @@ from write_side.store import streams
 
 
 @pytest.fixture
-def builder(repository: Repository) -> ContentBuilder:
-    return ContentBuilder(repository)
-
-
-@pytest.fixture
 def statements(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The statements that are sent from now on."""
     sent: list[str] = []

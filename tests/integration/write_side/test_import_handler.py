@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.integration.projector.sample_log import raws
 from tests.integration.write_side.append_locks import holding
 from tests.integration.write_side.handler_fixtures import (
     OTHER,
@@ -16,7 +17,7 @@ from tests.integration.write_side.handler_fixtures import (
     HandlerContext,
     magazine,
 )
-from tests.integration.write_side.sample_commands import ACTOR, raws
+from tests.integration.write_side.sample_commands import ACTOR
 from write_side import commands as c
 from write_side.dispatch import CommandResult, execute
 from write_side.domain.events import EntryCreated, ImportRecorded, Plan

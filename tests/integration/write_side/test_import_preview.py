@@ -81,11 +81,6 @@ FULL = (
 )
 
 
-@pytest.fixture
-async def magazine(repository: Repository) -> Repository:
-    return await import_fixtures.magazine(repository)
-
-
 async def update(repository: Repository, entry_id: str, **properties: Any) -> None:
     await execute(
         UpdateEntry(actor=OPERATOR, scope=SCOPE, entry_id=entry_id, **properties), repository

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
-from tests.integration.write_side import import_fixtures
 from tests.integration.write_side.import_fixtures import (
     OPERATOR,
     SCOPE,
@@ -28,11 +27,6 @@ from write_side.repository import Repository
 
 BOB = Actor("key", "018f0000-0000-7000-8000-00000000000c", "bob")
 FILE = "Title,Status,Body,Views\nOne,published,x,1\nTwo,draft,x,2\nThree,draft,x,3\n"
-
-
-@pytest.fixture
-async def magazine(repository: Repository) -> Repository:
-    return await import_fixtures.magazine(repository)
 
 
 async def revert(repository: Repository, import_id: str = "i-1") -> RevertReport:

@@ -41,11 +41,6 @@ FILE = b"Title;Body\nCaf\xe9;x\n"
 OTHERS = (Scope("acme", "staging"), Scope("rival", "production"))
 
 
-@pytest.fixture
-async def magazine(repository: Repository) -> Repository:
-    return await import_fixtures.magazine(repository)
-
-
 async def stored_ids(repository: Repository) -> list[str]:
     rows = await repository.recorder.fetch("SELECT id::text FROM write_side.upload ORDER BY at, id")
     return [row["id"] for row in rows]

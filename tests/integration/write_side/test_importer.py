@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
-from tests.integration.write_side import import_fixtures
 from tests.integration.write_side.append_locks import connected, holding
 from tests.integration.write_side.import_fixtures import (
     OPERATOR,
@@ -38,11 +37,6 @@ from write_side.store.retention import delete_leftovers
 
 FILE = "Title,Body,Views\nOne,x,1\nTwo,x,2\n"
 _STAGED = "SELECT count(*) FROM write_side.staged_event"
-
-
-@pytest.fixture
-async def magazine(repository: Repository) -> Repository:
-    return await import_fixtures.magazine(repository)
 
 
 async def update(repository: Repository, entry: Entry, **properties: Any) -> None:

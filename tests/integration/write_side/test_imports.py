@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.integration.write_side import import_fixtures
 from tests.integration.write_side.import_fixtures import (
     OPERATOR,
     POSTS,
@@ -37,11 +36,6 @@ from write_side.imports.references import NamedTargets
 from write_side.imports.request import ImportRequest
 from write_side.imports.table import Row, Table
 from write_side.repository import Repository
-
-
-@pytest.fixture
-async def magazine(repository: Repository) -> Repository:
-    return await import_fixtures.magazine(repository)
 
 
 async def recorded(repository: Repository, import_id: str) -> ImportRecorded:

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from msgspec import Raw, json
 
-from tests.integration.write_side import import_fixtures
 from tests.integration.write_side.import_fixtures import (
     OPERATOR,
     SCOPE,
@@ -38,11 +37,6 @@ CYCLE = HEAD + 'A,x,"b, e"\nB,x,c\nC,x,a\nD,x,\nE,x,a\n'
 
 class Killed(Exception):
     """The process is killed."""
-
-
-@pytest.fixture
-async def magazine(repository: Repository) -> Repository:
-    return await import_fixtures.magazine(repository)
 
 
 async def split_of(
