@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import structlog
 
 from projector.background import update_chunk
-from projector.batch_spans import traced
 from projector.checkpoint import Checkpoint, CheckpointConflict, begin_epoch
 from projector.heartbeat import Heartbeat
 from projector.log import BATCH, Halted, Log
@@ -23,6 +23,7 @@ from projector.postponed_words import PostponedWords
 from projector.projection import Inconsistent, RecordedEvent
 from projector.writer import Writer
 from read_side.schema import ShapeMismatch, Workspaces, WorkspacesMismatch
+from write_side import tracing
 from write_side.postgres.connection import Connection, end_paused, try_lock
 from write_side.postgres.faults import FAULTS
 from write_side.waiting import cancel, wait_until_set
@@ -36,6 +37,8 @@ FIRST_ANALYZE = 1_000
 LAST_ANALYZE = 1_000_000
 """Projected events up to which statistics are renewed here. Later the tables grow so slowly that
 PostgreSQL renews them soon enough."""
+MOST_SPANS = 100
+"""Traces of one batch that get a span."""
 # No write becomes visible meanwhile. The default target reads ten times as many rows: at 1,000,000
 # entries 25 s from disk, instead of 2.5 s.
 _SAMPLE = "SET LOCAL default_statistics_target = 10"
@@ -145,7 +148,7 @@ class Follower:
             if len(batch) == BATCH:
                 ahead = asyncio.create_task(self._read_ahead(batch[-1].position))
             try:
-                with traced(batch):
+                with _traced(batch):
                     checkpoint = await writer.write(batch, checkpoint)
                 following = await ahead if ahead else None
             except Inconsistent as error:
@@ -225,3 +228,24 @@ class Follower:
         self._announced = max(self._announced, int(notification[-1]))
         if self._announced > self._read_through:
             self._arrived.set()
+
+
+@contextmanager
+def _traced(batch: list[RecordedEvent]) -> Iterator[None]:
+    """A span in the trace of each request, since each waits for the whole batch (ADR 56)."""
+    first: dict[str, RecordedEvent] = {}
+    if tracing.tracer() is not None:
+        for recorded in batch:
+            context = recorded.event.traceparent
+            if context is not None and len(first) < MOST_SPANS:
+                first.setdefault(context, recorded)
+    with ExitStack() as spans:
+        for context, recorded in first.items():
+            about: tracing.Attributes = {
+                "contentlog.request_id": recorded.event.request_id or "",
+                "contentlog.workspace": recorded.event.workspace,
+                "contentlog.position": recorded.position,
+                "contentlog.batch.events": len(batch),
+            }
+            spans.enter_context(tracing.shared([context], "project", "consumer", about))
+        yield

@@ -179,12 +179,14 @@ class _PastList:
     async def _ended(self, versions: EndedVersions) -> tuple[int | None, list[Found]]:
         """The total, and the first entries whose version has ended since. Raises TooBroad."""
         after = self._query.after
-        is_plain = not (self._selection.conditions or self._query.sort or self._has_ids)
+        selected = self._selection
+        has_ids = selected.ids is not None or selected.excluded_ids
+        is_plain = not (selected.conditions or self._query.sort or has_ids)
         if is_plain:
             through = self._moment.position if after is None else after.position - 1
             found = await versions.newest(through, self._most)
             return await versions.total() if self._query.counted else None, found
-        matches = await versions.matches(self._selection)
+        matches = await versions.matches(selected)
         if matches is None:
             raise self._too_many_ended()
         later = matches if after is None else self._after(matches, after)
@@ -202,10 +204,6 @@ class _PastList:
                 else "leave filters and sort keys out, or use a later time"
             )
         )
-
-    @property
-    def _has_ids(self) -> bool:
-        return self._selection.ids is not None or bool(self._selection.excluded_ids)
 
     def _after(self, matches: Iterable[Found], boundary: Boundary) -> list[Found]:
         begins = self._place(Found(boundary.keys, boundary.position))

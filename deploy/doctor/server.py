@@ -94,7 +94,7 @@ def check_server(
     yield _locks(name, facts)
     yield _jit(name, facts)
     yield _clock(name, facts)
-    yield from _settings(name, facts)
+    yield _autovacuum(name, facts)
 
 
 def check_durability(
@@ -197,12 +197,11 @@ def _clock(name: str, facts: ServerFacts) -> Finding:
     return ok(name, "its clock agrees with this machine's")
 
 
-def _settings(name: str, facts: ServerFacts) -> Iterator[Finding]:
+def _autovacuum(name: str, facts: ServerFacts) -> Finding:
     if facts.autovacuum == "off":
         fix = f"ALTER SYSTEM SET autovacuum = on; {_RELOAD}"
-        yield problem(name, "autovacuum is off: tables grow and reads become slow", fix)
-    else:
-        yield ok(name, "autovacuum is on")
+        return problem(name, "autovacuum is off: tables grow and reads become slow", fix)
+    return ok(name, "autovacuum is on")
 
 
 def _replication(name: str, facts: ServerFacts) -> Finding:

@@ -122,7 +122,7 @@ def for_server(cluster: Path | None) -> Account:
     if os.geteuid() != 0:
         return current_account()
     owner = cluster.stat().st_uid if cluster and cluster.is_dir() else 0
-    return _by_id(owner) if owner != 0 else _own_user(SERVER_USER)
+    return _by_id(owner) if owner != 0 else _server_user()
 
 
 def _by_id(uid: int) -> Account:
@@ -141,27 +141,27 @@ def by_name(name: str) -> Account:
     return _account(pwd.getpwnam(name))
 
 
-def _own_user(name: str) -> Account:
-    """The account of this name, which is added to the system if it does not exist."""
+def _server_user() -> Account:
+    """SERVER_USER, who is added to the system if it does not exist."""
     for attempt in range(ATTEMPTS):
         with suppress(KeyError):
-            return by_name(name)
+            return by_name(SERVER_USER)
         if attempt:  # another process may be adding it, and useradd does not wait for it
             time.sleep(0.2)
-        added = _added(name)
+        added = _added()
     with suppress(KeyError):
-        return by_name(name)
+        return by_name(SERVER_USER)
     raise EmbeddedPostgresError(
-        f"PostgreSQL does not run as root, and the system user {name!r} could not be added to run "
-        f"it ({added}): add it, or run contentlog as a user other than root"
+        f"PostgreSQL does not run as root, and the system user {SERVER_USER!r} could not be added "
+        f"to run it ({added}): add it, or run contentlog as a user other than root"
     )
 
 
-def _added(name: str) -> str:
+def _added() -> str:
     """Adds the user; returns useradd's output."""
     try:
         return subprocess.run(  # noqa: S603 - no shell
-            [*ADD_USER, name], capture_output=True, text=True, check=False, env=ADDING
+            [*ADD_USER, SERVER_USER], capture_output=True, text=True, check=False, env=ADDING
         ).stderr.strip()
     except OSError as error:
         return str(error)
