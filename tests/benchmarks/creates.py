@@ -16,11 +16,8 @@ from tests.benchmarks.load import Load, measured
 from tests.benchmarks.processor_time import ProcessorTime
 from tests.benchmarks.report import Row, median, ratio_of_rounds, table
 from tests.benchmarks.scale import JSON, body
-from tests.benchmarks.workload import append_entries, prepare
+from tests.benchmarks.workload import fill
 from tests.processes import free_port, running
-from write_side.repository import Repository
-from write_side.store.mapper import EventMapper
-from write_side.store.recorder import open_recorder
 
 WORKERS = 2
 ROUNDS = 5
@@ -30,9 +27,7 @@ AIM = "≥ 0.8×"
 
 
 async def measure(url: str, _other: str) -> str:
-    async with open_recorder(url) as recorder:
-        repository = Repository(recorder, EventMapper())
-        await append_entries(repository, await prepare(repository), ENTRIES)
+    await fill(url, ENTRIES)
     async with AsyncExitStack() as stack:
         log = Path(stack.enter_context(TemporaryDirectory())) / "log"
         processes = stack.enter_context(running(url, log, CONTENTLOG_WORKERS="2", **LIMITS))

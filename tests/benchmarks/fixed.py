@@ -19,12 +19,9 @@ from msgspec import Struct, json
 from tests.benchmarks.http import ENTRIES, LIMITS, PATHS, settle
 from tests.benchmarks.load import CONNECTIONS, SECONDS, Load, Measured, measured
 from tests.benchmarks.report import Row, median, ratio_of_rounds, table
-from tests.benchmarks.workload import SECRET, append_entries, prepare
+from tests.benchmarks.workload import SECRET, fill
 from tests.integration.deploy.processes import children_of, eventually, listens
 from tests.processes import free_port, running
-from write_side.repository import Repository
-from write_side.store.mapper import EventMapper
-from write_side.store.recorder import open_recorder
 
 PROCESSES = 2
 ROUNDS = 7
@@ -41,9 +38,7 @@ class Round(Struct):
 
 
 async def measure(url: str, _other: str) -> str:
-    async with open_recorder(url) as recorder:
-        repository = Repository(recorder, EventMapper())
-        await append_entries(repository, await prepare(repository), ENTRIES)
+    await fill(url, ENTRIES)
     settings = {**LIMITS, "CONTENTLOG_WORKERS": str(PROCESSES)}
     with TemporaryDirectory() as folder, running(url, Path(folder) / "log", **settings) as started:
         await started.caught_up(120)

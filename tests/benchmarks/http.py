@@ -16,12 +16,9 @@ import msgspec
 
 from tests.benchmarks.load import Load, measured
 from tests.benchmarks.report import Row, median, ratio_of_rounds, table
-from tests.benchmarks.workload import SECRET, VALUES, append_entries, prepare
+from tests.benchmarks.workload import SECRET, VALUES, fill
 from tests.databases import RUNTIME, owner_of
 from tests.processes import free_port, running
-from write_side.repository import Repository
-from write_side.store.mapper import EventMapper
-from write_side.store.recorder import open_recorder
 
 ENTRIES = 20_000
 # Rate limits are counted, as in production, but refuse nothing.
@@ -41,9 +38,7 @@ AIMS = {"list of 10": "≥ 0.6×", "single entry": "≥ 0.6×"}
 
 
 async def measure(url: str, _other: str) -> str:
-    async with open_recorder(url) as recorder:
-        repository = Repository(recorder, EventMapper())
-        await append_entries(repository, await prepare(repository), ENTRIES)
+    await fill(url, ENTRIES)
     with TemporaryDirectory() as folder, running(url, Path(folder) / "log", **LIMITS) as processes:
         await processes.caught_up(120)
         await settle(url)

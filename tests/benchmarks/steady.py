@@ -18,11 +18,8 @@ import msgspec
 from tests.benchmarks.http import ENTRIES, LIMITS, settle
 from tests.benchmarks.report import Row, table
 from tests.benchmarks.steady_load import CONNECTIONS, LoadPlan, Plan
-from tests.benchmarks.workload import SECRET, append_entries, prepare
+from tests.benchmarks.workload import SECRET, fill
 from tests.processes import running
-from write_side.repository import Repository
-from write_side.store.mapper import EventMapper
-from write_side.store.recorder import open_recorder
 
 PROBE, SECONDS = 5.0, 30.0
 FAR_TOO_FAST = 20_000.0
@@ -31,9 +28,7 @@ Latencies = dict[str, list[float]]
 
 
 async def measure(url: str, _other: str) -> str:
-    async with open_recorder(url) as recorder:
-        repository = Repository(recorder, EventMapper())
-        await append_entries(repository, await prepare(repository), ENTRIES)
+    await fill(url, ENTRIES)
     with (
         TemporaryDirectory() as folder,
         running(url, Path(folder) / "log", CONTENTLOG_WORKERS="2", **LIMITS) as processes,

@@ -30,11 +30,8 @@ from click.testing import CliRunner
 from api.server import application, open_service
 from api.settings import ApiSettings
 from deploy.cli import cli
-from tests.benchmarks.workload import SECRET, append_entries, prepare
+from tests.benchmarks.workload import SECRET, fill
 from tests.processes import running
-from write_side.repository import Repository
-from write_side.store.mapper import EventMapper
-from write_side.store.recorder import open_recorder
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("write_side", "read_side", "projector", "api", "deploy")
@@ -48,9 +45,7 @@ Entered = set[tuple[str, str]]
 
 
 async def measure(url: str, _other: str) -> str:
-    async with open_recorder(url) as recorder:
-        repository = Repository(recorder, EventMapper())
-        await append_entries(repository, await prepare(repository), ENTRIES)
+    await fill(url, ENTRIES)
     with TemporaryDirectory() as name, running(url, Path(name) / "log") as processes:
         await processes.caught_up()
         requests = await requests_entered(url)

@@ -17,6 +17,7 @@ from write_side.domain.identity import Actor, Scope, entry_stream, new_id
 from write_side.repository import Repository
 from write_side.store.append import Append
 from write_side.store.mapper import EventMapper, StreamEvent
+from write_side.store.recorder import open_recorder
 
 SECRET = "a-secret-for-the-benchmarks"
 OPERATOR = Actor("operator", "benchmark")
@@ -81,6 +82,13 @@ def updated(before: EntryCreated) -> EntryUpdated:
         content_type_id=before.content_type_id,
         fields={"views": Raw(b"4321")},
     )
+
+
+async def fill(url: str, entries: int) -> None:
+    """Prepares an empty log, and appends this many entries."""
+    async with open_recorder(url) as recorder:
+        repository = Repository(recorder, EventMapper())
+        await append_entries(repository, await prepare(repository), entries)
 
 
 async def append_entries(

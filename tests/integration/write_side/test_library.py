@@ -24,7 +24,6 @@ EVENTS = [
     StreamEvent(STREAM, 2, updated(title="New title", at=NOON)),
     StreamEvent(STREAM, 3, deleted(at=NOON)),
 ]
-OpenRecorder = Callable[[], SynchronousRecorder]
 
 
 def got(store: EventStore[Any], **options: Any) -> list[StreamEvent]:

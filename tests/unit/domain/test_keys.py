@@ -35,7 +35,6 @@ from write_side.domain.keys import (
 )
 
 ORDERINGS = (TEXT, ID, ENTRY_ID, OPTION, NUMBER, BOOLEAN, INSTANT)
-WHOLES = ["0", "1", "9", "10", "12", "120", "1200"]
 
 
 @st.composite
