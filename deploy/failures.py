@@ -41,10 +41,15 @@ def explained() -> Iterator[None]:
     except (click.ClickException, click.exceptions.Exit, BrokenPipeError):
         raise
     except Exception as error:
-        reason = explanation(error)
-        if reason is None:
-            raise
-        raise Failed(reason, getattr(error, "details", ())) from error
+        raise Failed(reason_of(error), getattr(error, "details", ())) from error
+
+
+def reason_of(error: Exception) -> str:
+    """The error in one line. Raises it if it is unexpected."""
+    reason = explanation(error)
+    if reason is None:
+        raise error
+    return reason
 
 
 def explanation(error: Exception) -> str | None:

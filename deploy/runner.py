@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from deploy.databases import Databases, connect_read_model, open_databases
 from deploy.environment import load_settings, unknown_names
-from deploy.failures import explanation
+from deploy.failures import reason_of
 from deploy.logs import configure_logs
 from deploy.settings import PREFIX, Settings
 from deploy.stopping import run_stoppable
@@ -130,9 +130,7 @@ async def until_visible(databases: Databases, position: int) -> None:
         async with connect_read_model(databases) as connection:
             status = await read_status(connection)
     except Exception as error:
-        if (reason := explanation(error)) is None:
-            raise
-        note(f"done, but cannot check whether the read model shows it yet: {reason}")
+        note(f"done, but cannot check whether the read model shows it yet: {reason_of(error)}")
         return
     if status.position >= position:
         return

@@ -14,11 +14,12 @@ from deploy.failures import Failed, no_content_type
 from deploy.progress import printable
 from deploy.runner import environment_option, json_option, note, run, workspace_option
 from deploy.settings import Settings
+from write_side.domain.identity import Scope
+from write_side.domain.refusals import UnknownContentType
 from write_side.waiting import wait_until_set
 
 if TYPE_CHECKING:
     from api.changes.bodies import Change, ChangeView
-    from write_side.domain.identity import Scope
 
 NOW = "now"
 POLL = 1.0  # seconds
@@ -53,7 +54,6 @@ def changes_command(
     The same as GET /v1/changes. With --json, each line is one change in JSON.
     """
     from api.rest.wire import encode
-    from write_side.domain.identity import Scope
 
     async def work(databases: Databases, _: Settings) -> None:
         scope = Scope(workspace, environment)
@@ -73,7 +73,6 @@ async def _view(databases: Databases, scope: Scope, type_slug: str | None) -> Ch
     from api.changes.bodies import ChangeView
     from api.rest.tokens import ChangeTokens
     from read_side.changes import ChangeSelection
-    from write_side.domain.refusals import UnknownContentType
     from write_side.handlers.checks import check_scope
     from write_side.store.access import token_key
 

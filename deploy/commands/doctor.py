@@ -15,7 +15,7 @@ from deploy.databases import (
     open_read_model,
     open_repository,
 )
-from deploy.failures import DOCTOR, explanation
+from deploy.failures import DOCTOR, reason_of
 from deploy.progress import show_rows
 from deploy.runner import json_option, read_model_option, run
 from deploy.settings import Settings
@@ -63,10 +63,7 @@ async def _examine(
         try:
             findings.extend(await look)
         except Exception as error:
-            reason = explanation(error)
-            if reason is None:
-                raise
-            failures.append(problem(subject, reason.removesuffix(DOCTOR), ""))
+            failures.append(problem(subject, reason_of(error).removesuffix(DOCTOR), ""))
 
     await look_at("event store", _look_at_store(databases, settings))
     await look_at("read model", _look_at_model(databases, settings))

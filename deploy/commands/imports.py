@@ -17,16 +17,24 @@ from deploy.import_output import print_result, refusal_text, revert_lines
 from deploy.progress import printable, spinner
 from deploy.runner import note, operator, run, until_visible
 from write_side.domain.events import STATUSES
-from write_side.domain.identity import BASE_LANGUAGE, ENVIRONMENTS, PRODUCTION
-from write_side.domain.refusals import Refused, UnknownContentType, count
+from write_side.domain.identity import BASE_LANGUAGE, ENVIRONMENTS, PRODUCTION, Scope, new_id
+from write_side.domain.refusals import Refused, UnknownContentType, UnknownImport, count
 from write_side.imports.request import REPEATS, ImportRequest
-from write_side.imports.table import DELIMITERS, Choice, fingerprint_of
+from write_side.imports.table import (
+    DELIMITERS,
+    LIMITS,
+    SPLIT_LIMITS,
+    Choice,
+    Table,
+    TooManyRows,
+    UnusedChoice,
+    fingerprint_of,
+)
 
 if TYPE_CHECKING:
     from api.imports.result import ImportResult
     from write_side.domain.definition import Field
     from write_side.imports.importer import ImportRun
-    from write_side.imports.table import Table
     from write_side.repository import Repository
 
 REVERT_OPTIONS = {"revert", "as_json", "workspace", "environment"}
@@ -122,8 +130,6 @@ def import_command(
     nothing is imported and the first 10,000 such cells are listed. Rows whose slug already exists
     are skipped, or update that entry (--update).
     """
-    from write_side.domain.identity import Scope, new_id
-
     if options["revert"] is not None:
         _check_revert_options(context)
         run(lambda databases, _: _revert(databases, workspace, environment, options))
@@ -192,7 +198,6 @@ async def _read(file: Path, choice: Choice, *, split: bool) -> Table:
     """Raises Failed if the file has to be split, UsageError if an option does not apply to its
     type."""
     from write_side.imports.file_reader import read_file
-    from write_side.imports.table import LIMITS, SPLIT_LIMITS, TooManyRows, UnusedChoice
 
     limits = SPLIT_LIMITS if split else LIMITS
     try:
@@ -306,8 +311,6 @@ async def _revert(
     """Raises UnknownImport, also if the import is not in the given workspace and environment, and
     UnknownWorkspace."""
     from api.imports.result import result_of_revert
-    from write_side.domain.identity import Scope
-    from write_side.domain.refusals import UnknownImport
     from write_side.handlers.imports import check_import_id
     from write_side.imports.report import revert_import
     from write_side.imports.split_parts import revert_split, scope_of_split

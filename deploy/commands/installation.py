@@ -18,10 +18,11 @@ from deploy.databases import (
     role_of,
 )
 from deploy.environment import describe, load_settings
-from deploy.failures import explanation
+from deploy.failures import reason_of
 from deploy.read_models import ReadModel, read_models
 from deploy.runner import json_option, note, read_model_option, run, warn_of_unknown_settings
 from deploy.settings import Settings
+from read_side.engine import CITUS_DEFAULTS
 from write_side.domain.refusals import count
 
 if TYPE_CHECKING:
@@ -44,7 +45,6 @@ def migrate_command() -> None:
 async def migrate_databases(databases: Databases) -> list[str]:
     """Migrates; returns a description of what was done."""
     from read_side import schema
-    from read_side.engine import CITUS_DEFAULTS
     from write_side.postgres.connection import set_defaults
     from write_side.store.migrations import check_owner, grant_runtime, migrate
 
@@ -114,9 +114,7 @@ async def _listed(
         async with open_connection(model.setting, url, STATUS_TIMEOUT) as connection:
             status = await read_status(connection)
     except Exception as error:
-        if (fault := explanation(error)) is None:
-            raise
-        return {**row, "fault": fault}
+        return {**row, "fault": reason_of(error)}
     behind = await repository.recorder.lag(status.position)
     active = [one for one in status.projectors if one.role == "active"]
     return {

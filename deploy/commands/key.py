@@ -12,7 +12,13 @@ from deploy.progress import show_rows, shown_once
 from deploy.runner import json_option, operator, run, until_visible, utc_minute, workspace_option
 from deploy.settings import Settings
 from write_side.domain.identity import ENVIRONMENTS
-from write_side.domain.workspace import PERMISSIONS, Key, new_secret, secret_hash
+from write_side.domain.workspace import (
+    PERMISSIONS,
+    Key,
+    expiry_or_duration,
+    new_secret,
+    secret_hash,
+)
 
 EXAMPLE = """\b
 Example:
@@ -96,7 +102,6 @@ def issue(
     """Issue a key and print its secret, alone on standard output."""
     from write_side.commands import IssueKey
     from write_side.dispatch import execute
-    from write_side.domain.workspace import expiry_or_duration
     from write_side.store.access import mark
 
     secret = new_secret()
