@@ -53,6 +53,14 @@ async def own_server(database_url: str, repository: Repository) -> AsyncIterator
         yield server
 
 
+@pytest.fixture
+async def behind(database_url: str, repository: Repository) -> AsyncIterator[Server]:
+    """A server without a projector, whose reads and writes wait only briefly for one."""
+    async with serving(database_url, repository, projector=False, read_your_writes=0.2) as server:
+        await (await server.workspace()).content_type()
+        yield server
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def shared_server(module_database_url: str) -> AsyncIterator[Server]:
     """One server for all tests of a module, which must not affect each other."""

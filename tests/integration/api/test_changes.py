@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -312,14 +311,6 @@ async def test_tokens_survive_rebuild_and_rollback(
         assert answer.body["data"][0]["previous"] == found[-1]["id"]
         found += answer.body["data"]
     assert await feed(client) == found
-
-
-@pytest.fixture
-async def behind(database_url: str, repository: Repository) -> AsyncIterator[Server]:
-    """A server without a projector, whose reads wait only briefly for a position."""
-    async with serving(database_url, repository, projector=False, read_your_writes=0.2) as server:
-        await (await server.workspace()).content_type()
-        yield server
 
 
 async def test_a_token_ahead_of_the_read_model_waits_and_is_503(

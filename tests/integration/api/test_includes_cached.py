@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
 import pytest
 
-from tests.integration.api.server import Client, Server, serving
+from tests.integration.api.server import Server, serving
 from tests.integration.api.shapes import TYPES, entry, file, put_media, write_types
 from tests.integration.api.test_response_cache import agreed, hits
 from tests.integration.live_projector import until
 from tests.integration.projector.sample_log import ContentBuilder, raws
 from write_side import commands as c
 from write_side.domain.definition import Field
-from write_side.repository import Repository
 
 INCLUDED = "include=author.friend.photo,cover"
 PATHS = (
@@ -25,12 +24,6 @@ PATHS = (
 )
 FRIEND, AUTHOR = "018f0000-0000-7000-8000-00000000000a", "018f0000-0000-7000-8000-00000000000b"
 MOVED = "https://example.com/y.png"
-
-
-@pytest.fixture
-async def server(database_url: str, repository: Repository) -> AsyncIterator[Server]:
-    async with serving(database_url, repository) as server:
-        yield server
 
 
 @pytest.fixture
@@ -191,8 +184,3 @@ async def test_where_an_id_is_missing_any_new_entry_counts(
     await server.caught_up()
     await client.get(PATHS[1])
     assert hits() == before + 1
-
-
-@pytest.fixture
-def client(server: Server, acme: ContentBuilder) -> Client:
-    return server.client()

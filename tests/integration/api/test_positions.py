@@ -3,27 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-
-import pytest
 
 from tests.integration.api.server import Client, Server, serving
 from tests.integration.api.test_refusals import refused
 from tests.integration.live_projector import connected, projecting
-from write_side.repository import Repository
 from write_side.store.migrations import migrate
 
 POST = {"contentTypeSlug": "posts", "title": "A"}
 GETS = ["/v1/content", "/v1/content/posts", "/v1/content/posts/a", "/v1/content-types"]
 KEY = "SELECT key FROM write_side.token_key"
-
-
-@pytest.fixture
-async def behind(database_url: str, repository: Repository) -> AsyncIterator[Server]:
-    """A server without a projector, whose writes wait only briefly for it."""
-    async with serving(database_url, repository, projector=False, read_your_writes=0.2) as server:
-        await (await server.workspace()).content_type()
-        yield server
 
 
 async def written(client: Client, title: str = "A") -> dict[str, str]:
