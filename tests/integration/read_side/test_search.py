@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from collections.abc import Collection
 from typing import Any
 
 import pytest
@@ -11,17 +12,19 @@ from msgspec.structs import replace
 
 from projector.rebuild import operations
 from read_side import search
+from read_side.search import Kind, SearchResult
 from tests.integration.live_projector import connected, project_all
 from tests.integration.projector.rebuilds import build_settings, silent
 from tests.integration.projector.sample_log import ContentBuilder, raws
-from tests.integration.read_side.searches import SCOPE, found_slugs, searched
 from write_side import commands as c
 from write_side.domain.definition import Field
 from write_side.domain.events import Translation
 from write_side.domain.identity import Scope
 from write_side.domain.words import _DICTIONARIES, search_words, words
+from write_side.postgres.connection import Connection
 from write_side.repository import Repository
 
+SCOPE = Scope("acme", "production")
 BODY = Field("body", "Body", "rich_text", searchable=True)
 NOTE = Field("note", "Note", "text")
 
@@ -32,6 +35,44 @@ SIZES = "SELECT pg_column_size(words) AS size FROM read_model.entry_search ORDER
 NUMBERS_CHANGED = """
 SELECT count(*) FROM unnest($2::text[]) AS word
 WHERE ts_lexize($1::text::regdictionary, word) IS DISTINCT FROM ARRAY[word]"""
+_KINDS = """
+SELECT content_type_id::text, status, language FROM read_model.entry_count
+WHERE workspace = $1 AND environment = $2 AND filters = 3 AND level = 0"""
+_SLUGS = """
+SELECT position, slug FROM read_model.entry WHERE workspace = $1 AND environment = $2"""
+
+
+async def kinds_of(connection: Connection, scope: Scope) -> list[Kind]:
+    rows = await connection.fetch(_KINDS, scope.workspace, scope.environment)
+    return [tuple(row) for row in rows]
+
+
+async def searched(
+    url: str,
+    text: str,
+    locale: str = "",
+    *,
+    scope: Scope = SCOPE,
+    statuses: Collection[str] = ("published", "draft", "archived"),
+) -> SearchResult:
+    async with connected(url) as connection:
+        kinds = [kind for kind in await kinds_of(connection, scope) if kind[1] in statuses]
+        return await search.search(connection.fetch, scope, text, kinds, locale)
+
+
+async def found_slugs(
+    url: str, text: str, locale: str = "", *, scope: Scope = SCOPE, by_rank: bool = False
+) -> list[str]:
+    """The slugs of the entries, newest first or by rank."""
+    found = await searched(url, text, locale, scope=scope)
+    positions = found.positions
+    if by_rank:
+        ranked = sorted(zip(found.ranks, positions, strict=True), reverse=True)
+        positions = [position for _, position in ranked]
+    async with connected(url) as connection:
+        rows = await connection.fetch(_SLUGS, scope.workspace, scope.environment)
+    slugs = {row["position"]: row["slug"] for row in rows}
+    return [slugs[position] for position in positions]
 
 
 @pytest.fixture
