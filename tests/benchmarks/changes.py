@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
-import itertools
 import os
 import statistics
 import time
@@ -20,14 +19,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import asyncpg
-import msgspec
 from msgspec import Struct
 
 from read_side.notices import CHANNEL
 from tests.benchmarks.http import LIMITS
 from tests.benchmarks.load import Load, measured
 from tests.benchmarks.report import Row, median, ratio_of_rounds, table
-from tests.benchmarks.workload import SECRET, VALUES, prepare
+from tests.benchmarks.workload import SECRET, create_body, prepare
 from tests.processes import Processes, running
 from write_side.repository import Repository
 from write_side.store.mapper import EventMapper
@@ -40,7 +38,6 @@ PATH = "/v1/changes?after=now&contentType=nothing"
 """The request of an idle stream: its environment changes, but no change matches its filter."""
 KEY = f"Authorization: Bearer {SECRET}\r\n"
 JSON = "Content-Type: application/json\r\n"
-FIELDS = {slug: msgspec.json.decode(value) for slug, value in VALUES.items()}
 
 
 async def measure(url: str, _other: str) -> str:
@@ -146,7 +143,7 @@ async def _creates(port: int) -> list[_Create]:
     found = []
     gc.freeze()  # A collection of all objects of this process would count as latency.
     for _ in range(EVENTS):
-        body = _body()
+        body = create_body()
         sent = time.perf_counter()
         writer.send("POST /v1/content", f"{JSON}Content-Length: {len(body)}\r\n", body)
         response = await writer.received(b"was created")
@@ -184,19 +181,13 @@ async def _compare_creates(crowded: int, empty: int) -> Row:
     rates: tuple[list[float], list[float]] = ([], [])
     for _ in range(ROUNDS):
         for rate, port in zip(rates, (crowded, empty), strict=True):
-            rate.append((await measured(Load(port, "/v1/content", KEY + JSON, _body))).per_second)
+            rate.append(
+                (await measured(Load(port, "/v1/content", KEY + JSON, create_body))).per_second
+            )
     ours, theirs = rates
     ratio = ratio_of_rounds(ours, theirs)
     name = f"creates beside {STREAMS:,} idle streams"
     return Row(name, f"{median(ours):,.0f}/s", f"{median(theirs):,.0f}/s", ratio, "≥ 0.9×")
-
-
-_numbers = itertools.count()
-
-
-def _body() -> bytes:
-    title = f"Created {next(_numbers)}"
-    return msgspec.json.encode({"contentTypeSlug": "posts", "title": title, "fields": FIELDS})
 
 
 @asynccontextmanager

@@ -15,8 +15,8 @@ from tests.benchmarks.http import ENTRIES, LIMITS, floor, settle
 from tests.benchmarks.load import Load, measured
 from tests.benchmarks.processor_time import ProcessorTime
 from tests.benchmarks.report import Row, median, ratio_of_rounds, table
-from tests.benchmarks.scale import JSON, body
-from tests.benchmarks.workload import fill
+from tests.benchmarks.scale import JSON
+from tests.benchmarks.workload import create_body, fill
 from tests.processes import free_port, running
 
 WORKERS = 2
@@ -59,7 +59,7 @@ async def compared(
             rates, times, (ours, theirs), ("/v1/content", "/"), strict=True
         ):
             before = await processor.read()
-            load = Load(port, path, JSON, body)
+            load = Load(port, path, JSON, create_body)
             done = await measured(load, SECONDS, connections)
             after = await processor.read()
             rate.append(done.per_second)

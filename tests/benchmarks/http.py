@@ -4,7 +4,6 @@ INSERT."""
 from __future__ import annotations
 
 import asyncio
-import itertools
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -12,11 +11,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import asyncpg
-import msgspec
 
 from tests.benchmarks.load import Load, measured
 from tests.benchmarks.report import Row, median, ratio_of_rounds, table
-from tests.benchmarks.workload import SECRET, VALUES, fill
+from tests.benchmarks.workload import SECRET, create_body, fill
 from tests.databases import RUNTIME, owner_of
 from tests.processes import free_port, running
 
@@ -89,15 +87,8 @@ async def compare_creates(port: int, floors: tuple[int, int]) -> list[Row]:
     """Compares creates: contentlog appends, projects and waits until the entry is visible; the
     floors insert the body."""
     headers = f"Authorization: Bearer {SECRET}\r\nContent-Type: application/json\r\n"
-    numbers = itertools.count()
-    fields = {slug: msgspec.json.decode(value) for slug, value in VALUES.items()}
-
-    def body() -> bytes:
-        title = f"Created {next(numbers)}"
-        return msgspec.json.encode({"contentTypeSlug": "posts", "title": title, "fields": fields})
-
-    loads = [Load(port, "/v1/content", headers, body)]
-    loads += [Load(floor, "/", headers, body) for floor in floors]
+    loads = [Load(port, "/v1/content", headers, create_body)]
+    loads += [Load(floor, "/", headers, create_body) for floor in floors]
     rates: tuple[list[float], ...] = ([], [], [])
     for _ in range(ROUNDS):
         for rate, load in zip(rates, loads, strict=True):

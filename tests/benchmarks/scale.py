@@ -7,21 +7,18 @@ disk, memory and time that each size takes.
 
 from __future__ import annotations
 
-import itertools
 import os
-import time
 from contextlib import AsyncExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import asyncpg
-import msgspec
 
 from tests.benchmarks.http import LIMITS
 from tests.benchmarks.load import Load, measured
 from tests.benchmarks.report import Row, median, ratio_of_rounds, table
 from tests.benchmarks.scale_costs import costs, table_of
-from tests.benchmarks.workload import SECRET, VALUES, created, prepare
+from tests.benchmarks.workload import SECRET, create_body, created, prepare
 from tests.databases import owner_of, set_up, with_database
 from tests.default_server import default_server
 from tests.processes import running
@@ -120,7 +117,7 @@ async def compared(small: int, small_port: int, large: int, large_port: int) -> 
             pages = [Load(large_port, f"{base}&offset={at}", HEADERS) for at in (offset, 0)]
             what = f"{shown} at {percent} % of {large:,} entries, against the first page"
             found.append(await row(what, pages, "≥ 0.67×"))
-    creates = [Load(port, "/v1/content", JSON, body) for port in (large_port, small_port)]
+    creates = [Load(port, "/v1/content", JSON, create_body) for port in (large_port, small_port)]
     found.append(await row(f"create, {large:,} entries", creates, ""))
     return found
 
@@ -142,14 +139,6 @@ async def row(what: str, loads: list[Load], aim: str) -> Row:
 
 
 JSON = f"{HEADERS}Content-Type: application/json\r\n"
-# Titles, and the slugs made from them, differ from those of other runs.
-_numbers = itertools.count(time.time_ns())
-
-
-def body() -> bytes:
-    fields = {slug: msgspec.json.decode(value) for slug, value in VALUES.items()}
-    title = f"Created {next(_numbers)}"
-    return msgspec.json.encode({"contentTypeSlug": "posts", "title": title, "fields": fields})
 
 
 async def server_version(server: str) -> str:

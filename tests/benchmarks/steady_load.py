@@ -21,7 +21,7 @@ from typing import Protocol
 import msgspec
 from msgspec import Struct
 
-from tests.benchmarks.scale import body
+from tests.benchmarks.workload import create_body
 
 CONNECTIONS = 64
 CREATES = 0.05
@@ -41,7 +41,7 @@ class Plan(Struct, frozen=True):
         """Returns the kind of a random request, and the request."""
         head = f" HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer {self.secret}\r\n"
         if random.random() < CREATES:
-            content = body()
+            content = create_body()
             head = f"POST /v1/content{head}Content-Length: {len(content)}\r\n\r\n"
             return "create", head.encode() + content
         number = random.randrange(self.entries)

@@ -9,13 +9,10 @@ from tempfile import TemporaryDirectory
 from tests.benchmarks.http import LIMITS
 from tests.benchmarks.load import Load, measured
 from tests.benchmarks.report import Row, median, ratio_of_rounds, table
-from tests.benchmarks.scale import JSON, body
-from tests.benchmarks.workload import append_entries, prepare
+from tests.benchmarks.scale import JSON
+from tests.benchmarks.workload import create_body, fill
 from tests.e2e.collector import collecting
 from tests.processes import Processes, running
-from write_side.repository import Repository
-from write_side.store.mapper import EventMapper
-from write_side.store.recorder import open_recorder
 
 ENTRIES = 2_000
 ROUNDS = 9
@@ -34,7 +31,7 @@ async def measure(url: str, other: str) -> str:
         environment = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url}
         Processes(other, Path(folder) / "log").run("migrate")
         for database in (url, other):
-            await _fill(database)
+            await fill(database, ENTRIES)
         for what, sampler in SAMPLERS.items():
             with (
                 running(url, Path(folder) / "traced", **LIMITS, **environment, **sampler) as traced,
@@ -50,17 +47,11 @@ async def _compared(what: str, sides: list[Processes]) -> list[Row]:
         await side.caught_up(120)
     ports = [side.port for side in sides]
     lists = [Load(port, "/v1/content/posts", JSON) for port in ports]
-    creates = [Load(port, "/v1/content", JSON, body) for port in ports]
+    creates = [Load(port, "/v1/content", JSON, create_body) for port in ports]
     return [
         await _row(f"{what}: list of 10 from memory", lists),
         await _row(f"{what}: create (1 kB)", creates),
     ]
-
-
-async def _fill(url: str) -> None:
-    async with open_recorder(url) as recorder:
-        repository = Repository(recorder, EventMapper())
-        await append_entries(repository, await prepare(repository), ENTRIES)
 
 
 async def _row(what: str, loads: list[Load]) -> Row:

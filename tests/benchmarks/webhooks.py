@@ -15,12 +15,10 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import aiohttp
-import msgspec
 
-from tests.benchmarks.changes import FIELDS
 from tests.benchmarks.http import LIMITS
 from tests.benchmarks.report import Row, table
-from tests.benchmarks.workload import OPERATOR, SCOPE, SECRET, prepare
+from tests.benchmarks.workload import OPERATOR, SCOPE, SECRET, VALUES, create_body, prepare
 from tests.integration.api.deliveries import create_webhook
 from tests.integration.api.hook_server import HookServer, hook_server
 from tests.integration.projector.sample_log import ContentBuilder
@@ -70,13 +68,12 @@ async def measure(url: str, _other: str) -> str:
 async def _latencies(processes: Processes, hook: HookServer) -> list[float]:
     """Milliseconds from the start of a create's request until its delivery is received."""
     found = []
-    headers = {"Authorization": f"Bearer {SECRET}"}
+    headers = {"Authorization": f"Bearer {SECRET}", "Content-Type": "application/json"}
     async with aiohttp.ClientSession(processes.url, headers=headers) as session:
         for number in range(EVENTS):
             began = time.perf_counter()
             received = asyncio.create_task(_received(hook, number + 1))
-            body = {"contentTypeSlug": "posts", "title": f"n{number}", "fields": FIELDS}
-            async with session.post("/v1/content", json=body) as response:
+            async with session.post("/v1/content", data=create_body()) as response:
                 assert response.status == 200, await response.text()
             found.append((await received - began) * 1000)
     return found
@@ -99,7 +96,7 @@ async def _rate(
             content_type_slug="posts",
             title="A title",
             slug=new_id(),
-            fields={slug: msgspec.Raw(msgspec.json.encode(one)) for slug, one in FIELDS.items()},
+            fields=VALUES,
         )
         for _ in range(changes)
     ]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
+import time
 from collections.abc import Iterable, Iterator
-from itertools import islice
 
+import msgspec
 from msgspec import Raw
 
 from write_side.commands import Command, CreateContentType, CreateWorkspace, IssueKey
@@ -38,6 +40,16 @@ VALUES = {
     "live": Raw(b'"2026-01-31T09:30:00Z"'),
     **{f"text_{n}": Raw(b'"some shorter text here"') for n in range(5)},
 }
+
+
+# Titles, and the slugs made from them, differ from those of other runs.
+_numbers = itertools.count(time.time_ns())
+
+
+def create_body() -> bytes:
+    """The body of a create of another entry."""
+    title = f"Created {next(_numbers)}"
+    return msgspec.json.encode({"contentTypeSlug": "posts", "title": title, "fields": VALUES})
 
 
 async def prepare(repository: Repository, fields: tuple[Field, ...] = FIELDS) -> ContentType:
@@ -121,5 +133,5 @@ async def append_events(
         )
         for event in events
     )
-    while batch := list(islice(stored, 1_000)):
+    while batch := list(itertools.islice(stored, 1_000)):
         await repository.recorder.append(Append(events=batch))

@@ -23,10 +23,9 @@ from tests.benchmarks.http import LIMITS, settle
 from tests.benchmarks.load import Load, measured
 from tests.benchmarks.processor_time import family, proportional
 from tests.benchmarks.report import Row, table
-from tests.benchmarks.scale import body
 from tests.benchmarks.skewed_load import SkewedPlan, secret
 from tests.benchmarks.steady import load, row
-from tests.benchmarks.workload import OPERATOR, append_events, created
+from tests.benchmarks.workload import OPERATOR, append_events, create_body, created
 from tests.processes import Processes, running
 from write_side.domain.content_type import ContentType
 from write_side.domain.events import EntryCreated
@@ -210,7 +209,7 @@ async def during_flood(port: int, total: int) -> list[Row]:
     without a pause."""
     headers = f"Authorization: Bearer {secret(1)}\r\n"
     pages = Load(port, "/v1/content/posts?offset=KEY", headers, keys=sizes(total)[0])
-    creates = Load(port, "/v1/content", f"{headers}Content-Type: application/json\r\n", body)
+    creates = Load(port, "/v1/content", f"{headers}Content-Type: application/json\r\n", create_body)
     rows, read, written = await asyncio.gather(
         steady("beside a flood", port, total, first=2),
         measured(pages, SECONDS, FLOODING),
