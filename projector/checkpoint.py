@@ -51,7 +51,6 @@ class Checkpoint(Struct, frozen=True):
 
     @classmethod
     def after(cls, last: RecordedEvent) -> Checkpoint:
-        """The checkpoint after this event was projected."""
         return cls(last.position, last.stream, last.version, last.event.at)
 
     @property

@@ -16,7 +16,7 @@ from read_side.engine import is_distributed
 from read_side.freshness import Freshness
 from read_side.high_water_mark import HighWaterMark, open_high_water_mark
 from read_side.notices import CHANNEL, decode_notice
-from read_side.schema import Workspaces, workspaces_of
+from read_side.schema import CHECKPOINT, Workspaces, workspaces_of
 from read_side.stamp import position_of, stamp_of
 from write_side import tracing
 from write_side.domain.identity import Scope
@@ -30,8 +30,6 @@ POLL_WAITING = 0.05
 """The same while a request waits, in case notifications fail."""
 PATIENCE = 5.0
 """Seconds until a connection on which the database does not respond is replaced."""
-# All columns, because a different shape may have other ones.
-_CHECKPOINT = "SELECT * FROM read_model.checkpoint"
 Arrived = Mapping[Scope, list[ChangeRecord] | None]
 _ANNOUNCED = "SELECT epoch, position FROM projector.announced"
 _log = structlog.get_logger("read_side.checkpoint")
@@ -212,7 +210,7 @@ async def wait_until_visible(url: str, position: int, patience: float) -> bool:
 
 
 async def fetch_checkpoint(connection: Connection) -> LiveCheckpoint:
-    row = await connection.fetchrow(_CHECKPOINT)
+    row = await connection.fetchrow(CHECKPOINT)
     assert row is not None
     announced = await connection.fetchrow(_ANNOUNCED) if await is_distributed(connection) else row
     assert announced is not None

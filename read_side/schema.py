@@ -35,7 +35,7 @@ Workspaces: TypeAlias = tuple[str, ...] | None
 """The slugs of the workspaces that a read model holds, sorted; None for all."""
 
 # All columns, because a different shape may have other ones.
-_CHECKPOINT = "SELECT * FROM read_model.checkpoint"
+CHECKPOINT = "SELECT * FROM read_model.checkpoint"
 _EXISTS = "SELECT to_regclass('read_model.checkpoint') IS NOT NULL"
 _FORGET_ANNOUNCED = "DROP TABLE IF EXISTS projector.announced"
 _BEGIN = "INSERT INTO checkpoint (position, epoch, shape, workspaces) VALUES (0, $1, $2, $3)"
@@ -98,7 +98,7 @@ async def create(
     async with connection.transaction():
         await connection.execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
         if await connection.fetchval(_EXISTS):
-            checkpoint = await connection.fetchrow(_CHECKPOINT)
+            checkpoint = await connection.fetchrow(CHECKPOINT)
             assert checkpoint is not None
             check_identity(checkpoint, workspaces)
             await check_engine(connection, engine)

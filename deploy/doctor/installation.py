@@ -18,7 +18,13 @@ from deploy.read_models import ReadModel
 from deploy.settings import DEFAULT_MODEL, Settings, without_password
 from read_side.engine import Engine, EngineRefused, check_engine
 from read_side.pool import Pool
-from read_side.schema import ShapeMismatch, Workspaces, WorkspacesMismatch, check_identity
+from read_side.schema import (
+    CHECKPOINT,
+    ShapeMismatch,
+    Workspaces,
+    WorkspacesMismatch,
+    check_identity,
+)
 from read_side.status import ReadModelStatus
 from write_side.domain.refusals import count
 from write_side.domain.webhook import Name
@@ -40,7 +46,6 @@ FAR_BEHIND = 300.0
 """Seconds that the deliveries to an endpoint may be behind."""
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _REPLICA = "SELECT pg_is_in_recovery() AS is_standby, position FROM read_model.checkpoint"
-_CHECKPOINT = "SELECT * FROM read_model.checkpoint"
 
 
 class PoolerFacts(Struct, frozen=True, kw_only=True):
@@ -127,7 +132,7 @@ async def check_store(connection: Connection) -> list[Finding]:
 
 async def check_shape(connection: Connection, workspaces: Workspaces, engine: Engine) -> Finding:
     """``workspaces``: those that it must hold. ``engine``: of the settings."""
-    row = await connection.fetchrow(_CHECKPOINT)
+    row = await connection.fetchrow(CHECKPOINT)
     assert row is not None
     rebuild = "contentlog rebuild --accept-differences"
     try:
