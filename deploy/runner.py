@@ -108,16 +108,13 @@ def utc_minute(time: datetime) -> str:
     return f"{time:%Y-%m-%d %H:%M} UTC"
 
 
-def login_name() -> str:
-    """The user's name, with bytes that are not UTF-8 replaced."""
-    try:
-        return getpass.getuser().encode(errors="replace").decode()
-    except (KeyError, OSError):  # a user id without a name, as in some containers
-        return f"uid {os.getuid()}"
-
-
 def operator() -> Actor:
-    return Actor("operator", login_name())
+    """With the user's name, in which bytes that are not UTF-8 are replaced."""
+    try:
+        name = getpass.getuser().encode(errors="replace").decode()
+    except (KeyError, OSError):  # a user id without a name, as in some containers
+        name = f"uid {os.getuid()}"
+    return Actor("operator", name)
 
 
 async def until_visible(databases: Databases, position: int) -> None:

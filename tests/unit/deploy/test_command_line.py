@@ -19,7 +19,7 @@ from deploy.commands.dev import base_url, greeting
 from deploy.embedded.errors import EmbeddedPostgresError
 from deploy.embedded.place import check_exists
 from deploy.failures import Failed, explanation
-from deploy.runner import login_name
+from deploy.runner import operator
 from deploy.settings import Settings
 from read_side.refusals import ReadModelUnavailable
 from write_side.postgres.connection import MIGRATE
@@ -142,7 +142,7 @@ def test_a_mistyped_command_or_option_suggests_the_nearest(
 
 def test_a_login_name_of_any_bytes_is_text(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOGNAME", os.fsdecode(b"ann\xff"))
-    assert login_name() == "ann?"
+    assert operator().id == "ann?"
 
 
 @pytest.mark.parametrize(
