@@ -9,9 +9,10 @@ one that runs the server for root.
 import os
 import pwd
 import re
+import socket
 import tempfile
 from pathlib import Path
-from urllib.parse import urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qs, urlencode, urlsplit, urlunsplit
 
 from deploy.embedded import files
 from deploy.embedded.place import Place
@@ -40,6 +41,20 @@ def url(place: Place) -> str:
     """The database's URL, in a form that both asyncpg and psycopg understand."""
     where = {"host": folder_of(place), "port": PORT}
     return f"postgresql://{NAME}@/{NAME}?{urlencode(where)}"
+
+
+def accepts(url: str) -> bool:
+    """Whether a server accepts connections on the URL's socket. It may be too slow to respond."""
+    [folder], [port] = (parse_qs(urlsplit(url).query)[name] for name in ("host", "port"))
+    with socket.socket(socket.AF_UNIX) as probe:
+        probe.setblocking(False)
+        try:
+            probe.connect(f"{folder}/.s.PGSQL.{port}")
+        except BlockingIOError:  # it has not yet accepted the connections of others
+            return True
+        except OSError:
+            return False
+    return True
 
 
 def owner_url(url: str) -> str:

@@ -6,33 +6,21 @@ folder and so starts it if it does not run.
 
 from __future__ import annotations
 
-import socket
 import sys
 import time
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
 
+from deploy.embedded import sockets
 from deploy.embedded.errors import EmbeddedPostgresError
 from deploy.embedded.server import use
 
 INTERVAL = 0.25  # seconds between two checks
 
 
-def answers(url: str) -> bool:
-    """Whether a server accepts connections on the URL's Unix socket."""
-    [folder], [port] = (parse_qs(urlsplit(url).query)[name] for name in ("host", "port"))
-    with socket.socket(socket.AF_UNIX) as probe:
-        try:
-            probe.connect(f"{folder}/.s.PGSQL.{port}")
-        except OSError:
-            return False
-    return True
-
-
 def main(data: Path) -> str:
     try:
         with use(data) as url:
-            while answers(url):
+            while sockets.accepts(url):
                 time.sleep(INTERVAL)
     except EmbeddedPostgresError as error:
         return str(error)

@@ -231,6 +231,25 @@ def test_a_server_that_lost_its_socket_is_started_again(
         leave(other)
 
 
+@pytest.mark.slow
+def test_a_server_that_responds_too_slowly_keeps_running(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postmaster, "SOCKET_TIMEOUT", 0.1)
+    monkeypatch.setattr(postmaster, "START_TIMEOUT", 10)
+    with user(data) as other:
+        before = started_at(url := url_of(other))
+        frozen = paused(data / "postgres")
+        try:
+            with use(data, durable=False):
+                pass
+        finally:
+            for pid in frozen:
+                send(pid, signal.SIGCONT)
+        assert started_at(url) == before
+        leave(other)
+
+
 def until_initdb_runs(data: Path) -> None:
     """Waits until initdb runs, or has ended: on a busy machine, this may look too late."""
     until(lambda: list(data.glob("initdb-*/PG_VERSION")) or (data / "postgres").exists())

@@ -1,4 +1,4 @@
-"""When a server that does not respond is taken for one that has lost its socket."""
+"""When a server that does not respond is stopped because it has lost its socket."""
 
 from __future__ import annotations
 
@@ -24,10 +24,20 @@ class Clock:
 
 
 @pytest.mark.parametrize(
-    ("ready", "answers", "stopped"), [(4.9, 5.3, None), (4.9, 60.0, 9.9), (0.0, 60.0, 5.0)]
+    ("ready", "answers", "has_socket", "stopped"),
+    [
+        (4.9, 5.3, False, None),
+        (4.9, 60.0, False, 9.9),
+        (0.0, 60.0, False, 5.0),
+        (0.0, 60.0, True, None),
+    ],
 )
 def test_a_server_has_five_seconds_from_when_it_is_ready(
-    monkeypatch: pytest.MonkeyPatch, ready: float, answers: float, stopped: float | None
+    monkeypatch: pytest.MonkeyPatch,
+    ready: float,
+    answers: float,
+    has_socket: bool,
+    stopped: float | None,
 ) -> None:
     clock, stops = Clock(), list[float]()
     state = {"stopped": False}
@@ -42,6 +52,8 @@ def test_a_server_has_five_seconds_from_when_it_is_ready(
     monkeypatch.setattr(postmaster, "time", clock)
     monkeypatch.setattr("deploy.embedded.files.take", lambda _path: None)
     monkeypatch.setattr(postmaster, "stop", stop)
+    monkeypatch.setattr("deploy.embedded.sockets.url", lambda _place: "")
+    monkeypatch.setattr("deploy.embedded.sockets.accepts", lambda _url: has_socket)
     monkeypatch.setattr(
         postmaster, "answers", lambda *_given: state["stopped"] or clock.now >= answers
     )
