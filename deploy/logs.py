@@ -6,8 +6,9 @@ import asyncio
 import logging
 import sys
 import threading
+from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 import msgspec
 
@@ -60,7 +61,7 @@ def _configure_text(level: int) -> logging.Handler:
     ]
     structlog.configure(
         processors=[*processors, renderer],
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(_Lossy(sys.stderr)),  # type: ignore[arg-type]
         wrapper_class=structlog.make_filtering_bound_logger(level),
         cache_logger_on_first_use=True,
     )
@@ -134,6 +135,22 @@ def _decoded(_logger: Any, _name: str, line: bytes) -> str:
     return line.decode()
 
 
+class _Lossy:
+    """A stream that loses what cannot be written, because the disk is full or the reader of the
+    pipe has ended: the process continues."""
+
+    def __init__(self, stream: IO[Any]) -> None:
+        self._stream = stream
+
+    def write(self, text: str | bytes) -> None:
+        with suppress(OSError):
+            self._stream.write(text)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            self._stream.flush()
+
+
 class LogLines(logging.Handler):
     """Standard error for lines of JSON, written in order and in batches: most lines cost no call to
     the system. ``logging`` flushes it at the end of the program.
@@ -141,9 +158,9 @@ class LogLines(logging.Handler):
     What the standard library logs is written at once.
     """
 
-    def __init__(self, stream: BinaryIO) -> None:
+    def __init__(self, stream: IO[bytes]) -> None:
         super().__init__()
-        self._stream = stream
+        self._lines = _Lossy(stream)
         self._turn = threading.RLock()
         self._waiting: list[bytes] = []
         self._size = 0
@@ -176,8 +193,8 @@ class LogLines(logging.Handler):
         with self._turn:
             waiting, self._waiting, self._size, self._loop = self._waiting, [], 0, None
             if waiting:
-                self._stream.write(b"\n".join((*waiting, b"")))
-                self._stream.flush()
+                self._lines.write(b"\n".join((*waiting, b"")))
+                self._lines.flush()
 
     def close(self) -> None:
         self.flush()

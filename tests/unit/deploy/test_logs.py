@@ -3,11 +3,13 @@ logs before they import structlog."""
 
 from __future__ import annotations
 
+import errno
 import io
 import logging
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Literal
 
 import pytest
@@ -66,6 +68,29 @@ def test_a_traceback_shows_no_local_variables(
     text = stderr.read()
     assert text.count("RuntimeError: a fault") == 2
     assert SECRET not in text
+
+
+class FullDisk(io.RawIOBase):
+    def writable(self) -> bool:
+        return True
+
+    def write(self, _bytes: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.usefixtures("_configuration")
+@pytest.mark.parametrize("log_format", ["text", "json"])
+def test_a_full_disk_of_the_log_does_not_end_the_work(
+    monkeypatch: pytest.MonkeyPatch, log_format: Literal["text", "json"]
+) -> None:
+    stderr = io.TextIOWrapper(io.BufferedWriter(FullDisk()), "utf-8")
+    monkeypatch.setattr(sys, "stderr", stderr)
+    configure_logs(Settings(log_format=log_format))
+    structlog.configure(cache_logger_on_first_use=False)
+    for _ in range(3):
+        structlog.get_logger().warning("a fault", reason=10_000 * "x")
+    with suppress(OSError):
+        stderr.close()
 
 
 def test_a_server_configures_its_logs_before_it_imports_structlog() -> None:
