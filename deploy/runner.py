@@ -71,10 +71,12 @@ read_model_option = click.option(
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
-def run(work: Callable[[Databases, Settings], Coroutine[Any, Any, T]], *, create: bool = True) -> T:
+def run(
+    work: Callable[[Databases, Settings], Coroutine[Any, Any, T]], *, create: bool = False
+) -> T:
     """Does the work on the databases that the settings name; logs only warnings.
 
-    ``create=False`` refuses to create an embedded PostgreSQL.
+    Only with ``create=True`` it may create an embedded PostgreSQL.
     """
     settings = command_settings()
     with open_databases(settings, create=create) as databases:

@@ -64,7 +64,7 @@ def changes_command(
                 click.echo(encode(change) if as_json else _line(change))
 
     with contextlib.suppress(KeyboardInterrupt):
-        run(work, create=False)
+        run(work)
 
 
 async def _view(databases: Databases, scope: Scope, type_slug: str | None) -> ChangeView:

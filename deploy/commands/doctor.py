@@ -36,9 +36,7 @@ def doctor_command(as_json: bool) -> None:
     with status 1 if there is a problem; warnings leave it at 0.
     """
     environment = dict(os.environ)
-    findings = run(
-        lambda databases, settings: _examine(databases, settings, environment), create=False
-    )
+    findings = run(lambda databases, settings: _examine(databases, settings, environment))
     show_rows(findings, _text, as_json=as_json)
     if any(finding.level == "problem" for finding in findings):
         raise click.exceptions.Exit(1)

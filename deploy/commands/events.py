@@ -38,7 +38,7 @@ def events_command(after: int, stream: str | None, follow: bool) -> None:
                 click.echo(line)
 
     with contextlib.suppress(KeyboardInterrupt):
-        run(work, create=False)
+        run(work)
 
 
 async def _lines(

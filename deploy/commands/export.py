@@ -81,9 +81,7 @@ def export_command(
     form, scope = _format(output, form), Scope(workspace, environment)
     filters = Filters(kind, status, None if language == ANY else language)
     with _destination(output) as path:
-        export = run(
-            lambda databases, _: _export(databases, scope, filters, path, form), create=False
-        )
+        export = run(lambda databases, _: _export(databases, scope, filters, path, form))
     exported = f"{count(export.written, 'entry', 'entries')} exported"
     if output == STANDARD_OUTPUT:
         note(exported)

@@ -38,7 +38,7 @@ def migrate_command() -> None:
 
     Safe to run at any time, and several times at once.
     """
-    for line in run(lambda databases, _: migrate_databases(databases)):
+    for line in run(lambda databases, _: migrate_databases(databases), create=True):
         click.echo(line)
 
 
@@ -74,7 +74,7 @@ def status_command(as_json: bool) -> None:
 
     If several read models are configured, all are listed.
     """
-    status = run(_status, create=False)
+    status = run(_status)
     click.echo(msgspec.json.encode(status) if as_json else _status_text(status))
 
 

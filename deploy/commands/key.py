@@ -166,4 +166,4 @@ def list_keys(workspace: str, as_json: bool) -> None:
         rows = [_listed(key, days.get(key.id), now) for key in keys]
         show_rows(rows, ListedKey.line, as_json=as_json)
 
-    run(work, create=False)
+    run(work)

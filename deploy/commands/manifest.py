@@ -139,4 +139,4 @@ def show(workspace: str, as_json: bool) -> None:
         except ManifestError as error:
             note(f"{error}: `contentlog apply` refuses it; remove the parts that should not change")
 
-    run(work, create=False)
+    run(work)

@@ -182,7 +182,7 @@ def _run(workspace: str, work: Work[T]) -> T:
         async with open_repository(databases) as repository:
             return await work(WebhookOperations(repository, workspace), databases, settings)
 
-    return run(with_operations, create=False)
+    return run(with_operations)
 
 
 def _webhook_line(row: ListedWebhook) -> str:

@@ -146,9 +146,20 @@ def test_a_login_name_of_any_bytes_is_text(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize(
-    "arguments", [["status"], ["events"], ["key", "list", "--workspace", "acme"]], ids=" ".join
+    "arguments",
+    [
+        ["status"],
+        ["events"],
+        ["key", "list", "--workspace", "acme"],
+        ["apply", "deploy/demo/manifest.yaml"],
+        ["import", "deploy/demo/topics.csv", "--workspace", "acme", "--type", "topics"],
+        ["verify"],
+    ],
+    ids=" ".join,
 )
-def test_a_command_that_reads_creates_no_database(arguments: list[str], tmp_path: Path) -> None:
+def test_only_migrate_and_the_servers_create_a_database(
+    arguments: list[str], tmp_path: Path
+) -> None:
     data = tmp_path / "data"
     unset = {"CONTENTLOG_EVENT_STORE_URL": None, "CONTENTLOG_READ_MODEL_URL": None}
     result = CliRunner().invoke(cli, arguments, env={**unset, "CONTENTLOG_DATA": str(data)})
