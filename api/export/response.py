@@ -15,11 +15,10 @@ from typing import Literal
 from aiohttp import web
 
 from api.context import Call
-from api.errors import NoTemporarySpace
 from api.export.table import csv_chunks
 from api.export.xlsx_file import write_xlsx
 from api.http.file_turns import EXPORTING, SENDING
-from api.http.large_bodies import LARGE
+from api.http.large_bodies import LARGE, temporary_space
 from api.http.request_log import log_fault
 from api.http.spool import Spool
 from read_side.export import LIMIT, Export, export
@@ -50,10 +49,8 @@ async def export_response(call: Call, filters: Filters, kind: Kind) -> web.Strea
         if kind == "csv":
             await _send(call, response, _pages(call, csv_chunks(source)))
         else:
-            try:
+            with temporary_space():
                 await _send_workbook(call, response, source)
-            except OSError as error:
-                raise NoTemporarySpace(error) from None
     return response
 
 

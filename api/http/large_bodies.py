@@ -12,8 +12,8 @@ import io
 import tempfile
 import zlib
 from collections import Counter
-from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack, contextmanager
 from functools import partial
 from typing import BinaryIO, cast
 
@@ -150,6 +150,15 @@ class LargeBodies:
         after_sending(request, partial(self.files.give_back, workspace, size))
 
 
+@contextmanager
+def temporary_space() -> Iterator[None]:
+    """Raises NoTemporarySpace in place of OSError."""
+    try:
+        yield
+    except OSError as error:
+        raise NoTemporarySpace(error) from None
+
+
 class BodyFile:
     """``write`` and ``end`` block, so call them in a thread. Raises NoTemporarySpace.
 
@@ -157,10 +166,8 @@ class BodyFile:
     """
 
     def __init__(self) -> None:
-        try:
+        with temporary_space():
             self._file = cast("BinaryIO", tempfile.TemporaryFile())  # noqa: SIM115 - see close
-        except OSError as error:
-            raise NoTemporarySpace(error) from None
         self._hash = hashlib.sha256()
         self._gzip: zlib._Compress | None = None
 
@@ -169,22 +176,17 @@ class BodyFile:
         self._gzip = zlib.compressobj(level, zlib.DEFLATED, window)
 
     def write(self, piece: bytes) -> None:
-        """Raises NoTemporarySpace."""
         self._hash.update(piece)
-        try:
+        with temporary_space():
             self._file.write(self._gzip.compress(piece) if self._gzip else piece)
-        except OSError as error:
-            raise NoTemporarySpace(error) from None
 
     def end(self, piece: bytes) -> None:
-        """Writes the last piece. Raises NoTemporarySpace."""
+        """Writes the last piece."""
         self.write(piece)
-        try:
+        with temporary_space():
             if self._gzip:
                 self._file.write(self._gzip.flush())
             self._file.flush()
-        except OSError as error:
-            raise NoTemporarySpace(error) from None
 
     @property
     def digest(self) -> str:

@@ -6,8 +6,8 @@ import asyncio
 import tempfile
 from contextlib import suppress
 
-from api.errors import Busy, NoTemporarySpace
-from api.http.large_bodies import LARGE, LargeBodies
+from api.errors import Busy
+from api.http.large_bodies import LARGE, LargeBodies, temporary_space
 
 
 class Spool:
@@ -34,18 +34,14 @@ class Spool:
         elif not self._files.take(self._client, added):
             raise Busy("Too many large requests and responses are in progress")
         self._counted = self.size
-        try:
+        with temporary_space():
             await asyncio.to_thread(self._file.write, piece)
-        except OSError as error:
-            raise NoTemporarySpace(error) from None
 
     async def rewind(self) -> None:
         """Ends writing. Raises NoTemporarySpace."""
-        try:
+        with temporary_space():
             # It writes what is still in a buffer.
             await asyncio.to_thread(self._file.seek, 0)
-        except OSError as error:
-            raise NoTemporarySpace(error) from None
 
     async def read(self, size: int = -1) -> bytes:
         """The next bytes, or all; none at the end."""
