@@ -74,6 +74,10 @@ class Call(Struct):
         """Whether the key reads only published entries."""
         return VIEW not in self.caller.permissions
 
+    def may_read(self, status: str) -> bool:
+        """Whether the key reads entries in this status."""
+        return status == "published" or not self.published_only
+
     @property
     def actor(self) -> Actor:
         return Actor("key", self.caller.key_id, self.caller.key_name)

@@ -157,9 +157,6 @@ class GraphQLContext:
         """Checks that entries of every status may be read. Raises Forbidden."""
         check_permission(self.call.caller, VIEW)
 
-    def may_read(self, row: EntryRow) -> bool:
-        return row.status == "published" or not self.call.published_only
-
     def writable(self) -> Scope:
         """The scope to write. Raises Forbidden and the refusals of an environment."""
         check_edit(self.call)
@@ -196,7 +193,7 @@ class GraphQLContext:
                 locale=locale,
                 before=self._before_reading,
             )
-            found |= {(row.id, locale): row for row in rows if self.may_read(row)}
+            found |= {(row.id, locale): row for row in rows if self.call.may_read(row.status)}
         return [found.get(key) for key in keys]
 
     async def _load_media(self, ids: list[str]) -> Sequence[MediaFile | None]:
@@ -242,7 +239,7 @@ class GraphQLContext:
             found |= {
                 (entry_id, locale, at): past
                 for entry_id, past in entries_then.items()
-                if self.may_read(past.row)
+                if self.call.may_read(past.row.status)
             }
         return [found.get(key) for key in keys]
 
@@ -255,7 +252,7 @@ class GraphQLContext:
             return None
         except Exception as error:  # a loader raises it for this key only
             return error
-        return past if self.may_read(past.row) else None
+        return past if self.call.may_read(past.row.status) else None
 
 
 Info: TypeAlias = strawberry.Info[GraphQLContext, None]

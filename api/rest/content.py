@@ -99,7 +99,8 @@ async def single_entry(call: Call) -> web.Response:
 
     if at is not None:
         past = await point_in_time.entry_of_slug(service, scope, PastSlugKey(**where, at=at))
-        _check_readable(call, past.row)
+        if not call.may_read(past.row.status):
+            raise EntryNotFound
         return await past_response(
             call,
             shape,
@@ -113,7 +114,8 @@ async def single_entry(call: Call) -> web.Response:
 
     async def read_page(pool: Pool) -> Page[EntryRow]:
         row = await entries.entry_of_slug(pool, scope, **where)
-        _check_readable(call, row)
+        if not call.may_read(row.status):
+            raise EntryNotFound
         return Page([row], 1, stamp=row.stamp)
 
     reader = EntryReader(
@@ -128,12 +130,6 @@ async def single_entry(call: Call) -> web.Response:
         is_single=True,
     )
     return await entries_response(reader)
-
-
-def _check_readable(call: Call, row: EntryRow) -> None:
-    """Raises EntryNotFound for one that the key may not read."""
-    if call.published_only and row.status != "published":
-        raise EntryNotFound
 
 
 async def create(call: Call) -> web.Response:

@@ -152,7 +152,7 @@ class IncludeReader:
         for row in read.rows:
             assert row.type_slug is not None
             self._known[row.id] = _NOTHING
-            if row.status == "published" or not self._call.published_only:
+            if self._call.may_read(row.status):
                 readable[row.id] = row
                 self._known[row.id] = await self._links_later(row.type_slug, row.fields)
         return readable
