@@ -13,10 +13,10 @@ from msgspec import Raw
 from api.errors import BadRequest
 from api.graphql.document_limits import fields_below
 from api.rest.list_query import NESTED
+from api.rest.request_body import json_object
 from read_side.queries.request import ANY_OF, MOST_VALUES, OPERATORS, Filter
 from write_side.domain.refusals import shortened
 
-_OBJECT = msgspec.json.Decoder(dict[str, Raw])
 _ARRAY = msgspec.json.Decoder(list[Raw])
 _KINDS = {b'"': "string", b"t": "boolean", b"f": "boolean"}
 _SHAPE = 'filter takes an object such as {"fields.price": {"gte": 10}} or {"status": "draft"}'
@@ -26,10 +26,10 @@ def parsed_filters(filters: Raw) -> Iterator[Filter]:
     """Raises BadRequest."""
     if bytes(filters) == b"null":
         return
-    for field, value in _object(filters).items():
+    for field, value in json_object(filters, _SHAPE).items():
         if field == "fields":
             raise BadRequest(NESTED)
-        operators = _object(value) if bytes(value)[:1] == b"{" else {"eq": value}
+        operators = json_object(value, _SHAPE) if bytes(value)[:1] == b"{" else {"eq": value}
         if not operators:
             raise BadRequest(
                 f"filter[{shortened(field)}] has no operator: leave the filter out, or use "
@@ -41,13 +41,6 @@ def parsed_filters(filters: Raw) -> Iterator[Filter]:
             texts = tuple(_text(filter_, each) for each in values)
             kinds = tuple(_KINDS.get(bytes(each)[:1], "number") for each in values)
             yield Filter(field, operator, texts, kinds)
-
-
-def _object(value: Raw) -> dict[str, Raw]:
-    try:
-        return _OBJECT.decode(value)
-    except msgspec.ValidationError:
-        raise BadRequest(_SHAPE) from None
 
 
 def _values(filter_: Filter, value: Raw) -> Sequence[Raw]:

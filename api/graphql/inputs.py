@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import msgspec
 import strawberry
 from msgspec import UNSET, Raw
 
@@ -18,12 +17,11 @@ from api.errors import BadRequest
 from api.graphql.scalars import JSON
 from api.graphql.types import EntryStatus
 from api.rest.content import FIELDS, MISSING
+from api.rest.request_body import json_object
 from write_side.commands import CreateEntry, UpdateEntry
 from write_side.domain.events import Translation
 from write_side.domain.identity import BASE_LANGUAGE
 from write_side.domain.text import minified
-
-_OBJECT = msgspec.json.Decoder(dict[str, Raw])
 
 
 @strawberry.input(description='Texts in one locale. Null or "" removes the translation of a text.')
@@ -114,11 +112,8 @@ def _values(fields: JSON | None) -> dict[str, Raw]:
     """Values by field slug, checked to the same depth as in a REST body."""
     if not fields:
         return {}
-    body = _OBJECT.decode(minified(b'{"fields":' + bytes(fields) + b"}"))
-    try:
-        return _OBJECT.decode(body["fields"])
-    except msgspec.ValidationError:
-        raise BadRequest(FIELDS) from None
+    body = json_object(minified(b'{"fields":' + bytes(fields) + b"}"), FIELDS)
+    return json_object(body["fields"], FIELDS)
 
 
 def _or_unset(value: Any) -> Any:

@@ -25,7 +25,7 @@ from msgspec import Meta, Raw, Struct
 from msgspec.structs import replace
 
 from api.errors import BadRequest
-from api.rest.request_body import check_values
+from api.rest.request_body import check_values, json_object
 from write_side.domain.text import NotJSON, minified
 
 EXPECTED = 'Send an object: {"query": "…", "variables": {…}, "operationName": "…"}'
@@ -34,8 +34,6 @@ MAX_CHARACTERS = 100_000
 MAX_INPUTS = 5_000
 """List items and members of input objects, which graphql-core coerces one by one in 10 µs each. The
 content of a JSON scalar does not count."""
-_OBJECT = msgspec.json.Decoder(dict[str, Raw])
-_OBJECT_OR_NULL = msgspec.json.Decoder(dict[str, Raw] | None)
 _LIST = msgspec.json.Decoder(list[Raw])
 
 
@@ -89,7 +87,7 @@ def read_variables(
 
     A value of type JSON stays the text that was sent, with its numbers and the order of its keys.
     """
-    values, reader = _objects(sent), _InputReader(most)
+    values, reader = _members(sent), _InputReader(most)
     declared = {
         definition.variable.name.value: type_from_ast(schema, definition.type)
         for definition in operation.variable_definitions or ()
@@ -105,7 +103,7 @@ def read_variables(
 def check_literal_variables(document: DocumentNode, sent: Raw, bound: int) -> None:
     """Limits the variables inside the document's lists and objects: each is expanded at every
     place, and may be as large as a body. Raises BadRequest."""
-    sizes = {name: len(bytes(value)) for name, value in _objects(sent).items()}
+    sizes = {name: len(bytes(value)) for name, value in _members(sent).items()}
     for definition in document.definitions:
         for variable in getattr(definition, "variable_definitions", None) or ():
             default = variable.default_value
@@ -135,11 +133,10 @@ def _literal_variables(document: DocumentNode) -> Iterator[str]:
             waiting.extend((child, inside) for child in children if isinstance(child, Node))
 
 
-def _objects(sent: Raw) -> dict[str, Raw]:
-    try:
-        return _OBJECT_OR_NULL.decode(sent) or {}
-    except msgspec.ValidationError:
-        raise BadRequest("variables must be an object: leave them out for none") from None
+def _members(sent: Raw) -> dict[str, Raw]:
+    if bytes(sent) == b"null":
+        return {}
+    return json_object(sent, "variables must be an object: leave them out for none")
 
 
 class _InputReader:
@@ -160,7 +157,7 @@ class _InputReader:
             self._take(len(values))
             return [self.read(value, type_.of_type) for value in values]
         if isinstance(type_, GraphQLInputObjectType) and text[:1] == b"{":
-            members = _OBJECT.decode(sent)
+            members = _members(sent)
             self._take(len(members))
             return {
                 name: self.read(value, type_.fields[name].type) if name in type_.fields else None

@@ -21,7 +21,7 @@ from api.rest.ignored_members import ignored_header, ignored_names
 from api.rest.list_query import list_query
 from api.rest.list_response import ListKind, list_response
 from api.rest.point_in_time import PastSlugKey
-from api.rest.request_body import check_values, defer_continue, receive_body
+from api.rest.request_body import check_values, defer_continue, json_object, receive_body
 from api.rest.request_checks import check_edit, check_read, check_read_of_status, with_checks
 from api.rest.shape import parse_shape
 from api.rest.tokens import POSITION
@@ -38,7 +38,6 @@ from write_side.waiting import in_thread_if_large
 
 FIELDS = "fields must be an object; leave it out to set no values"
 MISSING = "Missing required fields: contentTypeSlug and title"
-_OBJECT = msgspec.json.Decoder(dict[str, Raw])
 _STRING = msgspec.json.Decoder(str)
 # aiohttp's default pattern excludes braces, which slugs may contain.
 _TYPE = "{type:[^/]+}"
@@ -177,7 +176,7 @@ async def wait_until_readable(call: Call, response: web.Response, position: int)
 
 def create_command(call: Call, body: bytes) -> CreateEntry:
     """``body`` is minified JSON. Raises BadRequest."""
-    entry = _object(body, MISSING)
+    entry = json_object(body, MISSING)
     type_slug, title = (_string(entry.get(name)) for name in ("contentTypeSlug", "title"))
     if not (type_slug and type_slug.strip() and title and title.strip()):
         raise BadRequest(MISSING)
@@ -191,7 +190,7 @@ def create_command(call: Call, body: bytes) -> CreateEntry:
         content_type_slug=type_slug,
         title=title,
         slug=slug or None,
-        fields=_object(entry.get("fields", Raw(b"{}")), FIELDS),
+        fields=json_object(entry.get("fields", Raw(b"{}")), FIELDS),
     )
 
 
@@ -201,10 +200,3 @@ def _string(value: Raw | None) -> str | None:
         return None if value is None else _STRING.decode(value)
     except msgspec.ValidationError:
         return None
-
-
-def _object(value: bytes | Raw, refusal: str) -> dict[str, Raw]:
-    try:
-        return _OBJECT.decode(value)
-    except msgspec.ValidationError:
-        raise BadRequest(refusal) from None

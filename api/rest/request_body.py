@@ -16,7 +16,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 
+import msgspec
 from aiohttp import HttpVersion11, web
+from msgspec import Raw
 
 from api.context import Call
 from api.errors import BadRequest, BodyTooLarge, SlowClient
@@ -41,6 +43,7 @@ MAX_VALUES = 100_000
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 AWAITS_CONTINUE = web.RequestKey("awaits_continue", bool)
 """The client sends the body only after CONTINUE."""
+_OBJECT = msgspec.json.Decoder(dict[str, Raw])
 _STRUCTURE = b",[{"
 _QUOTES = 4 * MAX_VALUES
 """Separators of this many values and as many keys."""
@@ -225,6 +228,14 @@ class Decompressor:
         if self._encoding == "gzip":
             return zlib.MAX_WBITS + 16
         return zlib.MAX_WBITS if first & 0xF == zlib.DEFLATED else -zlib.MAX_WBITS
+
+
+def json_object(document: bytes | Raw, refusal: str) -> dict[str, Raw]:
+    """The members of an object. Raises BadRequest with the refusal for other JSON."""
+    try:
+        return _OBJECT.decode(document)
+    except msgspec.ValidationError:
+        raise BadRequest(refusal) from None
 
 
 def check_values(document: bytes) -> None:
