@@ -77,17 +77,14 @@ def read_body(body: bytes) -> RequestBody:
 
 
 def read_variables(
-    sent: Raw,
-    operation: OperationDefinitionNode,
-    schema: GraphQLSchema,
-    most: int = MAX_INPUTS,
+    sent: Raw, operation: OperationDefinitionNode, schema: GraphQLSchema
 ) -> dict[str, Any]:
-    """The variables that the operation declares. Raises BadRequest, also for more than ``most``
+    """The variables that the operation declares. Raises BadRequest, also for more than MAX_INPUTS
     list items and members of input objects.
 
     A value of type JSON stays the text that was sent, with its numbers and the order of its keys.
     """
-    values, reader = _members(sent), _InputReader(most)
+    values, reader = _members(sent), _InputReader()
     declared = {
         definition.variable.name.value: type_from_ast(schema, definition.type)
         for definition in operation.variable_definitions or ()
@@ -142,8 +139,8 @@ def _members(sent: Raw) -> dict[str, Raw]:
 class _InputReader:
     """Reads values according to their types. Raises BadRequest before it has read too many."""
 
-    def __init__(self, most: int) -> None:
-        self._most = self._left = most
+    def __init__(self) -> None:
+        self._left = MAX_INPUTS
 
     def read(self, sent: Raw, type_: GraphQLInputType) -> Any:
         if isinstance(type_, GraphQLNonNull):
@@ -169,7 +166,7 @@ class _InputReader:
         self._left -= number
         if self._left < 0:
             raise BadRequest(
-                f"The variables have more than {self._most:,} list items and input fields: "
+                f"The variables have more than {MAX_INPUTS:,} list items and input fields: "
                 "send several requests"
             )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
 from msgspec import Raw, Struct
@@ -12,7 +12,7 @@ from api.context import Service
 from api.errors import BadRequest, NotVisibleYet
 from api.rest.parameters import future_time
 from read_side.entries import EntryRow, slug_owner
-from read_side.past_lists import Moment, PastVersion, past_page
+from read_side.past_lists import Moment, past_page
 from read_side.queries.request import Boundary, EntryQuery
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry
@@ -135,10 +135,16 @@ async def list_at(
     StoreUnavailable, Overloaded, and what the budget raises.
     """
     assert query.as_of is not None
-    moment = await _moment(service, query.as_of)
-    async with service.repository.recorder.long_reads.turn(scope.workspace):
+    repository, moment = service.repository, await _moment(service, query.as_of)
+    async with repository.recorder.long_reads.turn(scope.workspace):
         page = await past_page(service.read_model, scope, query, moment)
-        found = await _entries_of(service, scope, page.rows, moment, locale, budget)
+        type_ids = {row.type_id for row in page.rows}
+        types = await content_types_at(repository, scope, type_ids, moment.at, budget)
+        versions = {row.id: row.version for row in page.rows}
+        entries = await entries_after(repository, scope, versions, budget)
+        # The read model may be of a log that was restored to an earlier point since.
+        known = [entries[row.id] for row in page.rows if row.id in entries and row.type_id in types]
+        found = await _rendered(known, types, locale)
     return PastList(found, page.total, page.next, moment.position)
 
 
@@ -160,25 +166,6 @@ async def entries_of_ids(
         types = await content_types_at(repository, scope, type_ids, at, budget)
         found = await _rendered(entries.values(), types, locale)
     return {one.entry.id: one for one in found}
-
-
-async def _entries_of(
-    service: Service,
-    scope: Scope,
-    rows: Sequence[PastVersion],
-    moment: Moment,
-    locale: str,
-    budget: ReadBudget,
-) -> list[PastEntry]:
-    """In the order of the rows."""
-    repository = service.repository
-    type_ids = {row.type_id for row in rows}
-    types = await content_types_at(repository, scope, type_ids, moment.at, budget)
-    versions = {row.id: row.version for row in rows}
-    entries = await entries_after(repository, scope, versions, budget)
-    # The read model may be of a log that was restored to an earlier point since.
-    known = [entries[row.id] for row in rows if row.id in entries and row.type_id in types]
-    return await _rendered(known, types, locale)
 
 
 async def _rendered(

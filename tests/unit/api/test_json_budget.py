@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from msgspec import Raw
 
 from api.errors import BadRequest
-from api.graphql.request import MAX_INPUTS, read_body, read_variables
+from api.graphql import request
+from api.graphql.request import read_body, read_variables
 from api.graphql.schema import schema
 from api.rest.request_body import MAX_VALUES, check_values
 from write_side.domain.text import without_strings
@@ -19,10 +20,10 @@ from write_side.domain.text import without_strings
 CREATE = "mutation($t: [TranslationInput!], $f: JSON) { __typename }"
 
 
-def variables(sent: bytes, most: int = MAX_INPUTS) -> dict[str, object]:
+def variables(sent: bytes) -> dict[str, object]:
     operation = parse(CREATE).definitions[0]
     assert isinstance(operation, OperationDefinitionNode)
-    return read_variables(Raw(sent), operation, schema._schema, most)
+    return read_variables(Raw(sent), operation, schema._schema)
 
 
 @pytest.mark.parametrize("value", [b"1", b"{}", b"[]", b'""', b'{"a":[]}', b"[[]]"])
@@ -59,14 +60,19 @@ def test_a_graphql_body_is_counted_before_it_is_decoded() -> None:
         read_body(body)
 
 
-def test_list_items_and_input_fields_are_counted_before_they_are_coerced() -> None:
-    assert variables(b'{"t":[{"locale":"a"},{"locale":"b"}]}', 4)
+def test_list_items_and_input_fields_are_counted_before_they_are_coerced(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(request, "MAX_INPUTS", 4)
+    assert variables(b'{"t":[{"locale":"a"},{"locale":"b"}]}')
+    monkeypatch.setattr(request, "MAX_INPUTS", 3)
     with pytest.raises(BadRequest, match="more than 3 list items and input fields: send several"):
-        variables(b'{"t":[{"locale":"a"},{"locale":"b"}]}', 3)
+        variables(b'{"t":[{"locale":"a"},{"locale":"b"}]}')
 
 
-def test_the_content_of_a_json_scalar_is_not_coerced() -> None:
-    assert variables(b'{"f":{"a":[1,2,3],"b":{}}}', 0)
+def test_the_content_of_a_json_scalar_is_not_coerced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(request, "MAX_INPUTS", 0)
+    assert variables(b'{"f":{"a":[1,2,3],"b":{}}}')
 
 
 TEXTS = st.text(alphabet='"\\[]{},:a\n\u20ac', max_size=20)
