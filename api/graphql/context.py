@@ -15,7 +15,7 @@ from strawberry.dataloader import DataLoader
 from api.context import Call
 from api.errors import RequestInProgress
 from api.graphql.cost import Budget
-from api.graphql.request import RequestBody
+from api.graphql.request import GraphQLRequest
 from api.rest import point_in_time
 from api.rest.idempotency import HEADER, command_key, digest
 from api.rest.point_in_time import PastEntry, PastSlugKey
@@ -89,7 +89,7 @@ class GraphQLContext:
     """Lookups go through loaders: one statement reads everything that a level of the response
     needs. ``size``: the bytes of the body."""
 
-    def __init__(self, call: Call, body: RequestBody, size: int, keys: IdempotencyKeys) -> None:
+    def __init__(self, call: Call, body: GraphQLRequest, size: int, keys: IdempotencyKeys) -> None:
         self.call = call
         self.service = call.service
         self.repository = call.service.repository

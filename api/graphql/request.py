@@ -21,7 +21,7 @@ from graphql import (
     is_input_type,
     type_from_ast,
 )
-from msgspec import Meta, Raw, Struct
+from msgspec import Meta, Raw, Struct, field
 from msgspec.structs import replace
 
 from api.errors import BadRequest
@@ -34,6 +34,7 @@ MAX_CHARACTERS = 100_000
 MAX_INPUTS = 5_000
 """List items and members of input objects, which graphql-core coerces one by one in 10 µs each. The
 content of a JSON scalar does not count."""
+_OBJECT_OR_NULL = {"anyOf": [{"type": "object"}, {"type": "null"}]}
 _LIST = msgspec.json.Decoder(list[Raw])
 
 
@@ -41,22 +42,17 @@ class GraphQLRequest(Struct, frozen=True, rename="camel"):
     """The body of a request, as OpenAPI describes it; other properties are ignored."""
 
     query: Annotated[str, Meta(min_length=1)]
-    variables: dict[str, Any] | None = None
+    # They stay JSON text until the operation gives their types.
+    variables: Annotated[Raw, Meta(extra_json_schema=_OBJECT_OR_NULL)] = field(
+        default_factory=lambda: Raw(b"null")
+    )
     operation_name: str | None = None
 
 
-class RequestBody(Struct, frozen=True, rename="camel"):
-    """The decoded body. ``variables`` stay JSON text until the operation gives their types."""
-
-    query: Annotated[str, Meta(min_length=1)]
-    variables: Raw = Raw(b"null")
-    operation_name: str | None = None
+_BODY = msgspec.json.Decoder(GraphQLRequest)
 
 
-_BODY = msgspec.json.Decoder(RequestBody)
-
-
-def read_body(body: bytes) -> RequestBody:
+def read_body(body: bytes) -> GraphQLRequest:
     """An empty name of an operation counts as absent. Raises BadRequest, NotJSON, and InvalidText
     for an unpaired surrogate."""
     check_values(body)
