@@ -31,9 +31,6 @@ class OpenStreams:
         self._of_workspace: Counter[str] = Counter()
         self._is_closed = False
 
-    def __len__(self) -> int:
-        return len(self._streams)
-
     @contextmanager
     def admitted(self, end: Callable[[], None], caller: Caller) -> Iterator[None]:
         """``end`` ends the stream. Raises TooManyStreams, Busy."""

@@ -36,14 +36,10 @@ def new_csrf_token(session: str) -> str:
     return nonce + _proof(session, nonce)
 
 
-def is_csrf_token_of(session: str, token: str) -> bool:
-    nonce, proof = token[: 2 * _NONCE], token[2 * _NONCE :]
-    return hmac.compare_digest(_proof(session, nonce).encode(), proof.encode("utf-8", "replace"))
-
-
 def check_csrf_token(session: str, token: str) -> None:
     """Raises ForgedRequest if the form is not from a page of this session."""
-    if not is_csrf_token_of(session, token):
+    nonce, proof = token[: 2 * _NONCE], token[2 * _NONCE :].encode("utf-8", "replace")
+    if not hmac.compare_digest(_proof(session, nonce).encode(), proof):
         raise ForgedRequest("This form is from an earlier session. Nothing was changed")
 
 

@@ -51,6 +51,8 @@ class _SheetWriter:
         self._sheet = book.add_worksheet(name, worksheet_class=_Sheet)
         self._row = 0
         self._sheet.freeze_panes(1, 0)
+        # Numbers that a spreadsheet cannot hold are text on purpose; do not mark them as errors.
+        self._sheet.ignore_errors({"number_stored_as_text": "A1:XFD1048576"})
         bold = book.add_format({"bold": True})
         for index, heading in enumerate(columns):
             width = _WIDTHS.get(heading, _WIDTH) if index < len(EXPORTED) else _WIDTH
@@ -67,10 +69,6 @@ class _SheetWriter:
                 self._sheet.write_number(self._row, index, float(cell))
             else:
                 self._sheet.write_string(self._row, index, cell)
-
-    def close(self) -> None:
-        # Numbers that a spreadsheet cannot hold are text on purpose; do not mark them as errors.
-        self._sheet.ignore_errors({"number_stored_as_text": "A1:XFD1048576"})
 
     def discard(self) -> None:
         self._sheet.row_data_fh.close()
@@ -105,8 +103,6 @@ class XlsxFile:
 
     def close(self) -> None:
         """Writes the workbook. Raises OSError."""
-        for sheet in self._sheets:
-            sheet.close()
         try:
             self._book.close()
         except FileCreateError as error:

@@ -58,10 +58,8 @@ class DeliveryLimits:
     others. A workspace has only its share of each limit, because endpoints may also be slow."""
 
     def __init__(self) -> None:
-        self._healthy, self._failing = (
-            FairQueue(at_once, waiting=sys.maxsize, per_client=None)
-            for at_once in (HEALTHY, FAILING)
-        )
+        self._healthy = FairQueue(HEALTHY, sys.maxsize, per_client=None)
+        self._failing = FairQueue(FAILING, sys.maxsize, per_client=None)
 
     def turn(self, workspace: str, attempt: int) -> AbstractAsyncContextManager[None]:
         turns = self._healthy if attempt == 0 else self._failing

@@ -250,7 +250,7 @@ async def test_a_key_and_a_workspace_have_a_number_of_streams(
                 await second.until_caught_up()
                 answer = await server.client("third").get("/v1/changes", headers=accept)
                 refused(answer, 429, "This workspace has 2 streams already")
-        await until(lambda: _is(len(server.service.streams), 0))
+        await until(lambda: _is(len(server.service.streams._streams), 0))
         async with streaming(server) as stream:
             await stream.until_caught_up()
 
@@ -329,7 +329,7 @@ async def test_a_client_that_does_not_read_is_disconnected(
         await healthy.until_caught_up()
         number = 0
         async with asyncio.timeout(60):
-            while len(server.service.streams) == 2:
+            while len(server.service.streams._streams) == 2:
                 await posts.entry(f"n{number}", fields=raws(body="x" * 400_000))
                 await healthy.take(1)
                 number += 1
