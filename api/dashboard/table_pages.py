@@ -48,7 +48,7 @@ def number(text: str) -> int | None:
 
 def page_number(text: str) -> int:
     """The page number in a URL; 1 if it is not a number."""
-    return min(max(number(text) or 1, 1), LAST_PAGE)
+    return min(number(text) or 1, LAST_PAGE)
 
 
 def valid_choice(names: Sequence[tuple[str, str]], value: str) -> str:

@@ -292,8 +292,8 @@ class Server(web.Server):
         return self._served.request_factory(message, payload, protocol, writer, task)
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
-        traces = tracing.tracer() is not None
-        answer = traced(request, self._answer) if traces else self._answer(request)
+        tracer = tracing.tracer()
+        answer = traced(request, self._answer, tracer) if tracer else self._answer(request)
         self.long_requests.unanswered[answer] = request
         try:
             return await answer

@@ -12,50 +12,39 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 
-from msgspec import Struct
-
 from write_side.fair_queue import FairQueue
 
 FEW = 4096
-"""Bytes of a small document."""
+"""Bytes of a small input. Its turns never wait for those of larger ones."""
 SHORT = 0.005
 """Seconds of work that need no pause after them."""
 WAITING = 32
 """Requests of one workspace that may wait for a turn; each holds a body."""
-
-
-class Work(Struct, frozen=True):
-    """Bytes of input. Input of up to ``small`` takes a few milliseconds and no turn; input of up to
-    ``middle`` takes turns that never wait for those of larger inputs."""
-
-    small: int
-    middle: int
-
-
-PARSE_GRAPHQL = Work(small=1024, middle=FEW)
+# Bytes of an input that takes a few milliseconds and no turn, by kind of work.
+PARSE_GRAPHQL = 1024
 """GraphQL is parsed and validated in Python: 10 ms a kilobyte at worst."""
-DECODE_JSON = Work(small=64 * 1024, middle=64 * 1024)
+DECODE_JSON = 64 * 1024
 """Decoded in C: 3 ms at worst."""
-DECOMPRESS = Work(small=2048, middle=2048)
+DECOMPRESS = 2048
 """Decompressed to up to a thousand times the size: 4 ms."""
 _AT_ONCE = nullcontext()
 
 
 class LoopTurns:
     def __init__(self) -> None:
-        self._middle = FairQueue(1, WAITING)
+        self._few = FairQueue(1, WAITING)
         self._large = FairQueue(1, WAITING)
         self._alone = FairQueue(sys.maxsize, WAITING)
 
-    def turn(self, client: str, work: Work, size: int) -> AbstractAsyncContextManager[None]:
-        """Waits until the work on an input of this many bytes may begin. The work itself must not
-        wait.
+    def turn(self, client: str, small: int, size: int) -> AbstractAsyncContextManager[None]:
+        """Waits until the work on an input of ``size`` bytes may begin; inputs of up to ``small``
+        do not wait. The work itself must not wait.
 
         Raises Overloaded.
         """
-        if size <= work.small:
+        if size <= small:
             return _AT_ONCE
-        return self._turn(client, self._middle if size <= work.middle else self._large)
+        return self._turn(client, self._few if size <= FEW else self._large)
 
     @asynccontextmanager
     async def _turn(self, client: str, queue: FairQueue) -> AsyncIterator[None]:

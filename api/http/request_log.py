@@ -101,12 +101,12 @@ def log_request(request: web.BaseRequest, response: web.StreamResponse) -> None:
 
 
 async def traced(
-    request: web.Request, answer: Callable[[web.Request], Awaitable[web.StreamResponse]]
+    request: web.Request,
+    answer: Callable[[web.Request], Awaitable[web.StreamResponse]],
+    tracer: tracing.Tracer,
 ) -> web.StreamResponse:
     """Returns the response, and records a span by OpenTelemetry's conventions for HTTP servers. The
     span has no query and no headers, because these may contain content and secrets."""
-    tracer = tracing.tracer()
-    assert tracer is not None
     method = request.method if request.method in _METHODS else _OTHER
     about: tracing.Attributes = {
         "http.request.method": method,

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from api.errors import error_response
-from api.http.loop_turns import DECODE_JSON, FEW, PARSE_GRAPHQL, SHORT, WAITING, LoopTurns, Work
+from api.http.loop_turns import DECODE_JSON, FEW, PARSE_GRAPHQL, SHORT, WAITING, LoopTurns
 from write_side.fair_queue import Overloaded
 
 LARGE = FEW + 1
@@ -64,7 +64,7 @@ async def test_a_workspace_waits_for_one_piece_of_another_that_wants_many() -> N
 @pytest.mark.parametrize(
     ("work", "size"), [(PARSE_GRAPHQL, 1024), (PARSE_GRAPHQL, FEW), (DECODE_JSON, 64 * 1024)]
 )
-async def test_small_work_does_not_wait_for_large_work(work: Work, size: int) -> None:
+async def test_small_work_does_not_wait_for_large_work(work: int, size: int) -> None:
     turns = LoopTurns()
     async with (
         asyncio.timeout(60),
