@@ -24,7 +24,7 @@ from read_side.pool import Pool
 from read_side.refusals import ReadModelUnavailable
 from read_side.stamp import position_of
 from write_side.postgres.connection import connect
-from write_side.waiting import wait_until_set
+from write_side.waiting import cancel_all, wait_until_set
 
 TIMEOUT = 1.0
 """Seconds for a statement or a connection; then the primary is asked."""
@@ -216,6 +216,4 @@ async def open_replicas(
     try:
         yield Replicas(replicas, freshness, count)
     finally:
-        for task in following:
-            task.cancel()
-        await asyncio.gather(*following, return_exceptions=True)
+        await cancel_all(*following)

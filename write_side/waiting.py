@@ -40,6 +40,13 @@ async def cancel(task: asyncio.Task[Any]) -> None:
         task.result()
 
 
+async def cancel_all(*tasks: asyncio.Task[Any]) -> None:
+    """Cancels the tasks and waits until all have ended, whatever their results."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
 def is_cancelled() -> bool:
     """Whether the current task was cancelled. If a rollback fails, its error replaces the
     CancelledError."""

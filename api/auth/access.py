@@ -30,7 +30,7 @@ from write_side.postgres.connection import Connection, connect, is_transient
 from write_side.postgres.faults import FaultLog
 from write_side.repository import Repository
 from write_side.store.conflicts import StoreUnavailable
-from write_side.waiting import wait_until_set
+from write_side.waiting import cancel_all, wait_until_set
 
 CHANNEL = "contentlog_access"
 VALID = 1.0
@@ -85,10 +85,7 @@ class Access:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        ending = list(self._tasks)
-        for task in ending:
-            task.cancel()
-        await asyncio.gather(*ending, return_exceptions=True)
+        await cancel_all(*self._tasks)
         with suppress(TimeoutError):
             async with asyncio.timeout(CLOSING):
                 await self._uses.write()

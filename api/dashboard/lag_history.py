@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from api.operations.health import STATUS, ServiceStatus
 from write_side.postgres.faults import FaultLog
+from write_side.waiting import cancel_all
 
 _log = structlog.get_logger("api.lag_history")
 WINDOW = 15 * 60.0
@@ -70,8 +71,7 @@ async def sampling(app: web.Application) -> AsyncIterator[None]:
     """For ``cleanup_ctx``."""
     task = asyncio.create_task(_sample(app), name="lag history")
     yield
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
+    await cancel_all(task)
 
 
 async def _sample(app: web.Application) -> None:

@@ -37,7 +37,7 @@ from write_side.imports.report import import_report
 from write_side.imports.table import FileRefused, Table
 from write_side.postgres.faults import FaultLog
 from write_side.repository import Repository
-from write_side.waiting import wait_until_set
+from write_side.waiting import cancel_all, wait_until_set
 
 AT_ONCE = 2
 ATTEMPTS = 5
@@ -87,9 +87,7 @@ class ImportWorker:
         try:
             yield
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await cancel_all(*tasks)
 
     async def _repeat(self) -> None:
         faults = FaultLog(_log, "imports cannot be claimed")
@@ -117,8 +115,7 @@ class ImportWorker:
                     break  # another process has it
         finally:
             if not work.done():
-                work.cancel()
-                await asyncio.gather(work, return_exceptions=True)
+                await cancel_all(work)
                 await self._release(job, 0)
         return True
 

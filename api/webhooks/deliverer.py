@@ -18,7 +18,7 @@ from read_side.checkpoint import Arrived, CheckpointWatch
 from read_side.pool import Pool
 from read_side.webhooks import WebhooksMark, webhooks, webhooks_mark
 from write_side.domain.webhook import Name, Webhook
-from write_side.waiting import cancel, wait_until_set
+from write_side.waiting import cancel, cancel_all, wait_until_set
 
 POLL = 1.0
 _log = structlog.get_logger("api.webhooks")
@@ -45,9 +45,7 @@ class Deliverer:
             running = [recording, *(running for _, running in self._tasks.values())]
             # First, or a restart would start them again while they end.
             self._tasks.clear()
-            for task in running:
-                task.cancel()
-            await asyncio.gather(*running, return_exceptions=True)
+            await cancel_all(*running)
 
     def _on_change(self, changed: Arrived | None) -> None:
         """Wakes the tasks of the environments that have changed; None: of all."""

@@ -21,6 +21,7 @@ from projector.rebuild.replay import Replay, ReplayResult
 from read_side.schema import Workspaces
 from write_side.postgres.connection import connected
 from write_side.store.log_reader import StreamRange
+from write_side.waiting import cancel_all
 
 
 class Job(Struct, frozen=True):
@@ -58,9 +59,7 @@ async def main() -> None:
     working = asyncio.create_task(_work(requests))
     reading = asyncio.create_task(_read(lines, requests))
     await asyncio.wait({working, reading}, return_when=asyncio.FIRST_COMPLETED)
-    for task in (working, reading):
-        task.cancel()
-    await asyncio.gather(working, reading, return_exceptions=True)
+    await cancel_all(working, reading)
 
 
 async def _standard_input() -> asyncio.StreamReader:

@@ -15,6 +15,7 @@ from projector.rebuild.replay import ReplayResult
 from projector.rebuild.worker import Failed, Job, Message, Read, encode
 from write_side.domain.refusals import ExplainedError
 from write_side.store.log_reader import StreamRange
+from write_side.waiting import cancel_all
 
 LONGEST_LINE = 256 * 1024 * 1024
 _message = msgspec.json.Decoder(Message).decode
@@ -43,9 +44,7 @@ async def replay_in_workers(
         try:
             await asyncio.gather(*working)
         finally:
-            for task in working:
-                task.cancel()
-            await asyncio.gather(*working, return_exceptions=True)
+            await cancel_all(*working)
     return found
 
 
