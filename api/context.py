@@ -8,6 +8,7 @@ from msgspec import Struct, field
 from api.auth.access import Access
 from api.auth.keys import Caller
 from api.changes.open_streams import OpenStreams
+from api.http.file_turns import FileTurns
 from api.http.large_bodies import ByteBudget, LargeBodies
 from api.http.loop_turns import LoopTurns
 from api.imports.worker import ImportWorker
@@ -29,6 +30,7 @@ from write_side.repository import Repository
 
 class Service(Struct):
     """The parts of an API process. ``request_bodies``: the budget of large ones in memory.
+    ``webhook_tests``: turns at sending a test message, which may take as long as a delivery.
     ``descriptions``: turns at describing large workspaces."""
 
     settings: ApiSettings
@@ -48,6 +50,8 @@ class Service(Struct):
     replicas: Replicas
     in_flight: InFlight = field(default_factory=InFlight)
     loop_turns: LoopTurns = field(default_factory=LoopTurns)
+    file_turns: FileTurns = field(default_factory=FileTurns)
+    webhook_tests: FairQueue = field(default_factory=lambda: FairQueue(8, per_client=2))
     descriptions: FairQueue = field(default_factory=lambda: FairQueue(1))
 
 

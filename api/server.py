@@ -18,7 +18,6 @@ from api.dashboard.routes import add_dashboard
 from api.graphql import handler as graphql
 from api.http.cors import add_preflights
 from api.http.default_headers import add_default_headers
-from api.http.file_turns import add_file_turns
 from api.http.large_bodies import ByteBudget, LargeBodies
 from api.http.listener import open_listener
 from api.http.open_connections import raise_open_files
@@ -118,7 +117,6 @@ def application(service: Service) -> web.Application:
     app.on_response_prepare.append(repeated.remember)
     for part in (content, lookups, changes, imports, health, metrics, descriptions, graphql):
         app.add_routes(part.routes())
-    add_file_turns(app)
     add_dashboard(app, service.repository.recorder)
     add_preflights(app)
     app.on_shutdown.append(_end_streams)

@@ -20,7 +20,6 @@ from api.http.default_headers import ROOT
 from api.operations.health import STATUS
 from api.rest.request_checks import check_address_limit
 from write_side.domain.workspace import EDIT, VIEW
-from write_side.fair_queue import FairQueue
 from write_side.store.dashboard_sessions import Sessions
 from write_side.store.recorder import Recorder
 
@@ -33,9 +32,6 @@ def add_dashboard(app: web.Application, recorder: Recorder) -> None:
     """Sessions are read from the event store through the recorder."""
     app[SESSIONS] = Sessions(recorder)
     app[HISTORY] = LagHistory()
-    app[webhook_pages.TESTS] = FairQueue(
-        webhook_pages.MOST_TESTS, per_client=webhook_pages.OF_WORKSPACE
-    )
     app.cleanup_ctx.append(sampling)
     app.add_routes(_routes())
 

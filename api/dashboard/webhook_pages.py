@@ -13,7 +13,6 @@ from api.webhooks.message import TEST
 from api.webhooks.operations import ListedWebhook, WebhookOperations
 from write_side.domain.refusals import InvalidDefinition, UnknownWebhook
 from write_side.domain.workspace import expiry
-from write_side.fair_queue import FairQueue
 from write_side.store.webhook_cursors import DeliveryOutcome
 
 OUTCOMES: tuple[tuple[DeliveryOutcome, str], ...] = (
@@ -25,10 +24,6 @@ OUTCOMES: tuple[tuple[DeliveryOutcome, str], ...] = (
     ("5xx", "HTTP 5xx"),
     ("none", "No response"),
 )
-TESTS = web.AppKey("webhook_tests", FairQueue)
-"""Limits the test messages in progress, each of which may take as long as a delivery."""
-MOST_TESTS = 8
-OF_WORKSPACE = 2
 
 
 async def show_webhooks(request: DashboardRequest) -> web.StreamResponse:
@@ -76,7 +71,7 @@ async def _show(
 
 async def send_test(request: DashboardRequest, _form: Form) -> web.StreamResponse:
     webhook = await _webhook(request)
-    async with request.request.app[TESTS].turn(request.scope.workspace):
+    async with request.service.webhook_tests.turn(request.scope.workspace):
         try:
             await _operations(request).test(webhook.name, request.service.settings.webhook_networks)
         except InvalidDefinition as refusal:

@@ -17,7 +17,6 @@ from aiohttp import web
 from api.context import Call
 from api.export.table import csv_chunks
 from api.export.xlsx_file import write_xlsx
-from api.http.file_turns import EXPORTING, SENDING
 from api.http.large_bodies import LARGE, temporary_space
 from api.http.request_log import log_fault
 from api.http.spool import Spool
@@ -39,9 +38,9 @@ async def export_response(call: Call, filters: Filters, kind: Kind) -> web.Strea
     Raises TypeNotFound, ReadModelUnavailable, Overloaded, Busy and NoTemporarySpace before anything
     is sent. A later fault aborts the connection, so the client notices that the file is incomplete.
     """
-    app, workspace = call.request.app, call.scope.workspace
-    async with app[SENDING].turn(workspace):
-        async with app[EXPORTING].turn(workspace):
+    turns, workspace = call.service.file_turns, call.scope.workspace
+    async with turns.sending.turn(workspace):
+        async with turns.exporting.turn(workspace):
             source = await export(call.service.read_model, call.scope, filters)
         response = web.StreamResponse(headers=_headers(source, call.scope, kind))
         if call.request.method == "HEAD":
@@ -62,7 +61,7 @@ async def _pages(call: Call, chunks: AsyncGenerator[bytes, None]) -> AsyncGenera
             spool = Spool(call.service.large_bodies, workspace)
             try:
                 # Once begun, a file is completed, however long it waits for its turns.
-                async with call.request.app[EXPORTING].turn(workspace, patient=not is_first):
+                async with call.service.file_turns.exporting.turn(workspace, patient=not is_first):
                     chunk = await anext(chunks, b"")
                 if not chunk:
                     return
@@ -80,7 +79,7 @@ async def _send_workbook(call: Call, response: web.StreamResponse, source: Expor
     limits, workspace = call.service.limits, call.scope.workspace
     with tempfile.TemporaryDirectory(prefix="contentlog-export-") as folder:
         path = Path(folder) / "export.xlsx"
-        async with call.request.app[EXPORTING].turn(workspace):
+        async with call.service.file_turns.exporting.turn(workspace):
             began = time.monotonic()
             is_written = await write_xlsx(source, path, lambda: not _is_disconnected(call.request))
             limits.charge_seconds(call.caller, time.monotonic() - began)

@@ -8,27 +8,23 @@ from __future__ import annotations
 
 import math
 
-from aiohttp import web
-
 from write_side.fair_queue import FairQueue
 
 PER_WORKSPACE = 2
 RECEIVED_OF_WORKSPACE = 32
 SENT_OF_WORKSPACE = 8
-RECEIVING = web.AppKey("receiving_turns", FairQueue)
-"""Large request bodies, including files, while they arrive."""
-STORING = web.AppKey("storing_turns", FairQueue)
-"""Files that have arrived, while they are stored."""
-WORKING = web.AppKey("working_turns", FairQueue)
-EXPORTING = web.AppKey("exporting_turns", FairQueue)
-"""Pages of exports, and whole workbooks."""
-SENDING = web.AppKey("sending_turns", FairQueue)
-"""Exports, until they are sent."""
 
 
-def add_file_turns(app: web.Application) -> None:
+class FileTurns:
     """The dashboard and imports over HTTP share these queues."""
-    for key, at_once in ((STORING, 8), (WORKING, 4), (EXPORTING, 8)):
-        app[key] = FairQueue(at_once, per_client=PER_WORKSPACE)
-    for key, most in ((RECEIVING, RECEIVED_OF_WORKSPACE), (SENDING, SENT_OF_WORKSPACE)):
-        app[key] = FairQueue(math.inf, per_client=most)
+
+    def __init__(self) -> None:
+        # Large request bodies, including files, while they arrive.
+        self.receiving = FairQueue(math.inf, per_client=RECEIVED_OF_WORKSPACE)
+        # Files that have arrived, while they are stored.
+        self.storing = FairQueue(8, per_client=PER_WORKSPACE)
+        self.working = FairQueue(4, per_client=PER_WORKSPACE)
+        # Pages of exports, and whole workbooks.
+        self.exporting = FairQueue(8, per_client=PER_WORKSPACE)
+        # Exports, until they are sent.
+        self.sending = FairQueue(math.inf, per_client=SENT_OF_WORKSPACE)

@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from api.context import Call
 from api.errors import BadRequest, Busy, NothingToRevert, TooManyImports, UnsupportedMedia
-from api.http.file_turns import STORING
 from api.imports.form import import_options
 from api.imports.multipart_form import FileForm, FormReader, is_form
 from api.imports.result import ImportResult, StoredResult, result_of_report, without_positions
@@ -99,7 +98,7 @@ async def accept(call: Call) -> web.Response:
             f"The form has more than {MOST_PARTS} parts: leave out map[COLUMN] for columns whose "
             "heading matches"
         )
-    async with call.request.app[STORING].turn(call.scope.workspace):
+    async with call.service.file_turns.storing.turn(call.scope.workspace):
         if key is None:
             return await _accepted(call, form, None)
         with call.service.in_flight.reserve(key):

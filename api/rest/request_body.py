@@ -22,7 +22,6 @@ from msgspec import Raw
 
 from api.context import Call
 from api.errors import BadRequest, BodyTooLarge, SlowClient
-from api.http.file_turns import RECEIVING
 from api.http.large_bodies import LARGE, after_handling
 from api.http.loop_turns import DECOMPRESS
 from api.http.spool import Spool
@@ -110,7 +109,9 @@ async def arriving(call: Call) -> AsyncIterator[Callable[[int], Awaitable[None]]
                     # The client does not have to send while it waits.
                     deadline.reschedule(None)
                     waiting = loop.time()
-                    await turns.enter_async_context(request.app[RECEIVING].turn(call.client))
+                    await turns.enter_async_context(
+                        call.service.file_turns.receiving.turn(call.client)
+                    )
                     began += loop.time() - waiting
                 if patience:
                     deadline.reschedule(began + patience + received / SLOWEST)

@@ -17,7 +17,6 @@ from api.dashboard.wizard.wizard_steps import (
     show_step,
 )
 from api.errors import FileTooLarge
-from api.http.file_turns import STORING
 from api.imports.multipart_form import FileForm, FormReader
 from write_side.domain.identity import BASE_LANGUAGE
 from write_side.domain.locales import check_locale
@@ -47,7 +46,7 @@ async def receive_upload(request: DashboardRequest) -> web.StreamResponse:
     if problem:
         return await _show(request, form, problem, status)
     try:
-        async with request.request.app[STORING].turn(request.scope.workspace):
+        async with request.service.file_turns.storing.turn(request.scope.workspace):
             upload = await keep_upload(
                 request.repository,
                 request.scope,

@@ -13,7 +13,6 @@ from msgspec import Struct
 from api.dashboard.dashboard_request import DashboardRequest
 from api.dashboard.page_handlers import Form, Handler, action, page, redirect, show
 from api.dashboard.templates import language_options
-from api.http.file_turns import WORKING
 from api.rate_limits.limits import import_cost
 from read_side.content_types import content_types
 from read_side.lookups import languages
@@ -131,7 +130,7 @@ async def _on_upload(
     """If the upload disappears meanwhile, it was imported, for example by a double click."""
     if not await is_imported(request):
         try:
-            async with request.request.app[WORKING].turn(request.scope.workspace):
+            async with request.service.file_turns.working.turn(request.scope.workspace):
                 upload = await find_upload(request.repository, request.scope, import_id(request))
                 return await handler(request, upload, *form)
         except UnknownUpload:
