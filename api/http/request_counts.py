@@ -18,7 +18,6 @@ from prometheus_client import Counter, Gauge, Histogram
 DELAY = 0.1
 """Seconds for which counts may wait."""
 BOUNDS = (0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
-_METHODS = {method: method for method in METH_ALL}
 
 
 class BatchHistogram(Histogram):
@@ -61,7 +60,7 @@ class RequestCounts:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def add(self, method: str, route: str, status: int, seconds: float) -> None:
-        self._requests[_METHODS.get(method, "other"), route, status] += 1
+        self._requests[method if method in METH_ALL else "other", route, status] += 1
         times = self._times.get(route) or self._times.setdefault(route, Times())
         times.numbers[bisect_left(BOUNDS, seconds)] += 1
         times.total += seconds
