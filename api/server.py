@@ -117,7 +117,7 @@ def application(service: Service) -> web.Application:
     app.on_response_prepare.append(repeated.remember)
     for part in (content, lookups, changes, imports, health, metrics, descriptions, graphql):
         app.add_routes(part.routes())
-    add_dashboard(app, service.repository.recorder)
+    add_dashboard(app)
     add_preflights(app)
     app.on_shutdown.append(_end_streams)
     return app

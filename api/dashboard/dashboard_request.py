@@ -12,7 +12,7 @@ from urllib.parse import quote, urlencode
 
 from api.auth.keys import Caller
 from api.context import Call
-from api.dashboard.security import SESSIONS, check_origin, cookie_token, new_csrf_token
+from api.dashboard.security import check_origin, cookie_token, new_csrf_token
 from api.http.default_headers import ROOT
 from api.http.large_bodies import WORKSPACE
 from api.rest.request_checks import check_address_limit, check_permission, resolve_environment
@@ -20,6 +20,7 @@ from read_side.pool import Pool
 from write_side.domain.events import Plan
 from write_side.domain.identity import PRODUCTION, Scope
 from write_side.repository import Repository
+from write_side.store.dashboard_sessions import Sessions
 
 
 class NoSession(Exception):
@@ -50,6 +51,10 @@ class DashboardRequest(Call):
     @property
     def repository(self) -> Repository:
         return self.service.repository
+
+    @property
+    def sessions(self) -> Sessions:
+        return Sessions(self.repository.recorder)
 
     @property
     def read_model(self) -> tuple[Pool, Scope]:
@@ -86,7 +91,7 @@ async def check_session(request: DashboardRequest, *, active: bool = True) -> No
     request.session = cookie_token(request.request)
     if not request.session:
         raise NoSession
-    sessions = request.request.app[SESSIONS]
+    sessions = request.sessions
     key_id = await sessions.key_of(request.session, active=active)
     if key_id is None:
         raise NoSession

@@ -12,7 +12,6 @@ from api.dashboard.lag_history import HISTORY, LagHistory, sampling
 from api.dashboard.layout import start_address
 from api.dashboard.live import follow_changes
 from api.dashboard.page_handlers import action, page, public, redirect, show
-from api.dashboard.security import SESSIONS
 from api.dashboard.templates import static_file
 from api.dashboard.wizard import columns_step, preview_step, result_step, upload_step
 from api.dashboard.wizard.wizard_steps import redirect_to, upload_form, upload_page
@@ -20,17 +19,13 @@ from api.http.default_headers import ROOT
 from api.operations.health import STATUS
 from api.rest.request_checks import check_address_limit
 from write_side.domain.workspace import EDIT, VIEW
-from write_side.store.dashboard_sessions import Sessions
-from write_side.store.recorder import Recorder
 
 _WEBHOOK = f"{ROOT}/webhooks/{{name:[^/]+}}"
 _IMPORT = f"{ROOT}/imports/{{id:[^/]+}}"
 _REST = f"{ROOT}/{{rest:.*}}"
 
 
-def add_dashboard(app: web.Application, recorder: Recorder) -> None:
-    """Sessions are read from the event store through the recorder."""
-    app[SESSIONS] = Sessions(recorder)
+def add_dashboard(app: web.Application) -> None:
     app[HISTORY] = LagHistory()
     app.cleanup_ctx.append(sampling)
     app.add_routes(_routes())

@@ -21,10 +21,9 @@ from api.context import SERVICE
 from api.errors import ForgedRequest
 from api.http.client_address import is_https
 from api.http.default_headers import ROOT
-from write_side.store.dashboard_sessions import LIFETIME, Sessions
+from write_side.store.dashboard_sessions import LIFETIME
 
 COOKIE = "contentlog_session"
-SESSIONS = web.AppKey("dashboard_sessions", Sessions)
 
 _NONCE = 16
 _PURPOSE = b"contentlog dashboard forms"

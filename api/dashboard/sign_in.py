@@ -8,7 +8,6 @@ from api.dashboard.dashboard_request import DashboardRequest, NoSession, check_s
 from api.dashboard.layout import start_address
 from api.dashboard.page_handlers import Form, html, read_form, redirect
 from api.dashboard.security import (
-    SESSIONS,
     check_origin,
     cookie_token,
     delete_cookie,
@@ -48,7 +47,7 @@ async def sign_in(request: DashboardRequest) -> web.StreamResponse:
     caller = await request.service.access.caller(secret)
     if caller is None:
         return _form(following, error=UNKNOWN)
-    sessions = request.request.app[SESSIONS]
+    sessions = request.sessions
     if earlier := cookie_token(request.request):
         await sessions.end(earlier)
     address = following if is_dashboard_address(following) else start_address(caller)
@@ -58,7 +57,7 @@ async def sign_in(request: DashboardRequest) -> web.StreamResponse:
 
 
 async def sign_out(request: DashboardRequest, _form: Form) -> web.StreamResponse:
-    await request.request.app[SESSIONS].end(request.session)
+    await request.sessions.end(request.session)
     response = redirect(link("sign-in"))
     delete_cookie(request.request, response)
     return response
