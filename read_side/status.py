@@ -15,7 +15,7 @@ from write_side.postgres.statements import statement
 _PROJECTORS = """
 SELECT id, role, greatest(0, extract(epoch FROM now() - heartbeat_at))::float8 AS heartbeat_age,
        halted
-FROM projector.process WHERE heartbeat_at > now() - interval '10 seconds' ORDER BY id"""
+FROM projector.process WHERE heartbeat_at > now() - interval '10 seconds' ORDER BY role, id"""
 _WORK = """
 SELECT name, phase, done, total, extract(epoch FROM now() - started_at)::float8 AS seconds
 FROM projector.work WHERE heartbeat_at > now() - interval '10 seconds'"""
@@ -47,7 +47,8 @@ class ProjectorStatus(Struct, frozen=True):
 
 
 class ReadModelStatus(Struct, frozen=True):
-    """``projectors``: those with a heartbeat in the last ten seconds."""
+    """``projectors``: those with a heartbeat in the last ten seconds, the active one first. A
+    standby may still have the reason of an earlier halt."""
 
     position: int
     epoch: int
