@@ -234,6 +234,13 @@ def test_an_unexpected_error_keeps_its_traceback() -> None:
     assert explanation(KeyError("x")) is None
 
 
+def test_a_closed_connection_is_explained_without_the_drivers_words() -> None:
+    text = "cannot call Transaction.__aexit__(): the underlying connection is closed"
+    assert explanation(asyncpg.InterfaceError(text)) == (
+        "the connection to PostgreSQL is lost: run `contentlog doctor`"
+    )
+
+
 def test_a_port_in_use_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr("deploy.commands.api.open_databases")
     with socket.socket() as taken:
