@@ -13,7 +13,9 @@ from write_side.domain.definition import Field
 from write_side.domain.events import STATUSES, Status
 from write_side.domain.identity import slug_from, unusable_slug
 from write_side.domain.locales import supported_locales
+from write_side.domain.refusals import first_few, shortened
 from write_side.domain.text import unstorable
+from write_side.domain.values import elements, is_null
 from write_side.imports.columns import Attribute, Column
 from write_side.imports.notations import ADVICE, in_notation
 from write_side.imports.preview import Note, Severity, one_line
@@ -125,7 +127,12 @@ class _RowParser:
             language=self._text(row, "Language").strip() or self._request.language,
             status=status if "Status" in self._attributes else None,
             cells=cells,
-            notes=(*self._notes(row), *self._key_notes(row), *self._file_notes(row)),
+            notes=(
+                *self._notes(row),
+                *self._key_notes(row),
+                *self._file_notes(row),
+                *_unknown_members(cells),
+            ),
             no_status=self._no_status(row),
             bad_slug=self._bad_slug(row),
             is_slug_derived=not self._text(row, "Slug"),
@@ -242,6 +249,21 @@ def date_notes(cells: Iterable[Cell]) -> Iterator[Note]:
     for cell in cells:
         if cell.date is not None:
             yield cell.note(f"is a number and is read as the date {cell.date}", "warning")
+
+
+def _unknown_members(cells: Iterable[Cell]) -> Iterator[Note]:
+    """Warnings for members that no field of the repeater has: they are ignored, as in a request
+    (§4.4)."""
+    for cell in cells:
+        if not (cell.field.spec.is_nested and isinstance(cell.value, Raw)) or is_null(cell.value):
+            continue
+        known = [field.slug for field in cell.field.fields if field.spec.holds_values]
+        read = elements(cell.field.spec.read_cell(cell.field, cell.text))
+        unknown = list(dict.fromkeys(name for each in read for name in each if name not in known))
+        if unknown:
+            named = first_few(unknown, lambda name: repr(shortened(name)))
+            reason = f"has unknown members, which are not imported: {named}; known are: "
+            yield cell.note(reason + ", ".join(known), "warning")
 
 
 def _value(field: Field, text: str) -> Value:

@@ -66,6 +66,15 @@ async def test_a_repeater_without_a_required_value_has_one_note_that_names_the_f
     assert [note.cell for row in shown.rows for note in row.notes] == ['[{"q":"x"},{}]', many]
 
 
+async def test_members_that_a_repeater_does_not_have_are_named() -> None:
+    faq = Field("faq", "FAQ", "repeater", fields=(Field("q", "Q", "text"), Field("a", "A", "text")))
+    typos, none = '[{""Q"":""x""},{""q"":""x"",""Q"":1,""no"":2}]', '[{""a"":""x""}]'
+    shown = await previewed(f'Title,FAQ\nA,"{typos}"\nB,"{none}"\nC,null\n', fields=(faq,))
+    assert shown.states == ["new", "new", "new"]
+    reason = "has unknown members, which are not imported: 'Q', 'no'; known are: q, a"
+    assert shown.notes == [("warning", "FAQ", reason)]
+
+
 @pytest.mark.parametrize("stored", ["null", "[]"])
 async def test_a_repeater_without_elements_stays_the_same(stored: str) -> None:
     faq = Field("faq", "FAQ", "repeater", fields=(Field("q", "Q", "text"),))
