@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from api.dashboard import templates, values
 from api.dashboard.excerpts import Truncator
 from api.dashboard.values import ReferenceTargets
+from api.dashboard.wizard.column_views import how_to_write
 from api.graphql.types import EntryStatus
 from api.openapi.document import document
 from api.openapi.filters import filter_schemas, parameters_of
@@ -96,6 +97,7 @@ def test_a_row_has_every_property(spec: FieldTypeSpec) -> None:
     assert spec.takes
     assert spec.label
     assert bool(spec.takes_many) == bool(spec.label_many) == takes_many
+    assert bool(spec.cell_help_many) == takes_many
     assert bool(spec.cell_help) == spec.holds_values
     assert set(spec.needs) <= set(spec.settings) <= set(get_args(Setting))
     assert ("to" in spec.settings) <= (spec.refers_to == "entry")
@@ -246,3 +248,11 @@ def test_every_display_has_a_branch_in_the_template() -> None:
 def displayed(shown: values.DisplayValue) -> str:
     value = templates.ENVIRONMENT.get_template("_values.html").module.value  # type: ignore[attr-defined]
     return str(value(shown, None, "", "en-US"))
+
+
+def test_only_a_field_with_several_values_is_explained_with_commas() -> None:
+    one = Field("a", "A", "reference")
+    assert how_to_write([one, replace(one, multiple=True)]) == [
+        ("reference", "The slug or ID of an entry."),
+        ("references", "Slugs or IDs of entries, with commas between them."),
+    ]

@@ -59,9 +59,10 @@ class FieldTypeSpec(Struct, frozen=True, kw_only=True, dict=True):
     ``fits`` says whether a value that is not null is valid for the type; the elements of a nested
     type are checked field by field. ``schema`` describes the same values as JSON Schema.
     ``read_cell`` reads the text of a spreadsheet's cell and raises BadCell; ``write_cell`` is its
-    inverse; ``cell_help`` explains the notation to people. ``label`` and ``label_many`` name the
-    type to people. ``display`` selects how the dashboard shows a value. It has two other effects:
-    imports can read a ``number`` with a decimal comma, and searches ignore the tags of ``markup``.
+    inverse; ``cell_help`` and ``cell_help_many`` explain the notation to people. ``label`` and
+    ``label_many`` name the type to people. ``display`` selects how the dashboard shows a value. It
+    has two other effects: imports can read a ``number`` with a decimal comma, and searches ignore
+    the tags of ``markup``.
     ``settings`` are the properties of a field that the type allows, ``needs`` those it must have.
     ``refers_to``: values are ids of entries or of media files. ``any_json``: every JSON value is
     valid, so ``""`` and ``[]`` are not empty, and two values are equal only if their text is.
@@ -77,6 +78,7 @@ class FieldTypeSpec(Struct, frozen=True, kw_only=True, dict=True):
     read_cell: Callable[[Field, str], Raw]
     write_cell: Callable[[Field, Raw, cells.Names], str]
     cell_help: str
+    cell_help_many: str = ""
     label: str
     label_many: str = ""
     display: Display
@@ -120,6 +122,9 @@ class FieldTypeSpec(Struct, frozen=True, kw_only=True, dict=True):
 
     def label_of(self, field: Field) -> str:
         return self.label_many if field.multiple or field.range else self.label
+
+    def cell_help_of(self, field: Field) -> str:
+        return self.cell_help_many if field.multiple or field.range else self.cell_help
 
 
 FIELD_TYPES: dict[FieldType, FieldTypeSpec] = {
@@ -182,8 +187,8 @@ FIELD_TYPES: dict[FieldType, FieldTypeSpec] = {
         schema=json_schemas.date,
         read_cell=cells.read_date,
         write_cell=cells.write_date,
-        cell_help="2026-01-31 or 2026-01-31T09:30:00Z, with the day first if you choose it; "
-        "a range: 2026-01-31 / 2026-02-14.",
+        cell_help="2026-01-31 or 2026-01-31T09:30:00Z, with the day first if you choose it.",
+        cell_help_many="2026-01-31 / 2026-02-14, with the day first if you choose it.",
         label="date and time",
         label_many="date and time range",
         display="date",
@@ -199,7 +204,8 @@ FIELD_TYPES: dict[FieldType, FieldTypeSpec] = {
         schema=json_schemas.choice,
         read_cell=cells.read_options,
         write_cell=cells.write_list,
-        cell_help="The value or label of an option, in any case; several with commas between them.",
+        cell_help="The value or label of an option, in any case.",
+        cell_help_many="Values or labels of options, in any case, with commas between them.",
         label="choice",
         label_many="choices",
         display="choice",
@@ -214,7 +220,8 @@ FIELD_TYPES: dict[FieldType, FieldTypeSpec] = {
         schema=json_schemas.always({"type": "string", "format": "uuid"}),
         read_cell=cells.read_list,
         write_cell=cells.write_list,
-        cell_help="The slug or ID of an entry; several with commas between them.",
+        cell_help="The slug or ID of an entry.",
+        cell_help_many="Slugs or IDs of entries, with commas between them.",
         label="reference",
         label_many="references",
         display="entries",
@@ -229,7 +236,8 @@ FIELD_TYPES: dict[FieldType, FieldTypeSpec] = {
         schema=json_schemas.always({"type": "string"}),
         read_cell=cells.read_list,
         write_cell=cells.write_list,
-        cell_help="The URL or ID of a file of the media library; several with commas between them.",
+        cell_help="The URL or ID of a file of the media library.",
+        cell_help_many="URLs or IDs of files of the media library, with commas between them.",
         label="media file",
         label_many="media files",
         display="media",
@@ -254,7 +262,8 @@ FIELD_TYPES: dict[FieldType, FieldTypeSpec] = {
         schema=json_schemas.elements,
         read_cell=cells.read_json,
         write_cell=cells.write_json,
-        cell_help='JSON text: [{"name": "value"}].',
+        cell_help='JSON text, with the slugs of its fields: [{"slug": "value"}]. '
+        "References and files are IDs.",
         label="repeater",
         display="table",
         settings=("required", "fields"),

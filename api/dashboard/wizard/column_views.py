@@ -95,7 +95,7 @@ def _option(target: ColumnTarget, kind: str) -> str:
 
 def how_to_write(fields: Sequence[Field]) -> list[tuple[str, str]]:
     """How to write cells, for the types of fields that the content type has."""
-    found = {field.spec.label_of(field): field.spec.cell_help for field in fields}
+    found = {field.spec.label_of(field): field.spec.cell_help_of(field) for field in fields}
     return sorted(found.items())
 
 
