@@ -133,11 +133,10 @@ def _within(event: e.Event, scope: Scope) -> bool:
 
 
 def _stream_of(event: e.Event) -> str:
-    match event:
-        case e.EntryCreated() | e.EntryUpdated() | e.EntryDeleted():
-            return identity.entry_stream(event.entry_id)
-        case e.ContentTypeCreated() | e.ContentTypeRevised() | e.ContentTypeRemoved():
-            return identity.content_type_stream(event.content_type_id)
-        case e.MediaAdded() | e.MediaChanged() | e.MediaRemoved():
-            return identity.media_stream(event.workspace, event.media_id)
+    if isinstance(event, e.EntryEvent):
+        return identity.entry_stream(event.entry_id)
+    if isinstance(event, e.ContentTypeEvent):
+        return identity.content_type_stream(event.content_type_id)
+    if isinstance(event, e.MediaEvent):
+        return identity.media_stream(event.workspace, event.media_id)
     return identity.workspace_stream(event.workspace)
