@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 from urllib.parse import quote
 
@@ -9,6 +10,7 @@ import pytest
 import pytest_asyncio
 
 from read_side.queries import budget, finder
+from read_side.queries.request import OPERATORS
 from tests.integration.api.graphql import data, run_query
 from tests.integration.api.server import Answer, Client, Server
 from tests.integration.projector.sample_log import STAGES, raws
@@ -134,6 +136,8 @@ FOUND: dict[str, Any] = {
 
 
 async def test_filters(server: Server) -> None:
+    operators = set(re.findall(r"\]\[(\w+)\]", " ".join(FOUND)))
+    assert operators == set(OPERATORS), "add a query for each operator to FOUND"
     for query, where in FOUND.items():
         answer = await server.client().get(f"{POSTS}?limit=100&{encoded(query)}")
         expected = published(where=where)

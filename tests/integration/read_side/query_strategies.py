@@ -10,9 +10,10 @@ import hypothesis.strategies as st
 import msgspec
 from msgspec.structs import replace
 
-from read_side.queries.comparison import ATTRIBUTES
+from read_side.queries.comparison import ATTRIBUTES, EQUALITY, operators_of
 from read_side.queries.request import ANY_OF, EntryQuery, Filter, SortKey
 from write_side.domain.definition import Field, Option
+from write_side.domain.entry_keys import BUILT_IN, paths_of
 
 OPTIONS = (Option("news", "News"), Option("howto", "How-to"), Option("tide", "Tide"))
 IDS = [f"018f0000-0000-7000-8000-00000000000{n}" for n in range(4)]
@@ -36,14 +37,14 @@ NUMBERS = ["0", "-0.0", "1", "1.0", "1e0", "-3.5", "10", "9", "1e300", "-1e-300"
 TIMES = ["2026-01-31", "2026-01-31T09:30:00Z", "2026-01-31T10:30:00+01:00", "2025-12-31T23:59:59.5"]
 PREFIX = "fields."
 TEXTUAL = ("title", "slug", "fields.lead")
-ORDERED = ("fields.views", "fields.goes_live", "fields.campaign.from", "fields.campaign.to")
 BUILT_IN_TIMES = ("createdAt", "updatedAt", "publishedAt")
-CHOICES = ("stage", "fields.featured", "fields.category", "fields.author")
-MULTIPLE = ("fields.tags", "fields.related")
-SORTABLE = (*TEXTUAL, *ORDERED, *BUILT_IN_TIMES, *CHOICES)
+ORDERINGS = {
+    **BUILT_IN,
+    **{path: field.spec.ordering for field in FIELDS for path in paths_of(field)},
+}
+MULTIPLE = tuple(f"{PREFIX}{field.slug}" for field in FIELDS if field.multiple)
+SORTABLE = tuple(path for path in ORDERINGS if path not in (*MULTIPLE, "id"))
 SORT_KEYS = (*SORTABLE, "id", *ATTRIBUTES)
-EQUALITY = ("eq", "ne", "in", "nin", "exists")
-ORDER = (*EQUALITY, "lt", "lte", "gt", "gte")
 
 
 def random_values(rng: Random) -> dict[str, str]:
@@ -101,14 +102,9 @@ def filters(draw: st.DrawFn, built_in: bool, ids: Sequence[str] = IDS) -> Filter
     """``ids``: the ids with which references may be compared."""
     paths = [*SORTABLE, *MULTIPLE]
     path = draw(st.sampled_from([one for one in paths if not built_in or PREFIX not in one]))
-    operators: tuple[str, ...] = EQUALITY
-    if path in TEXTUAL:
-        operators = (*ORDER, "contains", "startsWith")
-    elif path in (*ORDERED, *BUILT_IN_TIMES):
-        operators = ORDER
-    elif path in MULTIPLE:
-        operators = ("contains", "exists")
-    operator = draw(st.sampled_from(operators))
+    ordering = ORDERINGS[path]
+    assert ordering is not None
+    operator = draw(st.sampled_from(operators_of(ordering, multiple=path in MULTIPLE)))
     if operator == "exists":
         return Filter(path, operator, (draw(st.sampled_from(["true", "false"])),))
     most = 4 if operator in ANY_OF else 1

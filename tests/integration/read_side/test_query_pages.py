@@ -27,6 +27,7 @@ from tests.integration.read_side.query_strategies import (
     FIELDS,
     IDS,
     MULTIPLE,
+    ORDERINGS,
     SORTABLE,
     STATUSES,
     TEXTS,
@@ -36,6 +37,7 @@ from tests.integration.read_side.query_strategies import (
     shown,
     sorted_by_attributes,
 )
+from write_side.domain.field_types import FIELD_TYPES
 from write_side.repository import Repository
 from write_side.store.mapper import EventMapper
 from write_side.store.recorder import open_recorder
@@ -195,6 +197,13 @@ def test_a_walk_that_checks_its_own_key_leaves_out_groups(
         limit=10,
     )
     check(samples, query, rows_=6, chunk=3, streams=5)
+
+
+def test_random_queries_compare_values_in_every_order() -> None:
+    orderings = [spec.ordering for spec in FIELD_TYPES.values()]
+    ordered = {one.takes for one in orderings if one and one.has_order}
+    drawn = {one.takes for one in ORDERINGS.values() if one}
+    assert ordered - drawn == set(), "add an indexed field to FIELDS"
 
 
 def test_the_entries_differ_enough(samples: SampleEntries) -> None:
