@@ -72,7 +72,7 @@ class FeedChanges(Struct, frozen=True):
             await changes_after(
                 self.read_model, endpoint.scope, ChangeSelection(slug, kinds), after, limit
             )
-            # A type that is listed twice is selected once.
+            # Without duplicates, because merged() requires pages that do not overlap.
             for slug in dict.fromkeys(endpoint.types) or (None,)
         ]
         return pages[0] if len(pages) == 1 else merged(pages)

@@ -13,7 +13,7 @@ from deploy.embedded.place import Place
 from deploy.embedded.programs import Programs
 
 START_TIMEOUT = 600  # seconds for crash recovery, and for the last checkpoint of a stop
-SOCKET_TIMEOUT = 5  # seconds after which a ready server that does not respond needs a socket
+SOCKET_TIMEOUT = 5  # seconds after which a ready server without a socket is stopped
 STOP_TIMEOUT = 30  # seconds for processes that cannot be asked to stop
 LARGEST_LOG = 8_000_000  # bytes
 SETTINGS = {
@@ -53,8 +53,8 @@ def start(
 ) -> None:
     """Returns once the server responds; starts it with these settings unless it is running.
 
-    Returns also if the server is ready and has its socket, but is too slow to respond: other
-    processes use it, so it is not stopped.
+    Also returns if the server is ready and has its socket, but is too slow to respond: other
+    processes may use it, so it is not stopped.
 
     `own_programs` are run as our user, `programs` as the server's. A server that does
     not respond although some of its processes are left is starting, stopping or recovering on

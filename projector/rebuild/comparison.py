@@ -103,7 +103,7 @@ async def differences(live: Connection, log: Connection) -> list[Difference]:
     is the one built from the log.
 
     Compares digests of the stored rows: first of buckets, then of the rows in those that differ,
-    about ROWS_AT_ONCE at a time. Values that either is about to bring up to date may differ.
+    up to ROWS_AT_ONCE at a time. Values that either is about to bring up to date may differ.
     """
     coming = [await incomplete(live), await incomplete(log)]
     of_live, of_log = await asyncio.gather(_buckets(live), _buckets(log))
