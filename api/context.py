@@ -30,7 +30,7 @@ from write_side.repository import Repository
 
 class Service(Struct):
     """The parts of an API process. ``request_bodies``: the budget of large ones in memory.
-    ``webhook_tests``: turns at sending a test message, which may take as long as a delivery.
+    ``webhook_tests``: limits the test messages in progress; each may take as long as a delivery.
     ``descriptions``: turns at describing large workspaces."""
 
     settings: ApiSettings
@@ -79,7 +79,7 @@ class Call(Struct):
         return VIEW not in self.caller.permissions
 
     def may_read(self, status: str) -> bool:
-        """Whether the key reads entries in this status."""
+        """Whether the key may read entries in this status."""
         return status == "published" or not self.published_only
 
     @property

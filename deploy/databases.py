@@ -70,7 +70,7 @@ def role_of(url: str) -> tuple[str, str | None]:
 
 
 @contextmanager
-def open_databases(settings: Settings, *, create: bool = True) -> Iterator[Databases]:
+def open_databases(settings: Settings, *, create: bool) -> Iterator[Databases]:
     """The URLs of the event store and the selected read model. If one is not set, the embedded
     PostgreSQL runs meanwhile.
 

@@ -76,7 +76,7 @@ def run(
 ) -> T:
     """Does the work on the databases that the settings name; logs only warnings.
 
-    Only with ``create=True`` it may create an embedded PostgreSQL.
+    ``create=True`` lets it create an embedded PostgreSQL.
     """
     settings = command_settings()
     with open_databases(settings, create=create) as databases:
@@ -111,7 +111,7 @@ def utc_minute(time: datetime) -> str:
 
 
 def operator() -> Actor:
-    """With the user's name, in which bytes that are not UTF-8 are replaced."""
+    """The user who runs the command. Bytes of the name that are not UTF-8 are replaced."""
     try:
         name = getpass.getuser().encode(errors="replace").decode()
     except (KeyError, OSError):  # a user id without a name, as in some containers

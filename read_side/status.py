@@ -47,8 +47,7 @@ class ProjectorStatus(Struct, frozen=True):
 
 
 class ReadModelStatus(Struct, frozen=True):
-    """``projectors``: those with a heartbeat in the last ten seconds, the active one first. A
-    standby may still have the reason of an earlier halt."""
+    """``projectors``: those with a heartbeat in the last ten seconds, the active one first."""
 
     position: int
     epoch: int
@@ -56,6 +55,12 @@ class ReadModelStatus(Struct, frozen=True):
     projectors: list[ProjectorStatus]
     work: WorkStatus | None = None
     workspaces: Workspaces = None
+
+    @property
+    def halted(self) -> str | None:
+        """The reason why a projector has halted, or None. That of the active one comes first: a
+        standby may still have an earlier one."""
+        return next((projector.halted for projector in self.projectors if projector.halted), None)
 
 
 async def read_status(connection: Connection) -> ReadModelStatus:

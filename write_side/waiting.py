@@ -41,7 +41,7 @@ async def cancel(task: asyncio.Task[Any]) -> None:
 
 
 async def cancel_all(*tasks: asyncio.Task[Any]) -> None:
-    """Cancels the tasks and waits until all have ended, whatever their results."""
+    """Cancels the tasks and waits until all have ended. Ignores their errors."""
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
@@ -103,7 +103,7 @@ def chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:
 
 
 def portions(items: Iterable[T], size_of: Callable[[T], int], most: int) -> Iterator[list[T]]:
-    """The items in groups of up to this size together; a single item may be larger."""
+    """The items in groups of at most this size; a larger item is a group of its own."""
     portion: list[T] = []
     left = most
     for item in items:

@@ -42,7 +42,7 @@ class GraphQLRequest(Struct, frozen=True, rename="camel"):
     """The body of a request, as OpenAPI describes it; other properties are ignored."""
 
     query: Annotated[str, Meta(min_length=1)]
-    # They stay JSON text until the operation gives their types.
+    # They stay JSON text until the operation declares their types.
     variables: Annotated[Raw, Meta(extra_json_schema=_OBJECT_OR_NULL)] = field(
         default_factory=lambda: Raw(b"null")
     )

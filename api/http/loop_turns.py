@@ -15,12 +15,12 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcon
 from write_side.fair_queue import FairQueue
 
 FEW = 4096
-"""Bytes of a small input. Its turns never wait for those of larger ones."""
+"""Bytes up to which an input never waits for larger ones."""
 SHORT = 0.005
 """Seconds of work that need no pause after them."""
 WAITING = 32
 """Requests of one workspace that may wait for a turn; each holds a body."""
-# Bytes of an input that takes a few milliseconds and no turn, by kind of work.
+# Bytes up to which an input takes a few milliseconds and needs no turn, by kind of work.
 PARSE_GRAPHQL = 1024
 """GraphQL is parsed and validated in Python: 10 ms a kilobyte at worst."""
 DECODE_JSON = 64 * 1024

@@ -45,9 +45,7 @@ class ServiceStatus(Struct, frozen=True):
 
     @property
     def halted(self) -> str | None:
-        """The reason why a projector has halted, or None."""
-        projectors = self.model.projectors if self.model else ()
-        return next((projector.halted for projector in projectors if projector.halted), None)
+        return self.model.halted if self.model else None
 
     @property
     def state(self) -> ReadModelState:

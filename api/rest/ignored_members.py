@@ -15,7 +15,7 @@ from msgspec import Raw
 from write_side.commands import CreateEntry, UpdateEntry
 from write_side.dispatch import CommandResult
 from write_side.domain.definition import Field, translatable
-from write_side.domain.values import elements, is_null
+from write_side.domain.values import unknown_members
 
 HEADER = "X-Content-Ignored"
 MAX_LENGTH = 1_000
@@ -50,12 +50,5 @@ def ignored_header(ignored: Iterable[str]) -> dict[str, str]:
 
 
 def _ignored(fields: Iterable[Field], values: Mapping[str, Raw]) -> Iterator[str]:
-    """``values`` must fit the fields."""
-    known = {field.slug: field for field in fields if field.spec.holds_values}
-    for slug, value in values.items():
-        field = known.get(slug)
-        if field is None:
-            yield quote(slug, safe="", errors="replace") or EMPTY
-        elif field.spec.is_nested and not is_null(value) and len(bytes(value)) <= MAX_REPEATER:
-            for element in elements(value):
-                yield from (f"{slug}.{name}" for name in _ignored(field.fields, element))
+    for path in unknown_members(fields, values, MAX_REPEATER):
+        yield ".".join(quote(name, safe="", errors="replace") or EMPTY for name in path)

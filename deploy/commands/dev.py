@@ -47,7 +47,7 @@ def dev_command(host: str | None, port: int | None, no_demo: bool) -> None:
     warn_of_unknown_settings(note)
     trace_settings(os.environ)  # otherwise each process would fail, again and again
     check_port(settings)
-    with suppress(KeyboardInterrupt), open_databases(settings) as databases:
+    with suppress(KeyboardInterrupt), open_databases(settings, create=True) as databases:
         _run(settings, databases, with_demo=not no_demo)
     click.echo("contentlog has stopped")
 

@@ -204,10 +204,9 @@ async def _read(url: str) -> PoolerFacts:
 
 
 def check_projectors(status: ReadModelStatus, head: int) -> Iterator[Finding]:
-    halted = next((one.halted for one in status.projectors if one.halted), None)
     active = [one for one in status.projectors if one.role == "active"]
-    if halted:
-        text = f"the projector has halted: {halted}"
+    if status.halted:
+        text = f"the projector has halted: {status.halted}"
         yield problem("projector", text, "operations.md, A projector has halted")
     elif not active:
         yield problem("projector", "none is active", "contentlog projector")

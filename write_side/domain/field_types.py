@@ -204,8 +204,9 @@ FIELD_TYPES: dict[FieldType, FieldTypeSpec] = {
         schema=json_schemas.choice,
         read_cell=cells.read_options,
         write_cell=cells.write_list,
-        cell_help="The value or label of an option, in any case.",
-        cell_help_many="Values or labels of options, in any case, with commas between them.",
+        cell_help="The value or label of an option, in upper or lower case.",
+        cell_help_many="Values or labels of options, in upper or lower case, with commas between "
+        "them.",
         label="choice",
         label_many="choices",
         display="choice",

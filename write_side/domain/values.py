@@ -70,6 +70,25 @@ def checked(fields: Iterable[Field], values: Mapping[str, Raw], within: str = ""
     return accepted
 
 
+def unknown_members(
+    fields: Iterable[Field], values: Mapping[str, Raw], largest: float = math.inf
+) -> Iterator[tuple[str, ...]]:
+    """The path of each member that ``checked`` ignores: inside a repeater it follows the repeater's
+    slug, again for each element.
+
+    ``values`` must fit the fields. Repeaters of more than ``largest`` bytes are left out.
+    """
+    known = {field.slug: field for field in fields if field.spec.holds_values}
+    for slug, value in values.items():
+        field = known.get(slug)
+        if field is None:
+            yield (slug,)
+        elif field.spec.is_nested and not is_null(value) and len(bytes(value)) <= largest:
+            for element in elements(value):
+                for path in unknown_members(field.fields, element, largest):
+                    yield (slug, *path)
+
+
 def checked_value(field: Field, value: Raw, path: str) -> Raw:
     """The value as it is stored. ``null`` empties any field."""
     if is_null(value):

@@ -15,7 +15,7 @@ from write_side.domain.identity import slug_from, unusable_slug
 from write_side.domain.locales import supported_locales
 from write_side.domain.refusals import first_few, shortened
 from write_side.domain.text import unstorable
-from write_side.domain.values import elements, is_null
+from write_side.domain.values import is_null, unknown_members
 from write_side.imports.columns import Attribute, Column
 from write_side.imports.notations import ADVICE, in_notation
 from write_side.imports.preview import Note, Severity, one_line
@@ -255,15 +255,16 @@ def _unknown_members(cells: Iterable[Cell]) -> Iterator[Note]:
     """Warnings for members that no field of the repeater has: they are ignored, as in a request
     (§4.4)."""
     for cell in cells:
-        if not (cell.field.spec.is_nested and isinstance(cell.value, Raw)) or is_null(cell.value):
+        field = cell.field
+        if not (field.spec.is_nested and isinstance(cell.value, Raw)) or is_null(cell.value):
             continue
-        known = [field.slug for field in cell.field.fields if field.spec.holds_values]
-        read = elements(cell.field.spec.read_cell(cell.field, cell.text))
-        unknown = list(dict.fromkeys(name for each in read for name in each if name not in known))
+        paths = unknown_members([field], {field.slug: field.spec.read_cell(field, cell.text)})
+        unknown = list(dict.fromkeys(".".join(path[1:]) for path in paths))
         if unknown:
             named = first_few(unknown, lambda name: repr(shortened(name)))
-            reason = f"has unknown members, which are not imported: {named}; known are: "
-            yield cell.note(reason + ", ".join(known), "warning")
+            known = ", ".join(inner.slug for inner in field.fields if inner.spec.holds_values)
+            reason = f"has unknown members, which are not imported: {named}; known are: {known}"
+            yield cell.note(reason, "warning")
 
 
 def _value(field: Field, text: str) -> Value:

@@ -57,13 +57,14 @@ async def test_a_heartbeat_during_the_status_is_zero_seconds_ago(
 async def test_the_active_projector_is_first_because_a_standby_may_have_halted_earlier(
     models: tuple[Connection, Connection], database_url: str
 ) -> None:
-    """The first reason of a halt is the one that `/readyz` and `contentlog doctor` give."""
+    """Its reason of a halt is the one that `/readyz` and `contentlog doctor` give."""
     await models[0].execute(
         "INSERT INTO projector.process (id, role, halted) "
         "VALUES ('p', 'standby', 'earlier'), ('q', 'active', 'now')"
     )
-    projectors = (await status_of(database_url)).projectors
-    assert [projector.halted for projector in projectors] == ["now", "earlier"]
+    status = await status_of(database_url)
+    assert [projector.halted for projector in status.projectors] == ["now", "earlier"]
+    assert status.halted == "now"
 
 
 async def test_the_older_writer_is_fenced_off_and_writes_nothing(

@@ -75,6 +75,14 @@ async def test_members_that_a_repeater_does_not_have_are_named() -> None:
     assert shown.notes == [("warning", "FAQ", reason)]
 
 
+async def test_members_that_a_repeater_inside_another_does_not_have_are_named() -> None:
+    links = Field("links", "Links", "repeater", fields=(Field("url", "URL", "text"),))
+    faq = Field("faq", "FAQ", "repeater", fields=(links,))
+    shown = await previewed('Title,FAQ\nA,"[{""links"":[{""URL"":""x""}]}]"\n', fields=(faq,))
+    reason = "has unknown members, which are not imported: 'links.URL'; known are: links"
+    assert shown.notes == [("warning", "FAQ", reason)]
+
+
 @pytest.mark.parametrize("stored", ["null", "[]"])
 async def test_a_repeater_without_elements_stays_the_same(stored: str) -> None:
     faq = Field("faq", "FAQ", "repeater", fields=(Field("q", "Q", "text"),))
