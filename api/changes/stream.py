@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import ParamSpec, TypeVar
 
 from aiohttp import web
@@ -69,14 +70,16 @@ async def stream_changes(call: Call, request: ChangesRequest) -> web.StreamRespo
 
 
 async def open_stream(request: web.Request, on_lost: Callable[[], None]) -> web.StreamResponse:
-    """Sends the headers of a stream. ``on_lost`` is called when the client leaves."""
+    """Sends the headers of a stream. ``on_lost`` is called when the client leaves; if it has left
+    before, the first write fails."""
     if isinstance(request.protocol, Connection):
         request.protocol.on_lost = on_lost
     headers = {"Content-Type": EVENT_STREAM, "X-Accel-Buffering": "no"}
     response = web.StreamResponse(headers=headers)
     # Otherwise metrics would count the stream as a request that took hours.
     request[SECONDS] = 0.0
-    await response.prepare(request)
+    with suppress(ConnectionError):
+        await response.prepare(request)
     return response
 
 

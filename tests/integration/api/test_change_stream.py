@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from structlog.testing import capture_logs
 
 from api.changes import pages
 from api.changes.stream import RETRY
+from api.context import Call
 from read_side import change_tail
 from read_side.changes import ChangePage, changes_after
 from tests.integration.api.event_stream import PATIENCE, streaming
@@ -320,9 +322,7 @@ async def test_a_client_that_does_not_read_is_disconnected(
 ) -> None:
     monkeypatch.setattr("api.changes.stream.MOST_WAITING", 3)
     reader, writer = await asyncio.open_connection(*_address(server))
-    query = "GET /v1/changes?after=now&include=entry HTTP/1.1\r\nHost: x\r\n"
-    head = f"{query}Authorization: Bearer {server.secret()}\r\nAccept: text/event-stream\r\n\r\n"
-    writer.write(head.encode())
+    writer.write(_head(server, "after=now&include=entry"))
     assert b"200 OK" in await reader.readline()
     reader._transport.pause_reading()  # type: ignore[attr-defined]
     async with streaming(server, "after=now") as healthy:
@@ -335,6 +335,34 @@ async def test_a_client_that_does_not_read_is_disconnected(
                 number += 1
     writer.close()
     assert number > 3
+
+
+async def test_a_client_that_leaves_before_the_stream_begins_is_no_fault(
+    server: Server, posts: ContentBuilder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = asyncio.Event()
+
+    async def slow_page(call: Call, request: pages.ChangesRequest) -> ChangePage:
+        asked.set()
+        await until(lambda: _is(call.request.transport, None))
+        return await pages.first_page(call, request)
+
+    monkeypatch.setattr("api.changes.stream.first_page", slow_page)
+    _, writer = await asyncio.open_connection(*_address(server))
+    writer.write(_head(server, "after=now"))
+    await asked.wait()
+    with capture_logs() as lines:
+        writer.transport.abort()
+        await until(lambda: _is(lines[-1:] and lines[-1]["event"], "request"))
+    assert [(line["event"], line["status"]) for line in lines] == [("request", 200)]
+    assert not server.service.streams._streams
+
+
+def _head(server: Server, query: str) -> bytes:
+    return (
+        f"GET /v1/changes?{query} HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n"
+        f"Authorization: Bearer {server.secret()}\r\n\r\n"
+    ).encode()
 
 
 def _address(server: Server) -> tuple[str, int]:
