@@ -228,7 +228,6 @@ STATUS: dict[type[Exception], int] = {
 
 ROUTER = {
     404: "Not found",
-    405: "Method not allowed",
     417: "Unsupported Expect header: use 100-continue, or leave it out",
     414: f"Request target is too long: the limit is {MAX_TARGET:,} bytes",
     431: f"Request headers are too large: the limit is 128 headers of {MAX_HEADER:,} bytes each, "
@@ -250,6 +249,8 @@ def status_of(error: Exception) -> int:
 
 def message_of(error: Exception) -> str:
     """The message of the response; a 500 or 503 reveals no details."""
+    if isinstance(error, web.HTTPMethodNotAllowed):
+        return f"Method not allowed: use {r.in_words(sorted(error.allowed_methods))}"
     if isinstance(error, web.HTTPException):
         return ROUTER.get(error.status, error.reason)
     if isinstance(error, NotJSON):

@@ -14,6 +14,7 @@ from tests.conformance.isolated_workspace import NewAddress, OpenWorkspace
 from tests.conformance.magazine import DESK, KEY, NO_STAGING, NOT_SET_UP, VIEWER
 from tests.conformance.windows import in_one_window, limit, remaining, statuses
 from tests.integration.api.server import Answer
+from write_side.domain.refusals import in_words
 
 pytestmark = pytest.mark.asyncio(loop_scope="package")
 
@@ -46,7 +47,7 @@ def at_the_route() -> Iterator[Case]:
             f"checks.1 {method} {path} is 405",
             with_method(method, path, key=None),
             405,
-            error("Method not allowed"),
+            error(f"Method not allowed: use {in_words(allowed.split(','))}"),
             header("Allow", allowed),
         )
 
