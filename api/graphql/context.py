@@ -245,13 +245,14 @@ class GraphQLContext:
 
     async def _entry_at(self, slug: PastSlugKey) -> PastEntry | Exception | None:
         try:
-            past = await point_in_time.entry_of_slug(
+            page = await point_in_time.entry_of_slug(
                 self.service, await self.readable(), slug, self.budget
             )
         except (EntryNotFound, UnknownEntry):
             return None
         except Exception as error:  # a loader raises it for this key only
             return error
+        [past] = page.entries
         return past if self.call.may_read(past.row.status) else None
 
 

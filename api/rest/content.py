@@ -98,17 +98,11 @@ async def single_entry(call: Call) -> web.Response:
 
     if at is not None:
         past = await point_in_time.entry_of_slug(service, scope, PastSlugKey(**where, at=at))
-        if not call.may_read(past.row.status):
+        if not call.may_read(past.entries[0].row.status):
             raise EntryNotFound
+        budget = point_in_time.ListBudget()
         return await past_response(
-            call,
-            shape,
-            [past],
-            at=at,
-            position=await service.repository.recorder.position_at(at),
-            budget=point_in_time.ListBudget(),
-            entry=wire.single_entry,
-            body=body,
+            call, shape, past, at=at, budget=budget, entry=wire.single_entry, body=body
         )
 
     async def read_page(pool: Pool) -> Page[EntryRow]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import datetime
 from functools import partial
@@ -23,7 +23,7 @@ from api.rest.cached_response import Reading, add_position, cached_response, jso
 from api.rest.include_paths import Fields
 from api.rest.includes import IncludeReader, LargeIncludes
 from api.rest.past_includes import past_includes
-from api.rest.point_in_time import ListBudget, PastEntry
+from api.rest.point_in_time import ListBudget, PastList
 from api.rest.shape import Shape, check_past, checked_fields
 from read_side.entries import EntryRow
 from read_side.notices import Dependency, content_types
@@ -73,24 +73,22 @@ async def _response_from_file(reader: EntryReader, large: LargePage) -> LargeRes
 async def past_response(
     call: Call,
     shape: Shape,
-    page: Sequence[PastEntry],
+    page: PastList,
     *,
     at: datetime,
-    position: int,
     budget: ListBudget,
     entry: ShowEntry,
     body: Callable[[list[Any]], wire.Wire],
 ) -> web.Response:
-    """Entries as they were at a time. ``position``: of the last event that they include;
-    ``budget``: of the page.
+    """Entries as they were at a time. ``budget``: of the page.
 
     Raises BadRequest, and what ``past_includes`` raises.
     """
-    check_past(shape, [past.content_type for past in page])
-    shown = [shape.select(entry(past.row, call.locale)) for past in page]
-    included = await past_includes(call, shape.paths, page, at, budget)
+    check_past(shape, [past.content_type for past in page.entries])
+    shown = [shape.select(entry(past.row, call.locale)) for past in page.entries]
+    included = await past_includes(call, shape.paths, page.entries, at, budget)
     response = json_response(call, replace(body(shown), includes=included))
-    add_position(call, response, position)
+    add_position(call, response, page.position)
     return response
 
 

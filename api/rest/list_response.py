@@ -96,9 +96,8 @@ async def _past_list(
     return await past_response(
         call,
         shape,
-        past.entries,
+        past,
         at=at,
-        position=past.position,
         budget=budget,
         entry=kind.entry,
         body=lambda shown: kind.body(shown, _pagination(call, params, query, past)),

@@ -80,15 +80,15 @@ class ListBudget(ReadBudget):
 
 async def entry_of_slug(
     service: Service, scope: Scope, key: PastSlugKey, budget: ReadBudget = UNBOUNDED
-) -> PastEntry:
-    """The entry that had the slug at that time. Raises NotFound, UnknownContentType or UnknownEntry
-    if there was none, BadRequest for a time in the future, NotVisibleYet, ReadModelUnavailable,
-    StoreUnavailable, Overloaded, and what the budget raises.
+) -> PastList:
+    """The entry that had the slug at that time, as a page. Raises NotFound, UnknownContentType or
+    UnknownEntry if there was none, BadRequest for a time in the future, NotVisibleYet,
+    ReadModelUnavailable, StoreUnavailable, Overloaded, and what the budget raises.
 
     The read model identifies the entry; the log has its content. If the log says that the entry had
     another slug at that time, the read model is behind, and the entry is not found.
     """
-    await _moment(service, key.at)
+    moment = await _moment(service, key.at)
     owner = await slug_owner(
         service.read_model,
         scope,
@@ -107,7 +107,8 @@ async def entry_of_slug(
     entry, content_type = entries.get(owner.entry_id), types[owner.type_id]
     if entry is None or entry.slug != key.slug:
         raise UnknownEntry
-    return PastEntry(rendered(entry, content_type, key.locale), entry, content_type)
+    past = PastEntry(rendered(entry, content_type, key.locale), entry, content_type)
+    return PastList([past], 1, None, moment.position)
 
 
 async def entry_of_id(

@@ -11,6 +11,7 @@ import pytest
 
 from api.rest import parameters, point_in_time
 from read_side.entries import slug_owner
+from tests.integration.api.graphql import counting
 from tests.integration.api.server import Answer, Client, Server
 from tests.integration.projector.sample_log import BODY, LEAD, STAGES, ContentBuilder, raws
 from tests.store_clock import BEGINNING, Clock, follow_clock
@@ -85,6 +86,18 @@ async def test_an_entry_as_it_was_after_each_change(
     assert second["stage"] == {"id": "review", "name": "Review"}
     assert second["publishedAt"] == second["updatedAt"] == "2026-01-31T09:30:02.000Z"
     assert (await at(client, Clock.time)).data == now
+
+
+async def test_a_past_entry_takes_five_statements(
+    client: Client, acme: ContentBuilder, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await acme.content_type()
+    await acme.entry("one")
+    await server.caught_up()
+    with counting(monkeypatch) as statements:
+        assert await title(client, Clock.time) == "One"
+    # Appends in progress, position, owner of the slug, content type, entry.
+    assert len(statements) == 5
 
 
 async def test_a_time_has_milliseconds(

@@ -156,7 +156,7 @@ async def compare_past(
                 assert expected is None, (at, where)
                 continue
             assert expected is not None, (at, where)
-            assert row_as_dict(then.row) == with_json_fields(expected), (at, where)
+            assert row_as_dict(then.entries[0].row) == with_json_fields(expected), (at, where)
 
 
 async def _compare_past_lists(service: Service, reference: ReferenceModel, at: datetime) -> None:
