@@ -21,10 +21,10 @@ from api.graphql.schema import schema
 from api.http.loop_turns import DECODE_JSON
 from api.http.request_log import log_fault
 from api.http.static_files import StaticFiles, limited_by_address
+from api.rest.cached_response import add_written_position
 from api.rest.ignored_members import ignored_header
 from api.rest.request_body import defer_continue, receive_body
 from api.rest.request_checks import authenticate
-from api.rest.tokens import POSITION
 from api.rest.wire import encode
 from write_side import tracing
 
@@ -106,9 +106,7 @@ async def _execute(request: web.Request) -> web.Response:
         response = respond(request, result.data, result.errors or [])
     context.charge_cost(len(cast("bytes", response.body)))
     if context.written:
-        token = call.service.positions.token(call.caller.workspace, context.written)
-        response.headers[POSITION] = token
-        response.headers["X-Content-Visible"] = "true" if await context.visible() else "false"
+        add_written_position(call, response, context.written, visible=await context.visible())
         response.headers.update(ignored_header(context.ignored))
     return response
 

@@ -124,6 +124,14 @@ def add_position(call: Call, response: web.Response, position: int) -> None:
     response.headers[POSITION] = _newer_token(call, position, token)
 
 
+def add_written_position(
+    call: Call, response: web.Response, position: int, *, visible: bool
+) -> None:
+    """The position of a write, and whether it can be read."""
+    add_position(call, response, position)
+    response.headers["X-Content-Visible"] = "true" if visible else "false"
+
+
 def _newer_token(call: Call, position: int, token: str) -> str:
     """The client's own if it is newer: a cached response may have been read at an earlier position,
     and not have changed since."""

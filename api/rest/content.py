@@ -14,7 +14,7 @@ from api.context import Call
 from api.errors import BadRequest
 from api.http.loop_turns import DECODE_JSON
 from api.rest import parameters, point_in_time, wire
-from api.rest.cached_response import json_response
+from api.rest.cached_response import add_written_position, json_response
 from api.rest.entries_response import EntryReader, entries_response, past_response
 from api.rest.idempotency import HEADER, command_key, digest
 from api.rest.ignored_members import ignored_header, ignored_names
@@ -24,7 +24,6 @@ from api.rest.point_in_time import PastSlugKey
 from api.rest.request_body import check_values, defer_continue, json_object, receive_body
 from api.rest.request_checks import check_edit, check_read, check_read_of_status, with_checks
 from api.rest.shape import parse_shape
-from api.rest.tokens import POSITION
 from read_side import entries, notices, paging
 from read_side.entries import EntryRow
 from read_side.paging import Page
@@ -163,9 +162,8 @@ async def wait_until_readable(call: Call, response: web.Response, position: int)
     """Waits until the write can be read, for up to ``read_your_writes`` seconds. Headers of the
     response give its position, and say whether it can be read."""
     service = call.service
-    response.headers[POSITION] = service.positions.token(call.scope.workspace, position)
     visible = await service.checkpoint.wait(position, service.settings.read_your_writes)
-    response.headers["X-Content-Visible"] = "true" if visible else "false"
+    add_written_position(call, response, position, visible=visible)
 
 
 def create_command(call: Call, body: bytes) -> CreateEntry:

@@ -119,6 +119,14 @@ async def test_the_position_of_an_import_can_be_waited_for(client: Client) -> No
     assert len(answer.data) == 2
 
 
+async def test_an_import_returns_a_newer_position_of_the_client(client: Client) -> None:
+    path = await accepted(client)
+    await ended(client, path)
+    created = await client.post({"contentTypeSlug": "posts", "title": "Later"})
+    newer = {"X-Content-Position": created.headers["X-Content-Position"]}
+    assert newer.items() <= (await client.get(path, headers=newer)).headers.items()
+
+
 async def test_problem_cells_are_reported_and_nothing_is_imported(client: Client) -> None:
     one = await done(client, BAD)
     assert (one["state"], one["report"]["imported"]) == ("refused", False)
