@@ -207,8 +207,9 @@ async def _read(file: Path, choice: Choice, *, split: bool) -> Table:
         raise click.UsageError(str(refused)) from None
     except TooManyRows as refused:
         if refused.rows > SPLIT_LIMITS.rows:
-            raise Failed(f"{refused}, or {SPLIT_LIMITS.rows:,} with --split") from None
-        raise Failed(f"{refused}: add --split to import it in parts") from None
+            most = f"of up to {SPLIT_LIMITS.rows:,} rows and add --split"
+            raise Failed(f"{refused} {most}") from None
+        raise Failed(f"{refused}, or add --split to import it in parts") from None
 
 
 async def _dry_run(

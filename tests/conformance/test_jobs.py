@@ -285,7 +285,9 @@ async def test_imports_1_a_file_of_too_many_rows_is_refused_as_a_whole(
     workspace = await open_workspace()
     one = await done(workspace, b"Title,Body\n" + b"a,b\n" * 2001)
     assert (one["state"], one["report"]) == ("refused", None)
-    assert one["message"] == "posts.csv has 2,001 rows; an import takes 2,000"
+    assert one["message"] == (
+        "posts.csv has 2,001 rows; an import takes 2,000: split it into several files"
+    )
 
 
 async def test_imports_2_one_import_is_one_unit(open_workspace: OpenWorkspace) -> None:

@@ -128,8 +128,8 @@ def _undecodable(document: bytes, error: UnicodeDecodeError, encoding: str) -> F
 def _detected_delimiter(text: str, limits: Limits) -> str:
     """The separator with which the most rows are as wide as the headings.
 
-    Only a separator between headings counts: commas in the texts of a single column, or in JSON
-    between semicolons, do not split them.
+    Only a separator between headings counts: commas in JSON between semicolons do not split it. A
+    single column is separated by commas, as every program writes it.
     """
     return max(DELIMITERS.values(), key=lambda delimiter: _fit(text, delimiter, limits))
 

@@ -32,7 +32,8 @@ class TooManyRows(FileRefused):
 
     def __init__(self, rows: int, limit: int, name: str = "") -> None:
         self.rows = rows
-        super().__init__(f"{name} has {rows:,} rows; an import takes {limit:,}".strip())
+        most = f"an import takes {limit:,}: split it into several files"
+        super().__init__(f"{name} has {rows:,} rows; {most}".strip())
 
 
 class NoHeadings(FileRefused):
@@ -164,7 +165,8 @@ def headings_and_rows(
         if _width(cells) > len(headings):
             raise FileRefused(
                 f"has more cells in row {number} than headings in row 1: {NAME_COLUMNS};"
-                " in a CSV file, another separator may be needed"
+                " in a CSV file, choose another separator, or put cells that contain it into"
+                " quotation marks without a space before them"
             )
         bytes_left -= _checked_bytes(number, cells, limits, cell_characters)
         if bytes_left < 0:

@@ -21,7 +21,7 @@ from api.dashboard.wizard.column_views import (
     sample_rows,
     target_groups,
 )
-from api.dashboard.wizard.wizard_steps import check_cost, check_file, file_problem, show_step
+from api.dashboard.wizard.wizard_steps import check_cost, check_file, show_step
 from write_side.domain.identity import BASE_LANGUAGE
 from write_side.domain.locales import supported_locales
 from write_side.domain.refusals import InvalidEntry
@@ -121,7 +121,7 @@ async def read_again(request: DashboardRequest, upload: Upload, form: Form) -> w
             )
     except FileRefused as refused:
         mapping = await _proposed(request, upload, type_slug, language)
-        return await _show(request, upload, mapping, file_problem(refused), 422, is_unread=True)
+        return await _show(request, upload, mapping, str(refused), 422, is_unread=True)
     return redirect(_address(request, upload, type_slug, language))
 
 

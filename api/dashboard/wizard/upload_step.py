@@ -11,7 +11,6 @@ from api.dashboard.page_handlers import CSRF, redirect
 from api.dashboard.security import check_csrf_token
 from api.dashboard.wizard.wizard_steps import (
     check_cost,
-    file_problem,
     form_choices,
     reading_choice,
     show_step,
@@ -56,7 +55,7 @@ async def receive_upload(request: DashboardRequest) -> web.StreamResponse:
                 charge=partial(request.service.limits.charge_seconds, request.caller),
             )
     except FileRefused as refused:
-        return await _show(request, form, file_problem(refused), 422)
+        return await _show(request, form, str(refused), 422)
     chosen = {"type": form.text("type"), "language": _language(form)}
     return redirect(request.link("imports", upload.id, "columns", **chosen))
 

@@ -29,9 +29,7 @@ from write_side.imports.request import ImportRequest, Repeats
 from write_side.imports.table import (
     DELIMITERS,
     Choice,
-    FileRefused,
     Table,
-    TooManyRows,
     column_letters,
 )
 from write_side.imports.uploads import Upload, find_upload, keep_preview
@@ -95,11 +93,6 @@ async def check_file(request: DashboardRequest, upload: Upload, chosen: ImportRe
     await check_cost(request, upload.table)
     preview = (await check(request.repository, upload.table, chosen)).preview
     await keep_preview(request.repository, request.scope, upload.id, chosen, preview)
-
-
-def file_problem(refused: FileRefused) -> str:
-    is_long = isinstance(refused, TooManyRows)
-    return f"{refused}: split it into several files" if is_long else str(refused)
 
 
 def import_id(request: DashboardRequest) -> str:

@@ -200,6 +200,7 @@ def test_hidden_sheets_are_listed_and_read_when_chosen() -> None:
     [
         ("><v>5</v>", "5"),
         (' t="b"><v>1</v>', "true"),
+        (' t="b"><v>FALSE</v>', "false"),
         (' s="1"><v>46053</v>', "2026-01-31"),
         (' s="1"><v>46053.5</v>', "2026-01-31T12:00:00"),
         (' s="2"><v>46053</v>', "2026-01-31T00:00:00"),
@@ -220,6 +221,11 @@ def test_hidden_sheets_are_listed_and_read_when_chosen() -> None:
 )
 def test_all_forms_of_cells_are_read(cell: str, text: str) -> None:
     assert column(cell) == [text]
+
+
+def test_an_error_of_a_formula_says_what_to_do() -> None:
+    (cell_error,) = table(workbook(in_column(' t="e"><v>#N/A</v>'))).cell_errors
+    assert cell_error.reason == "has the error #N/A: correct its formula or clear the cell"
 
 
 def test_a_formula_may_have_an_empty_text_for_a_value() -> None:
@@ -284,7 +290,7 @@ def test_dates_since_1904() -> None:
         ),
         (in_column("><v>1</v>", "><v>NaN</v>"), "is damaged: cell A3 holds 'NaN', which is not"),
         (HEADINGS + '<row><c r="C2"><v>1E400</v></c></row>', "cell C2 holds '1E400'"),
-        (in_column(' t="b"><v>true</v>'), "cell A2 holds 'true'"),
+        (in_column(' t="b"><v>yes</v>'), "cell A2 holds 'yes'"),
     ],
 )
 def test_refusals_name_the_place(rows: str, message: str) -> None:

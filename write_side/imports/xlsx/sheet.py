@@ -196,9 +196,11 @@ class SheetHandler(_TextHandler):
             case "s":
                 return int(self._value)
             case "b":
-                return "true" if int(self._value) else "false"
+                word = self._value.lower()
+                return word if word in ("true", "false") else "true" if int(word) else "false"
             case "e":
-                return self._cell_error(self._value, f"has the error {self._value[:20]}")
+                error = f"has the error {self._value[:20]}: correct its formula or clear the cell"
+                return self._cell_error(self._value, error)
         return self._text(unescaped(self._value))
 
     def _text(self, text: str) -> str:
