@@ -84,8 +84,7 @@ class References(Struct, frozen=True):
     def _named(
         self, field: Field, names: Names, kept: Collection[str], language: str
     ) -> list[Named]:
-        """What each name refers to. Raises BadCell with the reason for the first wrong name, and a
-        list of the others."""
+        """What each name refers to. Raises BadCell."""
         named = self._entry if field.spec.refers_to == "entry" else self._file
         found: list[Named] = []
         wrong: dict[str, str] = {}
@@ -93,24 +92,28 @@ class References(Struct, frozen=True):
             try:
                 found.append((name, None) if name in kept else named(field, name, language))
             except BadCell as error:
-                wrong[name] = str(error)
-        if not wrong:
-            return found
-        first, *others = wrong
-        also = first_few(others, lambda name: repr(shortened(name)))
-        raise BadCell(f"{wrong[first]}; also wrong: {also}" if others else wrong[first])
+                wrong[repr(shortened(name))] = str(error)
+        comma = '; in a list, write a URL that contains a comma as a JSON array: ["URL"]'
+        is_split = field.spec.refers_to == "media" and len(names) > 1
+        _raise_wrong(wrong, comma if is_split else "")
+        return found
 
     def _check_inner(self, field: Field, value: Raw, stored: Raw) -> None:
-        """A repeater refers only by id."""
+        """A repeater refers only by id. Raises BadCell."""
         kept = {target.reference_key for target in _inner(field, stored)}
+        wrong: dict[str, str] = {}
         for target in _inner(field, value):
             if target.reference_key not in kept:
                 is_slug = target.is_entry and not is_id(target.id)
-                self._check(
-                    target,
-                    f"{target.path} refers to {shortened(target.id)!r}, ",
-                    ": a repeater takes ids, not slugs" if is_slug else "",
-                )
+                try:
+                    self._check(
+                        target,
+                        f"{target.path} refers to {shortened(target.id)!r}, ",
+                        ": a repeater takes ids, not slugs" if is_slug else "",
+                    )
+                except BadCell as error:
+                    wrong.setdefault(target.path, str(error))
+        _raise_wrong(wrong)
 
     def _check(self, target: Target, before: str = "is ", after: str = "") -> None:
         """Checks as the handlers do. ``before`` and ``after``: what the note says around the
@@ -233,6 +236,14 @@ async def look_up(
         files.setdefault(file.url, []).append(file.id)
     files |= {file.id: [file.id] for file in media}
     return References(types, by_slug, new_entries, languages, content_type_slug, files)
+
+
+def _raise_wrong(wrong: Mapping[str, str], advice: str = "") -> None:
+    """Raises BadCell with the reason for the first wrong name, and a list of the others."""
+    if wrong:
+        first, *others = wrong
+        also = f"; also wrong: {first_few(others)}" if others else ""
+        raise BadCell(f"{wrong[first]}{also}{advice}")
 
 
 def _unchanged(cell: Cell, stored: Raw, reason: str) -> Raw:

@@ -70,10 +70,11 @@ contentTypes:
         fields:
           - {slug: q, name: Q, type: text, required: true}
           - {slug: n, name: N, type: number}
+      - {slug: gallery, name: Gallery, type: media, multiple: true}
 """
 HEADINGS = (
     "Title,Slug,Status,Body,Note,Views,Featured,Live,Campaign,Kind,Tags,"
-    "Author,Related,Cover,Meta,FAQ"
+    "Author,Related,Cover,Meta,FAQ,Gallery"
 )
 FULL = (
     'One,one,published,<p>x</p>,text,"1,200.50",yes,2026-01-31,2026-01-31 / 2026-02-28,how to,'
@@ -360,6 +361,12 @@ BAD = [
     ("Related", "ada, x", "names no entry: no entry has the id or slug 'x'"),
     ("Related", "x,ada,y,x", "names no entry: no entry has the id or slug 'x'; also wrong: 'y'"),
     ("Related", "a, b, c, d, e, f, g, h", "names no entry: no entry has the id or slug 'a'; also "),
+    (
+        "Gallery",
+        "https://x/a,b.png",
+        "names no file: no media file has the id or URL 'https://x/a'; also wrong: 'b.png'; in a "
+        'list, write a URL that contains a comma as a JSON array: ["URL"]',
+    ),
     ("Cover", "x.png", "names no file: no media file has the id or URL 'x.png'"),
     ("Meta", "{oops", "takes JSON text: "),
     ("Meta", '{"a": "b"', "takes JSON text: it ends too early; close its strings, arrays and obj"),

@@ -215,6 +215,10 @@ async def test_an_invalid_reference_in_a_repeater_is_named_by_its_cell(
         f"parts[1].by refers to '{topic}', an entry of type topics, but takes authors" in reasons[1]
     )
     assert "parts[1].image refers to 'https://cdn" in reasons[2]
+    [(*_, reason)] = errors(await preview_of(magazine, table([good, *bad])))
+    assert reason.endswith(
+        "a repeater takes ids, not slugs; also wrong: parts[2].by, parts[3].image"
+    )
     assert (await imported(magazine, table([good]))).counts.new == 1
 
 
