@@ -28,6 +28,8 @@ Names: TypeAlias = tuple[str, ...]
 Value: TypeAlias = Raw | Names | BadCell | None
 """The value of a cell; None if it is blank, BadCell if it is not valid."""
 
+_HIDDEN = "The row is hidden in the workbook: delete it there if it should not be imported"
+
 
 class Cell(Struct, frozen=True, gc=False):
     """``date``: the date as which a number of the spreadsheet was read. A file has up to a
@@ -107,6 +109,7 @@ class _RowParser:
         self._texts = frozenset(table.texts)
         self._errors = {(error.row, error.column): error.reason for error in table.cell_errors}
         self._warnings = {(each.row, each.column): each.reason for each in table.cell_warnings}
+        self._hidden_rows = frozenset(table.hidden_rows)
         self._columns = columns
         self._attributes: dict[Attribute, Column] = {}
         self._fields: list[tuple[Column, Field]] = []
@@ -188,6 +191,8 @@ class _RowParser:
 
     def _file_notes(self, row: Row) -> Iterator[Note]:
         """Warnings from reading the file."""
+        if row.number in self._hidden_rows:
+            yield Note(None, "", "warning", "", _HIDDEN)
         for column in self._columns if self._warnings else ():
             reason = self._warnings.get((row.number, column.index))
             if reason:

@@ -125,7 +125,7 @@ class Table(Struct, frozen=True):
     ``sheets``, ``sheet`` and ``epoch`` are set for a workbook, ``encoding``, its source and
     ``delimiter`` for a CSV file. ``texts``: row and column of a workbook's cells that are text but
     look like numbers; they are not days since the epoch. ``cell_warnings``: of cells that have a
-    value.
+    value. ``hidden_rows``: the numbers of rows that the spreadsheet does not show.
     """
 
     name: str
@@ -140,6 +140,7 @@ class Table(Struct, frozen=True):
     texts: tuple[tuple[int, int], ...] = ()
     cell_errors: tuple[CellError, ...] = ()
     cell_warnings: tuple[CellError, ...] = ()
+    hidden_rows: tuple[int, ...] = ()
 
 
 def headings_and_rows(

@@ -399,6 +399,14 @@ async def test_every_invalid_cell_is_named_with_its_reason(repository: Repositor
         assert note.column == headings.index(note.heading)
 
 
+async def test_a_hidden_row_is_imported_with_a_warning(magazine: Repository) -> None:
+    rows = (Row(2, ("One", "x")), Row(3, ("Two", "y")))
+    shown = await preview_of(magazine, Table("x.xlsx", ("Title", "Body"), rows, hidden_rows=(3,)))
+    assert [row.state for row in shown.rows] == ["new", "new"]
+    assert [len(row.notes) for row in shown.rows] == [0, 1]
+    assert str(shown.rows[1].notes[0]).startswith("The row is hidden in the workbook: delete it")
+
+
 async def test_serials_are_dates_in_a_workbook(repository: Repository) -> None:
     await set_up(repository, EVERYTHING)
 

@@ -97,6 +97,17 @@ def test_workbooks_of_openpyxl_are_read() -> None:
     ]
 
 
+def test_hidden_rows_are_listed() -> None:
+    def fill(book: openpyxl.Workbook) -> None:
+        page = book.active
+        assert page is not None
+        for row in (["Title"], ["shown"], ["filtered out"], [], ["shown too"]):
+            page.append(row)
+        page.row_dimensions[3].hidden = page.row_dimensions[4].hidden = True
+
+    assert with_openpyxl(fill).hidden_rows == (3,)
+
+
 def test_texts_that_look_like_numbers_are_distinguished_from_numbers() -> None:
     def fill(book: xlsxwriter.Workbook) -> None:
         page = book.add_worksheet("Posts")

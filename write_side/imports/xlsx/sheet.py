@@ -83,8 +83,8 @@ class _TextHandler(ContentHandler):
 
 
 class SheetHandler(_TextHandler):
-    """Fills ``rows``, and ``merged`` with ranges such as A2:A5. ``texts`` and ``cell_errors`` are
-    those of a Table."""
+    """Fills ``rows``, and ``merged`` with ranges such as A2:A5. ``texts``, ``cell_errors`` and
+    ``hidden_rows`` are those of a Table."""
 
     def __init__(self, kinds: list[Kind | None], epoch: Epoch, limits: Limits) -> None:
         super().__init__(limits)
@@ -92,6 +92,7 @@ class SheetHandler(_TextHandler):
         self.merged: list[str] = []
         self.texts: list[tuple[int, int]] = []
         self.cell_errors: list[CellError] = []
+        self.hidden_rows: set[int] = set()
         self._kinds, self._epoch, self._limits = kinds, epoch, limits
         self._cells_left = limits.cells
         self._in_data = False
@@ -116,6 +117,8 @@ class SheetHandler(_TextHandler):
             return
         elif tag == "row":
             self._start_row(attributes.get("r"))
+            if attributes.get("hidden") in ("1", "true"):
+                self.hidden_rows.add(self._number)
         elif tag == "c":
             self._start_cell(attributes)
         elif tag == "is":

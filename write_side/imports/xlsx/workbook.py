@@ -99,6 +99,7 @@ def workbook_table(file: BinaryIO, name: str, choice: Choice, limits: Limits) ->
         texts=(*cells.texts, *_texts(cells.rows, strings)),
         cell_errors=tuple(cells.cell_errors),
         cell_warnings=tuple(_merged_cells(rows, cells.merged)),
+        hidden_rows=tuple(row.number for row in rows if row.number in cells.hidden_rows),
     )
     return joined(table, continued if is_ours else [], limits)
 
