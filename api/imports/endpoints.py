@@ -20,7 +20,7 @@ from api.imports.result import ImportResult, StoredResult, result_of_report, wit
 from api.rest.cached_response import json_response
 from api.rest.content import wait_until_readable
 from api.rest.idempotency import HEADER, command_key, digest
-from api.rest.request_body import defer_continue
+from api.rest.request_body import content_encoding, defer_continue
 from api.rest.request_checks import check_edit, with_checks
 from write_side.domain.identity import PRODUCTION, new_id
 from write_side.domain.refusals import UnknownImport
@@ -35,6 +35,7 @@ from write_side.imports.worker import HEAD_BYTES, check_choice, file_type
 MOST_PARTS = 600
 """Parts of the form; each may map a column."""
 NOT_A_FORM = "Send multipart/form-data with the parts file and contentType"
+ENCODED = "Send the form uncompressed, without Content-Encoding"
 NOT_DONE = "This import is not done yet: revert it when its state is imported"
 NOTHING = "This import has changed nothing: there is nothing to revert"
 _ID = "{id:[^/]+}"
@@ -92,6 +93,8 @@ async def accept(call: Call) -> web.Response:
     key = command_key(call.request.headers.get(HEADER), call.caller.key_id, call.scope)
     if not is_form(call.request):
         raise UnsupportedMedia(NOT_A_FORM)
+    if content_encoding(call.request):
+        raise UnsupportedMedia(ENCODED)
     form = await FormReader(call, MOST_PARTS).read()
     if form.is_cut:
         raise BadRequest(

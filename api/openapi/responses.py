@@ -18,7 +18,7 @@ from api import errors
 from api.changes.pages import UNKNOWN_AFTER, includes_entries, kinds
 from api.http.parser_errors import BAD_URL
 from api.http.representation import READ, VARY
-from api.imports.endpoints import NOT_A_FORM, NOT_DONE, NOTHING
+from api.imports.endpoints import ENCODED, NOT_A_FORM, NOT_DONE, NOTHING
 from api.imports.form import MISSING as MISSING_PARTS
 from api.rest import parameters, wire
 from api.rest.content import FIELDS, MISSING
@@ -123,6 +123,7 @@ REFUSALS: dict[str, Exception] = {
     "importOfNothing": errors.NothingToRevert(NOTHING),
     "missingParts": errors.BadRequest(MISSING_PARTS),
     "notAForm": errors.UnsupportedMedia(NOT_A_FORM),
+    "encodedForm": errors.UnsupportedMedia(ENCODED),
     "fileTooLarge": errors.FileTooLarge("posts.csv", LIMITS.upload_bytes),
     "tooManyImports": errors.TooManyImports(MOST_OF_WORKSPACE),
     "nothing": web.HTTPNotFound(),

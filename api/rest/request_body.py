@@ -121,11 +121,17 @@ async def arriving(call: Call) -> AsyncIterator[Callable[[int], Awaitable[None]]
         raise SlowClient(patience or 0, SLOWEST) from None
 
 
+def content_encoding(request: web.Request) -> str:
+    """In lower case; "" if the body is not encoded."""
+    encoding = ",".join(request.headers.getall("Content-Encoding", ())).strip().lower()
+    return "" if encoding == "identity" else encoding
+
+
 def _decompressor(request: web.Request) -> Decompressor | None:
     """Returns None if the body is not encoded. Raises BadRequest for an unsupported encoding, and
     for several."""
-    encoding = ",".join(request.headers.getall("Content-Encoding", ())).strip().lower()
-    if encoding in ("", "identity"):
+    encoding = content_encoding(request)
+    if not encoding:
         return None
     encoding = "gzip" if encoding == "x-gzip" else encoding  # RFC 9110, 8.4.1.3
     if encoding not in ENCODINGS:

@@ -328,6 +328,7 @@ class TestRefusals:
     async def test_invalid_imports(self, server: Server, client: Client) -> None:
         for status, answer in (
             (415, await client.post({"contentType": "posts"}, PATH)),
+            (415, await send(client, headers={"Content-Encoding": "gzip"})),
             (415, await send(client, name="posts.txt")),
             (415, await send(client, b"%PDF-1.7", name="posts.pdf")),
             (400, await send(client, sheet="Data")),
