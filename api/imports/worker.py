@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from api.imports.result import ImportResult, result_of_preview, result_of_report, with_file
-from api.rate_limits.limits import PROJECTED_BYTES, SECOND, import_cost
+from api.rate_limits.limits import import_cost, projection_cost, seconds_cost
 from write_side import tracing
 from write_side.domain.identity import new_id
 from write_side.domain.refusals import Refused, UnknownImport
@@ -168,7 +168,7 @@ class ImportWorker:
             job.document,
             job.file_name,
             job.options.choice,
-            charge=lambda seconds: self._charge(workspace, int(seconds * SECOND)),
+            charge=lambda seconds: self._charge(workspace, seconds_cost(seconds)),
         )
         self._charge(workspace, await asyncio.to_thread(import_cost, table))
         try:
@@ -195,7 +195,7 @@ class ImportWorker:
 
         async def decided(size: int) -> None:
             # The response has already been sent, so nothing can be refused any more.
-            self._charge(request.scope.workspace, -(-size // PROJECTED_BYTES))
+            self._charge(request.scope.workspace, projection_cost(size))
             await jobs.advance_job(repository, job.id, self._id, "importing", rows)
 
         run = ImportRun(repository, table, request, options.by, options.request_id, decided)

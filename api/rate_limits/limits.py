@@ -40,6 +40,15 @@ def import_cost(table: Table) -> int:
     return sum(IMPORTED_ROW + len(row.cells) + row.parts for row in table.rows)
 
 
+def seconds_cost(seconds: float) -> int:
+    return int(seconds * SECOND)
+
+
+def projection_cost(size: int) -> int:
+    """``size``: bytes of the rows of an append."""
+    return -(-size // PROJECTED_BYTES)
+
+
 class Limits:
     """Counts requests by the settings; a limit of 0 is switched off."""
 
@@ -91,7 +100,7 @@ class Limits:
         self.charge_cost(caller.workspace, -(-number // BYTES))
 
     def charge_seconds(self, caller: Caller, seconds: float) -> None:
-        self.charge_cost(caller.workspace, int(seconds * SECOND))
+        self.charge_cost(caller.workspace, seconds_cost(seconds))
 
     def projection(self, caller: Caller) -> Reserve:
         """Charges the cost of projecting one write, before it is appended. Each attempt calls the
@@ -101,7 +110,7 @@ class Limits:
 
         async def reserve(size: int) -> None:
             nonlocal taken
-            units = -(-size // PROJECTED_BYTES) - taken
+            units = projection_cost(size) - taken
             if units > AT_ONCE:
                 await self.reserve_cost(caller, units)
             else:
