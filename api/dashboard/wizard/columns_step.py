@@ -9,6 +9,7 @@ from typing import Any
 
 from aiohttp import web
 from msgspec import Struct
+from msgspec.structs import replace
 
 from api.dashboard.dashboard_request import DashboardRequest
 from api.dashboard.page_handlers import Form, html, redirect
@@ -57,9 +58,11 @@ async def show_columns(request: DashboardRequest, upload: Upload) -> web.StreamR
     type_slug, language = request.query.get("type", ""), request.query.get("language", "")
     stored = await uploads.find_preview(request.repository, request.scope, upload.id)
     if stored:
-        # The user comes back from the preview, unless the URL names something else.
+        # The user comes back from the preview, or has chosen another language since.
         choices = stored.request
-        if type_slug in ("", choices.content_type_slug) and language in ("", choices.language):
+        if type_slug in ("", choices.content_type_slug):
+            if language in supported_locales():
+                choices = replace(choices, language=language)
             return await _show(request, upload, ColumnMapping(choices))
     if not type_slug:
         # The URL was shortened; starting again is better than guessing a content type.

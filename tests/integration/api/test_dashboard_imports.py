@@ -296,7 +296,8 @@ async def test_saved_mappings_are_proposed_and_chosen_ones_kept(
         assert re.search(r'name="update" value="yes" checked', chosen.text)
         assert chosen.text.count('value="views" selected') == 1
     other = await wizard.page(import_id, "columns", type="posts", language="de-DE")
-    assert "checked" not in other.text
+    assert re.search(r'name="update" value="yes" checked', other.text)
+    assert '<input type="hidden" name="language" value="de-DE">' in other.text
     another = await wizard.uploaded(strange)
     assert (await wizard.page(another, "columns", type="posts")).text.count(
         "From the saved mapping"
