@@ -70,6 +70,8 @@ def _import_routes() -> list[web.RouteDef]:
         web.get(f"{_IMPORT}/reading", redirect_to("columns")),
         web.get(f"{_IMPORT}/preview", upload_page(preview_step.preview)),
         web.get(f"{_IMPORT}/problems.csv", upload_page(preview_step.problems_as_csv)),
+        web.get(f"{_IMPORT}/discard", redirect_to("columns")),
+        web.post(f"{_IMPORT}/discard", action(EDIT, result_step.discard)),
         web.get(f"{_IMPORT}/run", redirect_to("preview")),
         web.post(f"{_IMPORT}/run", upload_form(preview_step.run)),
         web.get(f"{_IMPORT}/repeats", redirect_to("preview")),

@@ -15,7 +15,7 @@ from api.rest.wire import encode
 from read_side.lookups import import_runs
 from write_side.domain.workspace import EDIT, OPERATE
 from write_side.imports.report import revert_import
-from write_side.imports.uploads import unfinished_uploads
+from write_side.imports.uploads import drop_upload, unfinished_uploads
 
 RESULT_ROWS = 50
 OUTCOMES = (
@@ -42,6 +42,12 @@ async def show_imports(request: DashboardRequest) -> web.StreamResponse:
         page=page,
         has_more=len(rows) > ROWS,
     )
+
+
+async def discard(request: DashboardRequest, _form: Form) -> web.StreamResponse:
+    """Deletes an upload that is not imported; a second request changes nothing."""
+    await drop_upload(request.repository, request.scope, wizard_steps.import_id(request))
+    return redirect(request.link("imports"))
 
 
 async def show_result(request: DashboardRequest) -> web.StreamResponse:

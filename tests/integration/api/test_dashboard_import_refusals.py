@@ -66,7 +66,7 @@ async def test_an_upload_needs_the_token_of_its_session(server: Server, browser:
     assert await _stored_uploads(server) == 0
     assert await sent(*fields, **{"X-CSRF-Token": token}) == 303
     assert await sent(("csrf", token), *fields) == 303
-    for step in FORMS:
+    for step in (*FORMS, "/discard"):
         answer = await browser.ask("POST", f"{IMPORTS}/{new_id()}{step}", data={"csrf": "guess"})
         assert answer.status == 403
 
@@ -313,7 +313,7 @@ async def test_a_key_that_may_only_view_sees_the_results_of_imports(
         for one in (done, begun):
             for step in ("columns", "preview", "problems.csv", "revert"):
                 assert (await reading.page(one, step)).status == 403
-            for form_of in FORMS:
+            for form_of in (*FORMS, "/discard"):
                 assert (await reading.sent(one, form_of.strip("/"))).status == 403
     assert (await wizard.page(f"{done}.json")).body["reverted"] is None
 

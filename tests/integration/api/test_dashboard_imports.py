@@ -137,6 +137,11 @@ async def test_uploads_that_are_not_imported_are_listed(
     await wizard.mapped(import_id, *MAPPED)
     listed = (await wizard.browser.get("/dashboard/imports")).text
     assert f'href="/dashboard/imports/{import_id}/preview"' in listed
+    other = await wizard.uploaded(ROWS, "wrong.csv")
+    for _ in range(2):
+        discarded = await wizard.sent(other, "discard")
+        assert (discarded.status, discarded.headers["Location"]) == (303, "/dashboard/imports")
+    assert (await wizard.page(other, "columns")).status == 404
     await wizard.run(import_id)
     await server.caught_up()
     listed = (await wizard.browser.get("/dashboard/imports")).text
@@ -266,7 +271,7 @@ async def test_a_refused_form_has_a_url_that_can_be_reloaded(
     for digest in ("another", shown):
         answer = await wizard.run(import_id, digest)
         assert (answer.status, answer.headers["HX-Push-Url"]) == (409, f"{where}/preview")
-    for form, page in (("run", "preview"), ("reading", "columns")):
+    for form, page in (("run", "preview"), ("reading", "columns"), ("discard", "columns")):
         answer = await wizard.page(import_id, form)
         assert (answer.status, answer.headers["Location"]) == (303, f"{where}/{page}")
     answer = await wizard.send(ROWS, "posts.txt", language="de-DE")
