@@ -23,7 +23,7 @@ from write_side.domain.identity import new_id
 from write_side.domain.refusals import Refused, UnknownImport
 from write_side.imports import jobs
 from write_side.imports.check import check
-from write_side.imports.columns import map_columns
+from write_side.imports.columns import MappingRefused, map_columns
 from write_side.imports.file_reader import read_file
 from write_side.imports.importer import (
     ImportRun,
@@ -52,6 +52,7 @@ GIVEN_UP = (
     f"The import was interrupted {ATTEMPTS} times and was abandoned; nothing was imported: "
     "send the file again, or a smaller one"
 )
+MAP = " (map a column with the part map[COLUMN], or leave it out with an empty one)"
 CHOOSE = ": choose with repeats or key"
 _log = structlog.get_logger("api.imports")
 
@@ -159,6 +160,8 @@ class ImportWorker:
             return JobEnd("refused", message=GIVEN_UP)
         try:
             return await self._read_and_import(job)
+        except MappingRefused as refused:
+            return JobEnd("refused", message=f"{refused}{MAP}")
         except (FileRefused, Refused) as refused:
             return JobEnd("refused", message=str(refused))
 

@@ -185,8 +185,8 @@ class _RowParser:
                 yield note_of(column, cell, "is blank")
             elif name in ("Title", "Slug") and cell and not cell.strip():
                 yield note_of(column, cell, "contains only white space", "warning")
-            elif name == "Slug" and cell != cell.strip():
-                reason = "begins or ends with white space, which is part of the slug"
+            elif name in ("Title", "Slug") and cell != cell.strip():
+                reason = f"begins or ends with white space, which is part of the {name.lower()}"
                 yield note_of(column, cell, reason, "warning")
 
     def _file_notes(self, row: Row) -> Iterator[Note]:

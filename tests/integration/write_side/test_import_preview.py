@@ -509,6 +509,13 @@ async def test_a_slug_of_white_space_is_kept_with_a_warning(magazine: Repository
     assert {note.reason for note in shown.rows[0].notes} == {"contains only white space"}
 
 
+async def test_white_space_around_a_title_is_kept_with_a_warning(magazine: Repository) -> None:
+    [row] = (await preview_of(magazine, "Title,Body\nOne ,x\n")).rows
+    assert (row.title, row.slug, row.state) == ("One ", "one-", "new")
+    reason = "begins or ends with white space, which is part of the title"
+    assert [note.reason for note in row.notes] == [reason]
+
+
 async def test_a_title_of_white_space_is_blank(magazine: Repository) -> None:
     shown = await preview_of(magazine, 'Title,Slug,Body\n" ",one,x\n')
     assert errors(shown) == [(2, "Title", "is blank")]
