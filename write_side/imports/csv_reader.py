@@ -5,21 +5,23 @@ from __future__ import annotations
 import codecs
 import csv
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 from write_side.imports.encodings import ENCODINGS, codec_of, detect
 from write_side.imports.escapes import unguard
-from write_side.imports.preview import one_line
+from write_side.imports.preview import MOST_NOTES, one_line
 from write_side.imports.table import (
     DELIMITERS,
     LIMITS,
     NO_CHOICE,
+    CellError,
     Choice,
     EncodingSource,
     FileRefused,
     Limits,
     Record,
+    Row,
     Table,
     headings_and_rows,
     too_wide,
@@ -28,6 +30,7 @@ from write_side.imports.table import (
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _MULTIBYTE = re.compile(rb"[\xc3-\xf4][\x80-\xbf]+")
 _SAVE = "save it as CSV UTF-8, or choose its encoding"
+_SPACED = "begins with a space, so its quotation marks are part of the text: delete the space"
 _LIKELY = 4
 """Encodings that a refusal names."""
 _SAMPLE = 50
@@ -56,8 +59,22 @@ def read_csv(document: bytes, name: str, choice: Choice, limits: Limits) -> Tabl
     records = _records(text, delimiter, limits, start=line.end() if line else 0)
     headings, rows = headings_and_rows(records, limits, limits.cell_characters)
     return Table(
-        name, headings, rows, encoding=encoding, encoding_source=source, delimiter=delimiter
+        name,
+        headings,
+        rows,
+        encoding=encoding,
+        encoding_source=source,
+        delimiter=delimiter,
+        cell_warnings=tuple(islice(_spaced_quotes(rows), MOST_NOTES)),
     )
+
+
+def _spaced_quotes(rows: Iterable[Row]) -> Iterator[CellError]:
+    """Warnings for cells such as ``, "b"``: after a space, quotation marks are part of the text."""
+    for row in rows:
+        for column, cell in enumerate(row.cells):
+            if cell[:2] == ' "' and cell[-1] == '"':
+                yield CellError(row.number, column, _SPACED)
 
 
 def decoded(document: bytes, encoding: str | None) -> tuple[str, str, EncodingSource]:

@@ -50,6 +50,12 @@ def test_separators_are_detected(text: str, delimiter: str, read: list[tuple[str
     assert (found.delimiter, cells(found)) == (delimiter, read)
 
 
+def test_quotation_marks_after_a_space_are_kept_with_a_warning() -> None:
+    read = table(b'Title, Body\n"a", "b"\n"c"," d"\n')
+    assert cells(read)[1:] == [("a", ' "b"'), ("c", " d")]
+    assert [(each.row, each.column) for each in read.cell_warnings] == [(2, 1)]
+
+
 def test_a_separator_is_chosen() -> None:
     assert cells(table(b"Title\na,b\n", Choice(delimiter=";"))) == [("Title",), ("a,b",)]
     with pytest.raises(FileRefused, match="separated by 'x': use a comma"):
