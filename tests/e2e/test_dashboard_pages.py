@@ -182,6 +182,7 @@ async def test_a_user_signs_in_finds_an_entry_and_signs_out(session: PageSession
 
     await expect(page.get_by_role("heading", level=1)).to_have_text("Bonjour")
     await expect(page.get_by_text("Un texte").first).to_be_visible()
+    await expect(page.get_by_text("Times are in UTC.")).to_have_count(1)
     await page.get_by_role("link", name=re.compile("^Original")).click()
     await expect(page.get_by_role("heading", level=1)).to_have_text("Hello")
     await page.get_by_role("link", name="View this version").last.click()
@@ -197,7 +198,7 @@ async def test_a_user_signs_in_finds_an_entry_and_signs_out(session: PageSession
     await page.get_by_role("button", name="Sign out").click()
     await expect(page.get_by_role("heading", level=1)).to_have_text("Sign in to contentlog")
     await page.goto(f"{session.origin}/dashboard/entries")
-    await expect(page.get_by_label("API key")).to_be_visible()
+    await expect(page.get_by_label("API key")).to_be_focused()
 
 
 @pytest.mark.slow
