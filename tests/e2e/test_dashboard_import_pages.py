@@ -11,6 +11,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Locator, Page, Route, expect
 
+from api.dashboard.templates import render
 from tests.e2e.browser import PATIENCE, BrowserFixture, PageSession, opened_page, server_and_browser
 from tests.e2e.pages import checked, checked_in_both_themes, fits, signed_in
 from tests.integration.api.server import Server
@@ -51,7 +52,7 @@ _DROP = """async (zone, [name, text]) => {
     return isTaken.every((one) => one);
 }"""
 _OURS = (
-    *("Failed to load resource", "Response Status Error Code 4"),
+    *("Failed to load resource", "Response Status Error Code"),
     *("htmx:afterRequest", "htmx:sendError"),
 )
 """The browser's messages for an error response, and for a request without a response."""
@@ -116,6 +117,11 @@ async def _fits_a_small_screen(page: Page) -> None:
 async def _hold_request(going: asyncio.Event, route: Route) -> None:
     await going.wait()
     await route.continue_()
+
+
+def _error_page(status: int, message: str) -> str:
+    page = {"status": status, "message": message, "request_id": "one-2", "stale_form": None}
+    return render("error_signed_out.html", **page)
 
 
 async def _at(page: Page, step: str) -> None:
@@ -223,6 +229,41 @@ async def test_a_dropped_file_is_corrected_imported_and_reverted(
     await page.get_by_role("link", name="Imports", exact=True).first.click()
     await expect(page.get_by_role("row", name=re.compile("posts.csv Reverted"))).to_be_visible()
     await _is_well_made(page)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("status", "body", "said"),
+    [
+        (502, "<h1>502 Bad Gateway</h1><hr>nginx", "502 Bad Gateway"),
+        (413, "<h1>413 Request Entity Too Large</h1>", "413 Request Entity Too Large"),
+        (504, "", "Error 504"),
+        (503, _error_page(503, ""), "Temporarily unavailable. Request one-2"),
+        (429, _error_page(429, "Retry in 9 seconds"), "Too many requests. Retry in 9 seconds"),
+    ],
+)
+async def test_a_form_that_fails_keeps_its_input(
+    session: PageSession, status: int, body: str, said: str
+) -> None:
+    page = await signed_in(session)
+    await page.goto(f"{session.origin}/dashboard/imports/new?type=posts")
+    file = {"name": "posts.csv", "mimeType": "text/csv", "buffer": _csv(*RIGHT).encode()}
+    await page.get_by_label("A CSV or Excel file").set_input_files(file)  # type: ignore[arg-type]
+    await page.get_by_role("button", name="Upload").press("Enter")
+    await _column(page, "E").select_option("")
+    check = page.get_by_role("button", name="Check 3 rows")
+    async with page.expect_response("**/columns"):
+        await _column(page, "D").select_option("views")
+    await page.route("**/columns", lambda it: it.fulfill(status=status, body=body))
+    await check.press("Enter")
+    await expect(page.get_by_role("alert").locator("strong")).to_have_text(said)
+    await expect(_column(page, "D")).to_have_value("views")
+    await expect(check).to_be_focused()
+    await fits(page)
+    await page.unroute("**/columns")
+    await _column(page, "D").select_option("body")
+    await check.press("Enter")
+    await _at(page, "Preview")
 
 
 @pytest.mark.slow

@@ -91,15 +91,37 @@
     }
   });
 
-  // If a form or link gets no response, show a message until it is sent again.
-  for (const name of ["htmx:beforeSend", "htmx:sendError", "htmx:timeout"]) {
-    document.addEventListener(name, (event) => {
-      const unreached = document.getElementById("unreached");
-      if (!unreached) return;
-      unreached.hidden = name === "htmx:beforeSend";
-      if (!unreached.hidden) unreached.scrollIntoView({ block: "nearest" });
-    });
+  // If a form or link fails, keep the page with its input, and say so until it is sent again.
+  function showFailure(title) {
+    const failure = document.getElementById("failure");
+    if (!failure) return;
+    failure.hidden = title === "";
+    failure.querySelector("strong").textContent = title;
+    if (title) failure.scrollIntoView({ block: "nearest" });
   }
+
+  document.addEventListener("htmx:beforeSend", () => showFailure(""));
+  for (const name of ["htmx:sendError", "htmx:timeout"]) {
+    document.addEventListener(name, () => showFailure("The service cannot be reached"));
+  }
+  // Other errors are pages of the service about this form. A proxy's pages are not.
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    const { xhr } = event.detail;
+    if (xhr.status < 400) return;
+    const found = new DOMParser().parseFromString(xhr.responseText, "text/html");
+    if (xhr.status < 500 && xhr.status !== 429 && found.getElementById("main")) return;
+    event.detail.shouldSwap = false;
+    // The heading, the message and the ID of the request; the advice is to load the page again.
+    const texts = [...found.querySelectorAll("h1, h1 + p:not(.soft), h1 ~ p:has(code)")];
+    showFailure(texts.map((one) => one.textContent.trim()).join(". ") || `Error ${xhr.status}`);
+  });
+
+  // The button was disabled meanwhile and lost the focus. It keeps it, so that Enter tries again.
+  document.addEventListener("htmx:afterRequest", (event) => {
+    const { successful, requestConfig } = event.detail;
+    if (successful || document.activeElement !== document.body) return;
+    requestConfig.triggeringEvent?.submitter?.focus({ preventScroll: true });
+  });
 
   // Typing in a search replaces the history entry, so that Back returns to the previous search.
   document.addEventListener("htmx:beforeHistoryUpdate", (event) => {
