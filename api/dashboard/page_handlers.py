@@ -123,7 +123,8 @@ async def error_page(request: DashboardRequest, error: Exception) -> web.StreamR
         "status": status,
         "message": str(error) if is_public and not isinstance(error, web.HTTPException) else "",
         "request_id": request.request_id,
-        "stale_form": referring_page(request.request) if isinstance(error, ForgedRequest) else None,
+        "is_stale": isinstance(error, ForgedRequest),
+        "form": referring_page(request.request) if request.request.method == "POST" else "",
     }
     if request.caller is ANONYMOUS:
         response = html(render("error_signed_out.html", **context), status)

@@ -120,8 +120,8 @@ async def _hold_request(going: asyncio.Event, route: Route) -> None:
 
 
 def _error_page(status: int, message: str) -> str:
-    page = {"status": status, "message": message, "request_id": "one-2", "stale_form": None}
-    return render("error_signed_out.html", **page)
+    page = {"status": status, "message": message, "request_id": "one-2"}
+    return render("error_signed_out.html", **page, is_stale=False, form="")
 
 
 async def _at(page: Page, step: str) -> None:

@@ -8,7 +8,7 @@ from html import unescape
 
 import pytest
 
-from tests.integration.api.dashboard import signed_in
+from tests.integration.api.dashboard import HERE, signed_in
 from tests.integration.api.server import Server
 from tests.integration.projector.sample_log import BODY, ContentBuilder, raws
 from write_side.domain.definition import Field
@@ -91,8 +91,11 @@ async def test_a_version_is_restored_by_an_ordinary_update(
         assert page.count("Restore this version") == 3
         forged = await visitor.post(f"{where}/restore", {"version": "1", "csrf": "x"})
         assert forged.status == 403
-        stale = await visitor.post(f"{where}/restore", {"version": "1", "expected": "3"})
+        here = {"Referer": f"{server.origin}{where}?locale=fr-FR", **HERE}
+        fields = {"version": "1", "expected": "3"}
+        stale = await visitor.post(f"{where}/restore", fields, headers=here)
         assert stale.status == 409
+        assert f'href="{where}?locale=fr-FR">Open the page again' in stale.text
         again = await visitor.get(f"{where}/restore")  # its address, opened again
         assert (again.status, again.headers.get("Location")) == (303, where)
         for version, status in (("", 400), ("9", 404)):
