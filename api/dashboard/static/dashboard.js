@@ -97,7 +97,10 @@
     if (!failure) return;
     failure.hidden = title === "";
     failure.querySelector("strong").textContent = title;
-    if (title) failure.scrollIntoView({ block: "nearest" });
+    if (title === "") return;
+    // A dialog would cover the message.
+    document.querySelector("dialog[open]")?.close();
+    failure.scrollIntoView({ block: "nearest" });
   }
 
   document.addEventListener("htmx:beforeSend", () => showFailure(""));
