@@ -411,7 +411,7 @@ async def all_pages(visitor: Browser, address: str) -> str:
         page = await visitor.get(address)
         assert page.status == 200
         text += page.text
-        following = re.search(r'href="([^"]*)">Next', page.text)
+        following = re.search(r'href="([^"]*)" rel="next"', page.text)
         address = unescape(following[1]) if following else ""
     return text
 
