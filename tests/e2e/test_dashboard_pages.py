@@ -365,6 +365,10 @@ async def test_a_theme_is_chosen_and_kept_and_projections_follow(session: PageSe
     session.complaints[:] = [said for said in session.complaints if "503" not in said]
     await page.get_by_role("button", name="Pause updates").click()
     await page.get_by_role("button", name="Resume updates").wait_for()
+    # With the colours of the operating system, the current page is marked without a background.
+    await page.emulate_media(forced_colors="active")
+    current = page.get_by_role("link", name="Projections")
+    assert "underline" in await current.evaluate("one => getComputedStyle(one).textDecorationLine")
 
 
 async def _unavailable(route: Route) -> None:
