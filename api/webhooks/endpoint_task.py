@@ -23,7 +23,6 @@ from api.webhooks.deliverable_changes import (
     DeliverablePage,
     FeedChanges,
 )
-from api.webhooks.move_recorder import MoveRecorder
 from api.webhooks.sender import GONE, Sender
 from read_side.refusals import ReadModelUnavailable
 from write_side import tracing
@@ -31,7 +30,7 @@ from write_side.domain.webhook import Webhook
 from write_side.fair_queue import FairQueue
 from write_side.postgres.connection import PAUSED, is_transient
 from write_side.store.conflicts import StoreUnavailable
-from write_side.store.webhook_cursors import Cursors, Move, Outcome
+from write_side.store.webhook_cursors import Cursors, Move, MoveRecorder, Outcome
 from write_side.waiting import raise_if_cancelled
 
 SKIPPED = 1_000

@@ -14,6 +14,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
+from typing import Any
 
 import asyncpg
 import structlog
@@ -21,18 +22,17 @@ import structlog
 from api.rest.tokens import ChangeTokens
 from api.settings import WebhookSettings
 from api.webhooks.deliverable_changes import FeedChanges
-from api.webhooks.deliverer import Deliverer
-from api.webhooks.endpoint_task import DeliveryContext, DeliveryLimits, Lease
-from api.webhooks.move_recorder import MoveRecorder
+from api.webhooks.endpoint_task import DeliveryContext, DeliveryLimits, EndpointTask, Lease
 from api.webhooks.sender import open_sender
-from read_side.checkpoint import CheckpointWatch
-from read_side.pool import open_pool
+from read_side.checkpoint import Arrived, CheckpointWatch
+from read_side.pool import Pool, open_pool
 from read_side.refusals import ReadModelUnavailable
+from read_side.webhooks import WebhooksMark, webhooks, webhooks_mark
 from write_side.commands import SwitchWebhookOff
 from write_side.dispatch import execute
 from write_side.domain.identity import Actor
 from write_side.domain.refusals import Refused
-from write_side.domain.webhook import Webhook
+from write_side.domain.webhook import Name, Webhook
 from write_side.postgres.connection import (
     MIGRATE,
     Connection,
@@ -48,18 +48,96 @@ from write_side.store.access import token_key
 from write_side.store.conflicts import StoreUnavailable
 from write_side.store.mapper import EventMapper
 from write_side.store.recorder import open_recorder
-from write_side.store.webhook_cursors import ACTIVE_LOCK, CHANNEL, Cursors
-from write_side.waiting import raise_if_cancelled
+from write_side.store.webhook_cursors import ACTIVE_LOCK, CHANNEL, Cursors, MoveRecorder
+from write_side.waiting import cancel, cancel_all, raise_if_cancelled, wait_until_set
 
 STANDBY = 0.25
 ALIVE_EVERY = 1.0
 PATIENCE = 5.0
 """Seconds until a connection on which the database does not respond is given up."""
 PAUSE = 0.5
+POLL = 1.0
 ACTOR = Actor("operator", "contentlog webhooks")
 _ALIVE = "SELECT 1"
 _TRANSIENT = (StoreUnavailable, ReadModelUnavailable, asyncpg.UndefinedTableError)
 _log = structlog.get_logger("api.webhooks")
+
+
+class Deliverer:
+    """Delivers the changes of all endpoints, while this process is the active one.
+
+    There is a task for each endpoint that is on. It sleeps until a change arrives in its
+    environment, so that idle endpoints cost no queries.
+    """
+
+    def __init__(self, shared: DeliveryContext, read_model: Pool, watch: CheckpointWatch) -> None:
+        self._shared = shared
+        self._read_model = read_model
+        self._watch = watch
+        self._changed = asyncio.Event()
+        self._tasks: dict[Name, tuple[EndpointTask, asyncio.Task[None]]] = {}
+        self._mark: WebhooksMark | None = None
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """The tasks of the endpoints end with the block."""
+        recording = asyncio.create_task(self._shared.recorder.run(), name="webhook outcomes")
+        try:
+            self._watch.on_change = self._on_change
+            await self._update_endpoints()
+            yield
+        finally:
+            running = [recording, *(running for _, running in self._tasks.values())]
+            # First, or a restart would start them again while they end.
+            self._tasks.clear()
+            await cancel_all(*running)
+
+    def _on_change(self, changed: Arrived | None) -> None:
+        """Wakes the tasks of the environments that have changed; None: of all."""
+        for task, _ in self._tasks.values():
+            if changed is None or task.endpoint.scope in changed:
+                task.wake()
+        self._changed.set()
+
+    async def step(self) -> None:
+        """Waits for a change, or POLL seconds, and follows the endpoints. Raises
+        ReadModelUnavailable."""
+        if not await wait_until_set(self._changed, POLL) and not self._watch.is_listening:
+            # The notices of changes are lost, but the pool may still reach the read model.
+            self._on_change(None)
+        self._changed.clear()
+        await self._update_endpoints()
+
+    def restart(self, *notification: Any) -> None:
+        """The cursor of the named endpoint was moved from outside: its task reads it again."""
+        workspace, _, name = notification[-1].partition("/")
+        found = self._tasks.get((workspace, name))
+        if found is not None:
+            task, running = found
+            running.cancel()
+            self._start(task.endpoint)
+
+    def _start(self, endpoint: Webhook) -> None:
+        fresh = EndpointTask(endpoint, self._shared)
+        name = f"webhook {'/'.join(endpoint.key)}"
+        self._tasks[endpoint.key] = fresh, asyncio.create_task(fresh.run(), name=name)
+
+    async def _update_endpoints(self) -> None:
+        mark = await webhooks_mark(self._read_model)
+        if mark == self._mark:
+            return
+        endpoints = await webhooks(self._read_model)
+        wanted = {endpoint.key: endpoint for endpoint in endpoints if endpoint.off is None}
+        for key in [
+            key for key, (task, _) in self._tasks.items() if wanted.get(key) != task.endpoint
+        ]:
+            _, running = self._tasks.pop(key)
+            # An endpoint must not have two tasks at once.
+            await cancel(running)
+        for key, endpoint in wanted.items():
+            if key not in self._tasks:
+                self._start(endpoint)
+        self._mark = mark
 
 
 async def run_sessions(settings: WebhookSettings, state: ProcessState | None = None) -> None:

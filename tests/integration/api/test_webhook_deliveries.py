@@ -348,7 +348,7 @@ async def test_an_endpoint_that_has_changed_meanwhile_stays_on(
         await magazine.execute(c.ChangeWebhook, **definition, url=f"{server.url()}new")
         await answer(410)(server, writer)
 
-    monkeypatch.setattr("api.webhooks.deliverer.webhooks_mark", mark_before)
+    monkeypatch.setattr("api.webhooks.process.webhooks_mark", mark_before)
     monkeypatch.setattr(process, "_switch_off", decide)
     hook.answer = gone
     await create_webhook(magazine, hook)

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from api.webhooks import connector
+from api.webhooks import sender as sender_module
 from api.webhooks.endpoint_task import Lease
 from api.webhooks.message import message_of, sample_message
 from api.webhooks.sender import KEPT_BYTES, Sender, open_sender
@@ -283,7 +283,7 @@ class Names:
 async def test_a_name_of_a_private_address_is_refused(
     monkeypatch: pytest.MonkeyPatch, address: str
 ) -> None:
-    monkeypatch.setattr(connector, "_lookup", Names([address]).lookup)
+    monkeypatch.setattr(sender_module, "_lookup", Names([address]).lookup)
     async with open_sender(()) as sender:
         outcome = await sender.send("http://inside.example.com/", MESSAGE, [SECRET])
     assert outcome.error == (
@@ -323,7 +323,7 @@ async def test_the_address_that_was_checked_is_the_one_that_is_used(
 ) -> None:
     """An attacker's DNS answers first with a public address, then with a private one."""
     names = Names(["192.0.2.1", "127.0.0.1"], ["10.0.0.1"])
-    monkeypatch.setattr(connector, "_lookup", names.lookup)
+    monkeypatch.setattr(sender_module, "_lookup", names.lookup)
     async with hook_server() as server, open_sender(LOOPBACK, timeout=30) as sender:
         # Only the allowed one of the two addresses is tried.
         assert (await send(sender, server, "rebound.example.com")).error is None

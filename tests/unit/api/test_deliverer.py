@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from api.webhooks import deliverer as module
-from api.webhooks.deliverer import Deliverer
+from api.webhooks import process as module
+from api.webhooks.process import Deliverer
 
 
 class Recorder:

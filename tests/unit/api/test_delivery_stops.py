@@ -11,9 +11,9 @@ import pytest
 from api.settings import WebhookSettings
 from api.webhooks import endpoint_task, process
 from api.webhooks.endpoint_task import EndpointTask
-from api.webhooks.move_recorder import MoveRecorder
 from read_side.refusals import ReadModelUnavailable
 from tests.unit.api.counter_doubles import settled
+from write_side.store.webhook_cursors import MoveRecorder
 
 
 async def lost(*_: Any) -> None:
