@@ -12,8 +12,7 @@ from msgspec import Raw
 from api.errors import BadRequest
 from api.graphql.context import GraphQLContext, Info
 from api.graphql.cost import DEFAULT_LIMITS, charged, charged_list
-from api.graphql.scalars import JSON
-from api.graphql.types import ContentType, EntryStatus, Stage, typed_field
+from api.graphql.types import JSON, ContentType, EntryStatus, Stage, typed_field
 from api.rest.parameters import clamped_limit
 from api.rest.point_in_time import PastEntry, rendered
 from read_side.entries import EntryRow

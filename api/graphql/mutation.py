@@ -1,40 +1,139 @@
-"""The mutations: each becomes a command of the write side.
+"""The mutations and their inputs: each becomes a command of the write side.
 
 A refusal is ``success: false`` with the message that REST would return, and appends nothing. An
 unexpected error is in ``errors``.
+
+An absent value changes nothing; an empty slug counts as absent. An explicit null empties a field,
+removes a translated text, or moves an entry to its first stage; a title, slug or status cannot be
+null.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import strawberry
-from msgspec import Struct
+from msgspec import UNSET, Raw, Struct
 
-from api.errors import message_of, status_of
+from api.errors import BadRequest, message_of, status_of
 from api.graphql.content_entry import ContentEntry, entry_of_log
 from api.graphql.context import GraphQLContext, Info
-from api.graphql.inputs import (
-    CreateContentEntryInput,
-    UpdateContentEntryInput,
-    create_command,
-    update_command,
-)
-from api.graphql.types import typed_field
+from api.graphql.types import JSON, EntryStatus, typed_field
 from api.http.loop_turns import DECODE_JSON
 from api.http.request_log import log_fault
+from api.rest.content import FIELDS, MISSING
 from api.rest.ignored_members import ignored_names
+from api.rest.request_body import json_object
 from write_side.commands import Command, CreateEntry, DeleteEntry, UpdateEntry
 from write_side.dispatch import CommandResult, execute
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry, evolve
-from write_side.domain.events import EntryCreated
-from write_side.domain.identity import Scope
+from write_side.domain.events import EntryCreated, Translation
+from write_side.domain.identity import BASE_LANGUAGE, Scope
+from write_side.domain.text import minified
 from write_side.handlers.entries import command_parts, entry_parts
 from write_side.repository import Repository
 from write_side.waiting import in_thread_if_large
+
+
+@strawberry.input(description='Texts in one locale. Null or "" removes the translation of a text.')
+class TranslationInput:
+    locale: str
+    title: str | None = strawberry.UNSET
+    fields: JSON | None = strawberry.UNSET
+
+
+@strawberry.input(
+    description="Without a slug, the entry gets one from its title. "
+    "`fields` are values by field slug; unknown fields are ignored."
+)
+class CreateContentEntryInput:
+    content_type_slug: str
+    title: str
+    slug: str | None = strawberry.UNSET
+    fields: JSON | None = strawberry.UNSET
+    status: EntryStatus | None = EntryStatus.draft
+    language: str | None = strawberry.UNSET
+    stage_id: strawberry.ID | None = strawberry.UNSET
+    translations: list[TranslationInput] | None = strawberry.UNSET
+
+
+@strawberry.input(
+    description="Changes only what is given. `fields` are merged by slug; null empties a field."
+)
+class UpdateContentEntryInput:
+    title: str | None = strawberry.UNSET
+    slug: str | None = strawberry.UNSET
+    fields: JSON | None = strawberry.UNSET
+    status: EntryStatus | None = strawberry.UNSET
+    stage_id: strawberry.ID | None = strawberry.UNSET
+    translations: list[TranslationInput] | None = strawberry.UNSET
+    expected_version: int | None = strawberry.UNSET
+
+
+def _create_command(entry: CreateContentEntryInput, **command: Any) -> CreateEntry:
+    """Raises BadRequest and InvalidText."""
+    if not entry.content_type_slug.strip() or not entry.title.strip():
+        raise BadRequest(MISSING)
+    return CreateEntry(
+        content_type_slug=entry.content_type_slug,
+        title=entry.title,
+        slug=entry.slug or None,
+        fields=_values(entry.fields),
+        status=entry.status.value if entry.status else "draft",
+        language=entry.language or BASE_LANGUAGE,
+        stage_id=entry.stage_id or None,
+        translations=_translations(entry.translations),
+        **command,
+    )
+
+
+def _update_command(changes: UpdateContentEntryInput, **command: Any) -> UpdateEntry:
+    """Raises BadRequest and InvalidText."""
+    for name in ("title", "slug", "status"):
+        if getattr(changes, name) is None:
+            raise BadRequest(f"{name} cannot be null: leave it out to keep it unchanged")
+    return UpdateEntry(
+        title=_or_unset(changes.title),
+        slug=changes.slug or UNSET,
+        status=changes.status.value if changes.status else UNSET,
+        stage_id=_or_unset(changes.stage_id),
+        fields=_values(changes.fields),
+        translations=_translations(changes.translations),
+        expected_version=None
+        if changes.expected_version is strawberry.UNSET
+        else changes.expected_version,
+        **command,
+    )
+
+
+def _translations(inputs: Sequence[TranslationInput] | None) -> dict[str, Translation]:
+    translations: dict[str, Translation] = {}
+    for translation in inputs or ():
+        if translation.locale in translations:
+            raise BadRequest(
+                f"translations has the locale '{translation.locale[:100]}' twice: give it once"
+            )
+        # In the domain, None leaves a title unchanged and "" removes its translation.
+        title = None if translation.title is strawberry.UNSET else (translation.title or "")
+        translations[translation.locale] = Translation(title, _values(translation.fields))
+    return translations
+
+
+def _values(fields: JSON | None) -> dict[str, Raw]:
+    """Values by field slug, checked to the same depth as in a REST body."""
+    if not fields:
+        return {}
+    body = json_object(minified(b'{"fields":' + bytes(fields) + b"}"), FIELDS)
+    return json_object(body["fields"], FIELDS)
+
+
+def _or_unset(value: Any) -> Any:
+    """Converts Strawberry's UNSET to msgspec's."""
+    return UNSET if value is strawberry.UNSET else value
 
 
 class Write(Struct, frozen=True):
@@ -78,9 +177,7 @@ class Mutation:
         info: Info,
         input: CreateContentEntryInput,  # noqa: A002 - the schema's name
     ) -> ContentEntryPayload:
-        return await _payload(
-            info.context, lambda **kwargs: create_command(input, **kwargs), "created"
-        )
+        return await _payload(info.context, partial(_create_command, input), "created")
 
     @typed_field("Updates, publishes, archives or translates an entry. Changes only what is given.")
     async def update_content_entry(
@@ -89,18 +186,15 @@ class Mutation:
         id: strawberry.ID,  # noqa: A002
         input: UpdateContentEntryInput,  # noqa: A002
     ) -> ContentEntryPayload:
-        return await _payload(
-            info.context, lambda **kwargs: update_command(input, entry_id=id, **kwargs), "updated"
-        )
+        make_command = partial(_update_command, input, entry_id=id)
+        return await _payload(info.context, make_command, "updated")
 
     @typed_field(
         "Deletes an entry. Its slug becomes free and it no longer counts against the "
         "plan; references to it remain."
     )
     async def delete_content_entry(self, info: Info, id: strawberry.ID) -> DeletePayload:  # noqa: A002
-        payload = await _payload(
-            info.context, lambda **kwargs: DeleteEntry(entry_id=id, **kwargs), "deleted"
-        )
+        payload = await _payload(info.context, partial(DeleteEntry, entry_id=id), "deleted")
         return DeletePayload(success=payload.success, message=payload.message)
 
 

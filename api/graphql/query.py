@@ -1,42 +1,56 @@
-"""The queries."""
+"""The queries, and the filters of ``contentEntries``."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
+import msgspec
 import strawberry
-from msgspec import Struct
+from graphql import FieldNode
+from msgspec import Raw, Struct
 
 from api.errors import BadRequest
 from api.graphql.content_entry import ContentEntry, entry_of_past, entry_of_row
 from api.graphql.context import GraphQLContext, Info
 from api.graphql.cost import DEFAULT_LIMITS, charged_list
-from api.graphql.entry_filters import parsed_filters, selects_total
-from api.graphql.scalars import JSON
+from api.graphql.document_limits import fields_below
 from api.graphql.types import (
+    JSON,
     ContentType,
     EntryStatus,
     Media,
     Pagination,
     typed_field,
 )
-from api.rest.list_query import ListQuery, checked_filters, page_cursor, search_text, sort_keys
+from api.rest.list_query import (
+    NESTED,
+    ListQuery,
+    checked_filters,
+    page_cursor,
+    search_text,
+    sort_keys,
+)
 from api.rest.parameters import clamped_limit, clamped_offset, searchable
 from api.rest.point_in_time import PastList, PastSlugKey, list_at
+from api.rest.request_body import json_object
 from read_side import content_types, paging
 from read_side.entries import EntryRow, id_of_slug
 from read_side.lookups import MediaFile
 from read_side.queries.pages import FoundPage, list_ids_found
-from read_side.queries.request import EntryQuery
+from read_side.queries.request import ANY_OF, MOST_VALUES, OPERATORS, EntryQuery, Filter
 from read_side.refusals import EntryNotFound, TypeNotFound
 from write_side.domain.content_type import ContentTypeDefinition
 from write_side.domain.identity import BASE_LANGUAGE, Scope, is_id
 from write_side.domain.locales import check_locale
+from write_side.domain.refusals import shortened
 from write_side.waiting import in_slices
 
 DEFAULT_LIMIT = DEFAULT_LIMITS["contentEntries"]
+_ARRAY = msgspec.json.Decoder(list[Raw])
+_KINDS = {b'"': "string", b"t": "boolean", b"f": "boolean"}
+_SHAPE = 'filter takes an object such as {"fields.price": {"gte": 10}} or {"status": "draft"}'
 
 
 async def _data(page: strawberry.Parent[ContentEntryPage]) -> strawberry.Streamable[ContentEntry]:
@@ -133,10 +147,10 @@ class Query:
             clamped_limit(limit, DEFAULT_LIMIT),
             clamped_offset(offset),
             search_text(search or "", "search"),
-            checked_filters(parsed_filters(filter) if filter else ()),
+            checked_filters(_parsed_filters(filter) if filter else ()),
             sort_keys(sort) if sort else (),
             page_cursor(cursor, offset),
-            selects_total(info),
+            _selects_total(info),
         )
         context.budget.charge_checks(params)
         filters = {
@@ -248,3 +262,63 @@ class _EntryList(Struct, frozen=True):
 
 def _matches(row: EntryRow, **filters: str | None) -> bool:
     return all(value is None or getattr(row, name) == value for name, value in filters.items())
+
+
+def _parsed_filters(filters: Raw) -> Iterator[Filter]:
+    """Raises BadRequest."""
+    if bytes(filters) == b"null":
+        return
+    for field, value in json_object(filters, _SHAPE).items():
+        if field == "fields":
+            raise BadRequest(NESTED)
+        operators = json_object(value, _SHAPE) if bytes(value)[:1] == b"{" else {"eq": value}
+        if not operators:
+            raise BadRequest(
+                f"filter[{shortened(field)}] has no operator: leave the filter out, or use "
+                f"{', '.join(OPERATORS)}"
+            )
+        for operator, operand in operators.items():
+            filter_ = Filter(field, operator, ())
+            values = _values(filter_, operand)
+            texts = tuple(_text(filter_, each) for each in values)
+            kinds = tuple(_KINDS.get(bytes(each)[:1], "number") for each in values)
+            yield Filter(field, operator, texts, kinds)
+
+
+def _values(filter_: Filter, value: Raw) -> Sequence[Raw]:
+    if filter_.operator not in ANY_OF:
+        return (value,)
+    if bytes(value)[:1] != b"[":
+        raise BadRequest(f"{filter_.label} takes an array")
+    values = _ARRAY.decode(value)
+    if not values:
+        raise BadRequest(f"{filter_.label} has no values: leave the filter out, or use exists")
+    # One value too many is enough for the refusal.
+    return values[: MOST_VALUES + 1]
+
+
+def _text(filter_: Filter, value: Raw) -> str:
+    """A number as it is written."""
+    match bytes(value)[:1]:
+        case b'"':
+            return msgspec.json.decode(value, type=str)
+        case b"[" | b"{" | b"n":
+            raise BadRequest(
+                f"{filter_.label} takes a string, a number or a boolean, "
+                f"not {shortened(_shown(value))}"
+            )
+    return _shown(value)
+
+
+def _shown(value: Raw) -> str:
+    return bytes(value).decode()
+
+
+def _selects_total(info: strawberry.Info[Any, Any]) -> bool:
+    """Whether the response may have ``pagination.total``."""
+    raw = info._raw_info  # noqa: SLF001 - Strawberry has no public name for the nodes
+
+    def selected(name: str, parents: Iterable[FieldNode]) -> list[FieldNode]:
+        return [node for node in fields_below(parents, raw.fragments) if node.name.value == name]
+
+    return bool(selected("total", selected("pagination", raw.field_nodes)))

@@ -30,7 +30,7 @@ from api.graphql.document_limits import (
 from api.graphql.mutation import Mutation
 from api.graphql.query import Query
 from api.graphql.request import check_literal_variables, read_variables
-from api.graphql.scalars import SCALARS
+from api.graphql.types import SCALARS
 from api.http.loop_turns import FEW, PARSE_GRAPHQL
 from api.rest.request_checks import check_edit, check_read
 from write_side import tracing

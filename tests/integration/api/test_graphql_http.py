@@ -389,7 +389,7 @@ async def test_large_values_of_a_mutation_are_read_in_a_turn(
         in_turn.append(turns._free == 0)
         return minified(document)
 
-    monkeypatch.setattr("api.graphql.inputs.minified", read)
+    monkeypatch.setattr("api.graphql.mutation.minified", read)
     client, fields = server.client(), {"y": " " * 70_000}
     assert (await create(client, contentTypeSlug="posts", title="x", fields=fields))["success"]
     assert in_turn == [True]
