@@ -14,12 +14,12 @@ from write_side.domain.definition import Field, Option
 from write_side.domain.entry import Entry
 from write_side.domain.events import ContentTypeCreated
 from write_side.domain.identity import Actor, Scope, new_id
+from write_side.imports.check import suffixed
 from write_side.imports.columns import columns_of, match_headings
 from write_side.imports.csv_reader import csv_table
 from write_side.imports.dry_run import EntryQuota, ImportContext, dry_run
 from write_side.imports.preview import PreviewRow
 from write_side.imports.references import Among, References
-from write_side.imports.repeats import suffixed
 from write_side.imports.request import EntryKey, ImportRequest
 from write_side.imports.row_decision import RowDecision
 from write_side.imports.rows import parsed_rows

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
 import msgspec
 from msgspec import Struct
@@ -11,6 +12,7 @@ from msgspec.structs import replace
 
 from write_side.commands import CreateEntry, UpdateEntry
 from write_side.domain.content_type import ContentType
+from write_side.domain.identity import MAX_SLUG
 from write_side.domain.locales import check_locale
 from write_side.domain.refusals import InvalidEntry
 from write_side.domain.text import composed
@@ -18,7 +20,6 @@ from write_side.imports.columns import columns_of
 from write_side.imports.dry_run import EntryQuota, ImportContext, dry_run
 from write_side.imports.preview import Preview, PreviewRow
 from write_side.imports.references import MOST_REFERENCES, NamedTargets, look_up
-from write_side.imports.repeats import Lookup, suffixed
 from write_side.imports.request import EntryKey, ImportRequest
 from write_side.imports.rows import ParsedRow, parsed_rows
 from write_side.imports.table import LIMITS, Table, digest_of, encode_table
@@ -30,6 +31,9 @@ UPDATED_BYTES = 32 * 1024 * 1024
 """Bytes of the entries that one import may update, with their translations; all are in memory."""
 _QUOTA = """
 SELECT used, bound FROM write_side.usage WHERE (workspace, environment, quota) = ($1, $2, $3)"""
+_FAMILY = MAX_SLUG - 10
+Lookup = Callable[[set[EntryKey]], Awaitable[set[EntryKey]]]
+"""Keys → those among them that entries have."""
 
 
 class DryRun(Struct, frozen=True):
@@ -146,3 +150,75 @@ def _digest(table: Table, request: ImportRequest, rows: Sequence[PreviewRow]) ->
     encoded = encode_table(table)
     head = msgspec.msgpack.encode((encoded.table, request, [row.digest for row in rows]))
     return digest_of(head, encoded)
+
+
+async def suffixed(rows: Sequence[ParsedRow], existing: Lookup) -> list[ParsedRow]:
+    """The rows with slugs that are free in the file and in the store. The same rows get the same
+    slugs while the store is unchanged."""
+    repeats = _repeats(rows)
+    stems = [rows[index].key for index in repeats]
+    taken = {row.key for row in rows}
+    taken |= await _used_keys(stems, taken, existing)
+    found = list(rows)
+    reached = dict.fromkeys(stems, 2)
+    for index, keeps in repeats.items():
+        stem = rows[index].key
+        while (key := with_suffix(stem, reached[stem])) in taken:
+            reached[stem] += 1
+        taken.add(key)
+        found[index] = replace(rows[index], slug=key[1], repeats=keeps)
+    first: dict[tuple[str, ...], int] = {}
+    for index, row in enumerate(rows):
+        twin = first.setdefault(row.content, index)
+        if twin in repeats:
+            found[index] = replace(row, slug=found[twin].slug, repeats=repeats[twin])
+    return found
+
+
+def _repeats(rows: Sequence[ParsedRow]) -> dict[int, int]:
+    """The index of each row that needs a suffix → the number of the row that keeps the slug."""
+    by_key: dict[EntryKey, list[int]] = {}
+    for index, row in enumerate(rows):
+        if row.slug:
+            by_key.setdefault(row.key, []).append(index)
+    repeats: dict[int, int] = {}
+    for same in by_key.values():
+        if len(same) == 1:
+            continue
+        keeps = rows[min(same, key=lambda index: rows[index].is_slug_derived)]
+        seen = {keeps.content}
+        for index in same:
+            if rows[index].is_slug_derived and rows[index].content not in seen:
+                seen.add(rows[index].content)
+                repeats[index] = keeps.number
+    return repeats
+
+
+async def _used_keys(
+    stems: Sequence[EntryKey], in_file: set[EntryKey], existing: Lookup
+) -> set[EntryKey]:
+    """The suffixed keys that entries have, as far as needed to find a free one for each row. Each
+    query looks up twice as many, because the store may have thousands."""
+    # Slugs of the maximum length are cut, and may be the same for several stems.
+    wanted = Counter((language, slug[:_FAMILY]) for language, slug in stems)
+    missing = {(language, slug): wanted[language, slug[:_FAMILY]] for language, slug in stems}
+    reached = dict.fromkeys(stems, 2)
+    used: set[EntryKey] = set()
+    while missing:
+        windows = {
+            stem: [with_suffix(stem, n) for n in range(reached[stem], 2 * reached[stem] + count)]
+            for stem, count in missing.items()
+        }
+        used |= await existing({key for window in windows.values() for key in window})
+        for stem, window in windows.items():
+            reached[stem] += len(window)
+            missing[stem] -= sum(key not in used and key not in in_file for key in window)
+        missing = {stem: count for stem, count in missing.items() if count > 0}
+    return used
+
+
+def with_suffix(key: EntryKey, number: int) -> EntryKey:
+    """The key with the suffix, its slug cut to at most MAX_SLUG characters."""
+    language, slug = key
+    suffix = f"-{number}"
+    return language, f"{slug[: MAX_SLUG - len(suffix)]}{suffix}"

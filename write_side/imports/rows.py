@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from write_side.domain.cells import BadCell, check_storable, is_blank, names_in, value_of
+from write_side.domain.cells import (
+    BadCell,
+    check_storable,
+    is_blank,
+    names_in,
+    split_range,
+    value_of,
+)
 from write_side.domain.definition import Field
 from write_side.domain.events import STATUSES, Status
 from write_side.domain.identity import slug_from, unusable_slug
@@ -17,7 +25,6 @@ from write_side.domain.refusals import first_few, shortened
 from write_side.domain.text import unstorable
 from write_side.domain.values import is_null, unknown_members
 from write_side.imports.columns import Attribute, Column
-from write_side.imports.notations import ADVICE, in_notation
 from write_side.imports.preview import Note, Severity, one_line
 from write_side.imports.request import EntryKey, ImportRequest
 from write_side.imports.table import Row, Table
@@ -27,6 +34,18 @@ Names: TypeAlias = tuple[str, ...]
 """Entries or media files by id, slug or URL, not looked up yet."""
 Value: TypeAlias = Raw | Names | BadCell | None
 """The value of a cell; None if it is blank, BadCell if it is not valid."""
+_DECIMAL_COMMA = re.compile(
+    r"([+-]?)(\d{1,3}(?:([. \u00a0\u2009\u202f'’])\d{3}(?:\3\d{3})*)?|\d++)?(?:,(\d++))?"
+    r"([eE][+-]?\d++)?",
+    re.ASCII,
+)
+_DAY_FIRST = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4})(?:[ T](\d{1,2}:\d{2}.*))?", re.ASCII)
+
+_ADVICE = {
+    "decimal_comma": "; choose a decimal comma to read it",
+    "day_first": "; choose day-first dates to read it",
+}
+"""The end of an error's text, by the choice with which the cell could be read."""
 
 _HIDDEN = "The row is hidden in the workbook: delete it there if it should not be imported"
 
@@ -225,7 +244,7 @@ class _RowParser:
         # The notation does not apply to numbers of a workbook.
         is_number = self._epoch and place not in self._texts and reads_like_a_serial(text)
         try:
-            readable = text if is_number else in_notation(field, text, self._request)
+            readable = text if is_number else _in_notation(field, text, self._request)
             return Cell(column, field, text, _value(field, date or readable), date)
         except BadCell as error:
             bad = self._bad(f"{error}{self._advice(field, text)}")
@@ -237,9 +256,9 @@ class _RowParser:
 
     def _advice(self, field: Field, text: str) -> str:
         """The choice with which the cell could be read; "" if there is none."""
-        for choice, advice in ADVICE.items():
+        for choice, advice in _ADVICE.items():
             try:
-                _value(field, in_notation(field, text, replace(self._request, **{choice: True})))
+                _value(field, _in_notation(field, text, replace(self._request, **{choice: True})))
             except BadCell:
                 continue
             return advice
@@ -287,3 +306,33 @@ def status_of(cell: str, otherwise: Status = "draft") -> Status:
     chosen."""
     named = cell.strip().casefold()
     return next((status for status in STATUSES if status == named), otherwise)
+
+
+def _in_notation(field: Field, text: str, request: ImportRequest) -> str:
+    """The text of a cell as its field would read it without the choices. Raises BadCell."""
+    if request.decimal_comma and field.spec.display == "number":
+        return _with_decimal_point(text.strip())
+    if request.day_first and field.spec.reads_serials:
+        if field.range:
+            return " / ".join(map(_year_first, split_range(text)))
+        return _year_first(text)
+    return text
+
+
+def _with_decimal_point(text: str) -> str:
+    match = _DECIMAL_COMMA.fullmatch(text)
+    if match is None or not (match[2] or match[4]):
+        raise BadCell("takes a number with a decimal comma, such as 1234,5 or 1.234,5")
+    whole = re.sub(r"\D", "", match[2] or "0")
+    fraction = f".{match[4]}" if match[4] else ""
+    return f"{match[1]}{whole}{fraction}{match[5] or ''}"
+
+
+def _year_first(text: str) -> str:
+    """A text in any other form is unchanged: ISO 8601 dates begin with the year."""
+    match = _DAY_FIRST.fullmatch(text.strip())
+    if match is None:
+        return text
+    day, _, month, year, time = match.groups()
+    date = f"{year}-{month:0>2}-{day:0>2}"
+    return f"{date}T{time.zfill(len(time) + (time[1] == ':'))}" if time else date

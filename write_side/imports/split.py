@@ -34,13 +34,16 @@ from write_side.imports.preview import Preview, PreviewRow
 from write_side.imports.request import ImportRequest
 from write_side.imports.split_parts import (
     MOST_PARTS,
+    PART_ROWS,
+    Link,
+    Part,
     Recorded,
     links_id,
     part_id,
+    plan,
     recorded_parts,
     split_fingerprint,
 )
-from write_side.imports.split_plan import PART_ROWS, Link, Part, plan
 from write_side.repository import Repository
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from tests.conformance.import_previews import FIELDS, SCOPE, previewed
 from write_side.domain.identity import MAX_SLUG
+from write_side.imports.check import suffixed, with_suffix
 from write_side.imports.columns import columns_of, match_headings
 from write_side.imports.csv_reader import csv_table
 from write_side.imports.preview import repeated
-from write_side.imports.repeats import suffixed, with_suffix
 from write_side.imports.request import EntryKey, ImportRequest
 from write_side.imports.rows import parsed_rows
 
