@@ -16,9 +16,8 @@ from deploy.demo.magazine import FILES
 from tests.manifest_schema import FILE
 from write_side.manifest.consistency import check_consistency
 from write_side.manifest.document import Manifest, json_schema
-from write_side.manifest.loader import read_manifest
+from write_side.manifest.loader import Shape, read_manifest
 from write_side.manifest.readers import INVALID
-from write_side.manifest.shape import Shape
 from write_side.manifest.source import ManifestError, Source
 
 VALIDATOR = Draft202012Validator(msgspec.json.decode(FILE.read_bytes()))

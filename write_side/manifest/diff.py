@@ -2,28 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+from typing import Any
+
 from write_side.commands import (
     AddEnvironment,
     ChangePlan,
+    ChangeWebhook,
+    CreateWebhook,
     CreateWorkspace,
     IssueKey,
     PermitKey,
     PutMedia,
     RemoveMedia,
+    RemoveWebhook,
     RenameWorkspace,
     RevokeKey,
+    RotateWebhookSecret,
 )
 from write_side.domain.events import Plan
 from write_side.domain.identity import PRODUCTION, STAGING, Actor, Scope
-from write_side.domain.refusals import KeyTaken
+from write_side.domain.refusals import InvalidDefinition, KeyTaken
+from write_side.domain.webhook import (
+    Webhook,
+    check_destination,
+    check_number,
+    new_webhook_secret,
+)
 from write_side.domain.webhook_address import Network
 from write_side.domain.workspace import Key, check_expiry, new_secret, secret_hash, shown_time
 from write_side.manifest.content_type_diff import diff_content_types
-from write_side.manifest.document import ManifestKey
+from write_side.manifest.document import ManifestKey, ManifestWebhook
 from write_side.manifest.loader import Document
+from write_side.manifest.source import Source
 from write_side.manifest.steps import UNMENTIONED, DesiredState, Step
-from write_side.manifest.webhook_diff import diff_webhooks
 from write_side.repository import Repository
+from write_side.store.webhook_cursors import Cursors
 
 _HOLDERS = """
 SELECT name, workspace FROM write_side.key_claim WHERE secret_hash = $1 AND NOT revoked"""
@@ -55,7 +69,7 @@ async def diff(
         *await _media(desired),
         *types.changes,
         *await _keys(desired),
-        *await diff_webhooks(desired, types.after),
+        *await _webhooks(desired, types.after),
     ]
     document.source.raise_problems()
     return steps
@@ -197,3 +211,91 @@ async def _issue(
 
 def _revoke(desired: DesiredState, name: str, change: str) -> Step:
     return Step(f"key {name}", change, RevokeKey(**desired.header, name=name))
+
+
+async def _webhooks(desired: DesiredState, types: Mapping[str, Collection[str]]) -> list[Step]:
+    """Removals come first. Notes problems in the source. ``types``: the slugs of content types by
+    environment."""
+    workspace = desired.manifest.workspace
+    there = (await desired.repository.webhooks(workspace)).by_name
+    mentioned = {webhook.name for webhook in desired.manifest.webhooks}
+    gone = desired.removed(there, mentioned)
+    _check_webhooks(desired, len((there.keys() | mentioned) - set(gone)))
+    steps = [
+        Step(
+            f"webhook {name}",
+            f"removed: {UNMENTIONED}",
+            RemoveWebhook(**desired.header, name=name),
+        )
+        for name in gone
+    ]
+    for index, declared in enumerate(desired.manifest.webhooks):
+        current = there.get(declared.name)
+        _note_types(desired.source, index, declared.definition(current), types)
+        steps.extend(await _webhook(desired, declared, current))
+    return steps
+
+
+def _note_types(
+    source: Source,
+    index: int,
+    definition: Mapping[str, Any],
+    types: Mapping[str, Collection[str]],
+) -> None:
+    """Notes content types that do not exist: they may be created later."""
+    environment = definition["environment"]
+    known = types.get(environment, ())
+    for number, slug in enumerate(definition["types"]):
+        if slug not in known:
+            text = (
+                f"{environment} has no content type {slug!r}; "
+                "its changes are delivered once it exists"
+            )
+            suggestion = source.suggestion(slug, known)
+            path = ("webhooks", index, "types", number)
+            source.add(path, text, is_note=True, suggestion=suggestion)
+
+
+def _check_webhooks(desired: DesiredState, count: int) -> None:
+    with desired.source.at("webhooks"):
+        check_number(count)
+    for index, declared in enumerate(desired.manifest.webhooks):
+        with desired.source.at("webhooks", index, "url"):
+            check_destination(declared.url, desired.networks)
+        with desired.source.at("webhooks", index, "environment"):
+            if declared.environment == STAGING and STAGING not in desired.environments:
+                raise InvalidDefinition("The workspace has no staging environment")
+
+
+async def _webhook(
+    desired: DesiredState, declared: ManifestWebhook, there: Webhook | None
+) -> list[Step]:
+    if there is None:
+        return [_create_webhook(desired, declared)]
+    steps = []
+    definition = declared.definition(there)
+    changed = [what for what, wanted in definition.items() if getattr(there, what) != wanted]
+    if changed:
+        change = ChangeWebhook(**desired.header, **definition)
+        names = ", ".join(what.removesuffix("_entry") for what in changed)
+        steps.append(Step(f"webhook {there.name}", f"changed: {names}", change, _off(there)))
+    secrets = await Cursors(desired.repository.recorder.fetch).secrets(*there.key)
+    if declared.secret is not None and declared.secret not in secrets[:1]:
+        rotation = RotateWebhookSecret(**desired.header, name=there.name, secret=declared.secret)
+        steps.append(Step(f"webhook {there.name}", "given its new secret", rotation))
+    return steps
+
+
+def _off(webhook: Webhook) -> str:
+    if webhook.off is None:
+        return ""
+    enable = f"contentlog webhook enable {webhook.name} --workspace {webhook.workspace}"
+    return f"webhook {webhook.name} is switched off: {enable}"
+
+
+def _create_webhook(desired: DesiredState, declared: ManifestWebhook) -> Step:
+    secret = declared.secret or new_webhook_secret()
+    creation = CreateWebhook(**desired.header, secret=secret, **declared.definition(None))
+    generated = f"secret of webhook {declared.name}, shown only once: {secret}"
+    result = "" if declared.secret else generated
+    return Step(f"webhook {declared.name}", "created", creation, result)
