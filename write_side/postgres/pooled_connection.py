@@ -1,18 +1,14 @@
-"""A connection through a pooler, whose statements are still planned only once for each session.
-
-A pooler gives each transaction any session, and asyncpg's cache expects its own. Here, a statement
-has the same name in every session and for every client, made of its text and its types. A session
-that does not have it yet refuses it, and then prepares it (ADR 57).
-"""
+"""Classes of connections: what asyncpg's own does differently."""
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import asyncpg
 
-from write_side.postgres.copying_connection import CopyingConnection
+from write_side.waiting import raise_if_cancelled
 
 if TYPE_CHECKING:
     from asyncpg.prepared_stmt import PreparedStatement
@@ -22,13 +18,66 @@ MOST = 100
 _PREPARED = "SELECT FROM pg_prepared_statements WHERE name = $1"
 
 
+if TYPE_CHECKING:
+    _Connection = asyncpg.Connection[asyncpg.Record]
+else:
+    _Connection = asyncpg.Connection
+
+
+class CopyingConnection(_Connection):
+    """A connection whose COPY ends if the server does not read its data, or if the connection is
+    lost. asyncpg's own waits for such a server without a limit, and does not notice a lost
+    connection.
+
+    ``patience``: the time limit in seconds of a COPY that is called without ``timeout``; None
+    means no limit."""
+
+    __slots__ = ("patience",)
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.patience: float | None = None
+
+    async def copy_records_to_table(
+        self, table_name: str, *, timeout: float | None = None, **options: Any
+    ) -> str:
+        """Raises ConnectionDoesNotExistError, TimeoutError."""
+        limit = self.patience if timeout is None else timeout
+        copying = asyncio.create_task(
+            super().copy_records_to_table(table_name, timeout=limit, **options)
+        )
+
+        def end(_connection: object) -> None:
+            copying.cancel()
+
+        self.add_termination_listener(end)
+        try:
+            async with asyncio.timeout(limit):
+                return await copying
+        except (Exception, asyncio.CancelledError) as error:
+            # When asyncpg tries to abort a COPY on a lost connection, another error results.
+            if self.is_closed():
+                raise_if_cancelled(error)
+                lost = "connection was lost during a COPY"
+                raise asyncpg.ConnectionDoesNotExistError(lost) from error
+            raise
+        finally:
+            self.remove_termination_listener(end)
+
+
 class _Named(NamedTuple):
     name: str
     statement: PreparedStatement[asyncpg.Record]
 
 
 class PooledConnection(CopyingConnection):
-    """Only ``fetch`` outside a transaction uses prepared statements: within one, a session without
+    """A connection through a pooler, whose statements are still planned only once for each session.
+
+    A pooler gives each transaction any session, and asyncpg's cache expects its own. Here, a
+    statement has the same name in every session and for every client, made of its text and its
+    types. A session that does not have it yet refuses it, and then prepares it (ADR 57).
+
+    Only ``fetch`` outside a transaction uses prepared statements: within one, a session without
     the statement would end the transaction."""
 
     __slots__ = ("_named",)
