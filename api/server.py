@@ -11,7 +11,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from aiohttp import web
 
 from api.auth.access import Access
-from api.changes import endpoint as changes
+from api.changes import stream as changes
 from api.changes.open_streams import OpenStreams
 from api.context import SERVICE, Service
 from api.dashboard.routes import add_dashboard

@@ -1,4 +1,4 @@
-"""The change feed as server-sent events (WHATWG HTML, 9.2).
+"""The endpoint of the change feed (ADR 48): by pages, or as server-sent events (WHATWG HTML, 9.2).
 
 A stream first sends pages from the database, then what the process's tail delivers. Its key is
 checked before each event and each comment.
@@ -15,7 +15,7 @@ from typing import ParamSpec, TypeVar
 from aiohttp import web
 
 from api.auth.keys import secret_of
-from api.changes.bodies import CaughtUp, Change, Current, TooLarge
+from api.changes.bodies import CaughtUp, Change, ChangesBody, Current, TooLarge
 from api.changes.pages import (
     ChangesRequest,
     current_entries,
@@ -28,7 +28,8 @@ from api.http.connections import Connection
 from api.http.representation import accepted, qualities
 from api.http.request_log import SECONDS
 from api.rest import wire
-from api.rest.request_checks import check_read, resolve_environment
+from api.rest.cached_response import add_position, json_response
+from api.rest.request_checks import check_read, resolve_environment, with_checks
 from read_side.change_tail import Arrivals
 from read_side.changes import MOST, ChangePage, ChangeRecord, changes_after
 from read_side.refusals import ReadModelUnavailable
@@ -48,6 +49,26 @@ that does not read is disconnected, and resumes."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+def routes() -> list[web.RouteDef]:
+    return [web.get("/v1/changes", with_checks(check_read, changes))]
+
+
+async def changes(call: Call) -> web.StreamResponse:
+    """The changes after a token, oldest first."""
+    request = ChangesRequest.of(call)
+    if wants_stream(call.request):
+        return await stream_changes(call, request)
+    page, view = await first_page(call, request), request.view
+    found, current = await with_current(call, view, page.changes)
+    shown = list(view.changes(found, view.previous(page), current))
+    following = shown[-1].id if shown else request.token_after(page)
+    is_all = len(found) == len(page.changes)
+    response = json_response(call, ChangesBody(shown, following, page.is_last and is_all))
+    response.headers["Vary"] = "Accept"
+    add_position(call, response, page.through)
+    return response
 
 
 def wants_stream(request: web.Request) -> bool:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import re
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import quote
 
 import msgspec
 from aiohttp import web
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import FieldInfo, fields, replace
 
 from api.context import Call
 from api.errors import BadRequest, Busy, NothingToRevert, TooManyImports, UnsupportedMedia
-from api.imports.form import import_options
 from api.imports.multipart_form import FileForm, FormReader, is_form
 from api.imports.result import ImportResult, StoredResult, result_of_report, without_positions
 from api.rest.cached_response import json_response
@@ -22,18 +23,23 @@ from api.rest.content import wait_until_readable
 from api.rest.idempotency import HEADER, command_key, digest
 from api.rest.request_body import content_encoding, defer_continue
 from api.rest.request_checks import check_edit, with_checks
+from write_side.domain.events import STATUSES
 from write_side.domain.identity import PRODUCTION, new_id
-from write_side.domain.refusals import UnknownImport
+from write_side.domain.locales import check_locale
+from write_side.domain.refusals import UnknownImport, shortened
 from write_side.domain.text import check_text
 from write_side.domain.workspace import OPERATE
 from write_side.imports import jobs
-from write_side.imports.jobs import JobStatus, NewJob
+from write_side.imports.encodings import ENCODINGS
+from write_side.imports.jobs import JobOptions, JobStatus, NewJob
 from write_side.imports.report import Report, import_report, revert_import
-from write_side.imports.table import FileRefused, UnusedChoice
+from write_side.imports.request import REPEATS, ImportRequest
+from write_side.imports.table import DELIMITERS, Choice, FileRefused, UnusedChoice
 from write_side.imports.worker import HEAD_BYTES, check_choice, file_type
 
 MOST_PARTS = 600
 """Parts of the form; each may map a column."""
+MISSING = "Missing required parts: file and contentType"
 NOT_A_FORM = "Send multipart/form-data with the parts file and contentType"
 ENCODED = "Send the form uncompressed, without Content-Encoding"
 NOT_DONE = "This import is not done yet: revert it when its state is imported"
@@ -41,9 +47,11 @@ NOTHING = "This import has changed nothing: there is nothing to revert"
 _ID = "{id:[^/]+}"
 _RESULT = msgspec.json.Decoder(StoredResult)
 
-
 ImportState = Literal["checking", "refused", "checked", "importing", "imported", "reverted"]
 """``checked`` means that a dry run is done."""
+_MAP = re.compile(r"map\[(.+)\]", re.DOTALL)
+_FIXED = ("scope", "content_type_slug", "import_id", "targets", "key")
+_BOOLEANS = {"true": True, "false": False}
 
 
 class AcceptedImport(Struct, frozen=True):
@@ -78,6 +86,80 @@ class ImportStatus(Struct, frozen=True):
 class ImportStatusBody(Struct, frozen=True):
     success: bool
     data: ImportStatus
+
+
+def _camel(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(map(str.title, others))
+
+
+OPTIONS: Mapping[str, FieldInfo] = {
+    _camel(field.name): field for field in fields(ImportRequest) if field.name not in _FIXED
+}
+"""The options of an import, by the names of their parts."""
+CHOICES: Mapping[str, Collection[str]] = {
+    "repeats": REPEATS,
+    "status": STATUSES,
+    "encoding": ENCODINGS,
+    "delimiter": DELIMITERS,
+}
+READING = ("sheet", "encoding", "delimiter")
+
+
+def import_options(call: Call, form: FileForm, import_id: str) -> JobOptions:
+    """Raises BadRequest, which names the part. An empty part counts as absent, except the
+    target of a column, and ``dryRun``: a script whose variable is not set must not import."""
+    given = {name: text for name, text in form.fields.items() if text or name == "dryRun"}
+    content_type, dry_run = given.pop("contentType", ""), given.pop("dryRun", "false")
+    if not content_type.strip() or not form.name:
+        raise BadRequest(MISSING)
+    maps, key = tuple(_maps(form.fields)), given.pop("key", None)
+    unknown = [
+        name for name in given if name not in (*OPTIONS, *READING) and not _MAP.fullmatch(name)
+    ]
+    if unknown:
+        known = ", ".join(("contentType", *OPTIONS, "key", "dryRun", *READING, "map[COLUMN]"))
+        raise BadRequest(f"Unknown part {unknown[0]!r}; expected one of: file, {known}")
+    options: dict[str, Any] = {
+        option.name: _boolean(name, given[name]) if option.type is bool else _text(name, given)
+        for name, option in OPTIONS.items()
+        if name in given
+    }
+    request = ImportRequest(call.scope, content_type, import_id, **options)
+    check_locale(request.language, "language")
+    return JobOptions(
+        request=request,
+        choice=Choice(
+            given.get("sheet"),
+            _text("encoding", given),
+            DELIMITERS.get(_text("delimiter", given) or ""),
+        ),
+        maps=maps,
+        key=key,
+        is_dry_run=_boolean("dryRun", dry_run),
+        by=call.actor,
+        request_id=call.request_id,
+    )
+
+
+def _maps(parts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Pairs of a column and its target; an empty target means not imported."""
+    for name, target in parts.items():
+        if match := _MAP.fullmatch(name):
+            yield match[1], target
+
+
+def _boolean(name: str, text: str) -> bool:
+    if text not in _BOOLEANS:
+        raise BadRequest(f"{name} takes true or false, not {shortened(text)!r}")
+    return _BOOLEANS[text]
+
+
+def _text(name: str, given: Mapping[str, str]) -> str | None:
+    text, choices = given.get(name), CHOICES.get(name)
+    if text is not None and choices is not None and text not in choices:
+        raise BadRequest(f"{name} takes one of {', '.join(choices)}, not {shortened(text)!r}")
+    return text
 
 
 def routes() -> list[web.RouteDef]:

@@ -19,7 +19,7 @@ from api.changes.pages import UNKNOWN_AFTER, includes_entries, kinds
 from api.http.parser_errors import BAD_URL
 from api.http.representation import READ, VARY
 from api.imports.endpoints import ENCODED, NOT_A_FORM, NOT_DONE, NOTHING
-from api.imports.form import MISSING as MISSING_PARTS
+from api.imports.endpoints import MISSING as MISSING_PARTS
 from api.rest import parameters, wire
 from api.rest.content import FIELDS, MISSING
 from api.rest.idempotency import command_key

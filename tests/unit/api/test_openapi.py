@@ -13,7 +13,7 @@ from openapi_spec_validator import validate
 
 import api
 from api.errors import STATUS
-from api.imports.form import OPTIONS, READING
+from api.imports.endpoints import OPTIONS, READING
 from api.openapi.document import document
 from api.openapi.responses import REFUSALS, source
 from api.rest.idempotency import HEADER as IDEMPOTENCY
