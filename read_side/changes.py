@@ -21,16 +21,16 @@ MOST = 500
 
 
 class ChangeSelection(Struct, frozen=True):
-    """``type_slug`` None: of any content type. ``kinds``: without repetitions."""
+    """``types`` empty: of any content type. ``types`` and ``kinds`` are without repetitions."""
 
-    type_slug: str | None = None
+    types: tuple[str, ...] = ()
     kinds: tuple[Kind, ...] = KINDS
     published_only: bool = False
 
     def includes(self, change: ChangeRecord) -> bool:
         return (
             (change.published or not self.published_only)
-            and self.type_slug in (None, change.content_type)
+            and (not self.types or change.content_type in self.types)
             and change.kind in self.kinds
         )
 
@@ -114,8 +114,8 @@ async def position_before(pool: Pool, scope: Scope, time: datetime) -> int:
 def _statement(selection: ChangeSelection) -> tuple[str, Sequence[Any]]:
     """The statement for the selection, and its parameters. Each has its own index."""
     published = [True] if selection.published_only else [True, False]
-    if selection.type_slug is not None:
-        return "changes_of_type", (selection.type_slug, selection.kinds, published)
+    if selection.types:
+        return "changes_of_types", (selection.types, selection.kinds, published)
     if selection.published_only or set(selection.kinds) != set(KINDS):
         return "changes_of_kinds", (selection.kinds, published)
     return "changes", ()

@@ -52,11 +52,8 @@ class ChangesRequest(Struct, frozen=True):
             raise BadRequest(
                 f"Unknown contentType '{shortened(type_slug)}': use the slug of one content type"
             )
-        selection = ChangeSelection(
-            type_slug,
-            kinds(query.get("events", "")),
-            call.published_only,
-        )
+        types = () if type_slug is None else (type_slug,)
+        selection = ChangeSelection(types, kinds(query.get("events", "")), call.published_only)
         locale = call.locale if includes_entries(query.get("include", "")) else None
         view = ChangeView(call.service.change_tokens, call.scope, selection, locale)
         limit = parameters.limit(query, PAGE, MOST)

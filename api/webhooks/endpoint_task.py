@@ -17,11 +17,11 @@ from urllib.parse import urlsplit
 import structlog
 from msgspec import Struct
 
-from api.webhooks.deliverable_changes import (
+from api.webhooks.message import (
     PAGE,
-    DeliverableChange,
     DeliverablePage,
     FeedChanges,
+    Message,
 )
 from api.webhooks.sender import GONE, Sender
 from read_side.refusals import ReadModelUnavailable
@@ -161,7 +161,7 @@ class EndpointTask:
         while True:
             self._arrived.clear()
             page = await self._shared.changes.page(self.endpoint, self._seen, self._limit)
-            if not page.changes:
+            if not page.messages:
                 await self._skip(page.position)
                 await self._arrived.wait()
             elif await self._deliver(page):
@@ -193,37 +193,37 @@ class EndpointTask:
         endpoint was switched off."""
         began = time.monotonic()
         secrets = await self._shared.cursors.secrets(*self.endpoint.key)
-        for number, change in enumerate(page.changes, 1):
-            outcome = await self._send(change, secrets)
+        for number, message in enumerate(page.messages, 1):
+            outcome = await self._send(message, secrets)
             await self._recorded()
             if outcome.error is not None:
                 return await self._failed(outcome)
             if self._attempt:
                 _log.info("deliveries succeed again", **self._about)
-            self._record(change.position, outcome)
-            self._seen, self._attempt = change.position, 0
+            self._record(message.position, outcome)
+            self._seen, self._attempt = message.position, 0
             if time.monotonic() - began > FRESH:
                 self._limit = number
                 return False
         self._limit = min(2 * self._limit, PAGE)
         return False
 
-    async def _send(self, change: DeliverableChange, secrets: list[str]) -> Outcome:
-        attempt, message = self._attempt + 1, change.message
+    async def _send(self, message: Message, secrets: list[str]) -> Outcome:
+        attempt = self._attempt + 1
         if not secrets:
             reason = "no secret to sign with: run `contentlog webhook rotate`"
             return Outcome(message_id=message.id, type=message.type, attempt=attempt, error=reason)
         check = self._shared.lease.check
         async with self._shared.limits.turn(self.endpoint.workspace, self._attempt):
             check()
-            with await self._span(change, attempt) as span:
+            with await self._span(message, attempt) as span:
                 outcome = await self._shared.sender.send(
                     self.endpoint.url, message, secrets, attempt, check
                 )
                 _describe(span, outcome)
                 return outcome
 
-    async def _span(self, change: DeliverableChange, attempt: int) -> tracing.Span:
+    async def _span(self, message: Message, attempt: int) -> tracing.Span:
         """Linked with the trace of the request that made the change."""
         if tracing.tracer() is None:
             return tracing.NO_SPAN
@@ -233,10 +233,10 @@ class EndpointTask:
             "server.address": urlsplit(self.endpoint.url).hostname or "",
             "contentlog.workspace": self.endpoint.workspace,
             "contentlog.webhook": self.endpoint.name,
-            "contentlog.change": change.message.type,
-            "contentlog.position": change.position,
+            "contentlog.change": message.type,
+            "contentlog.position": message.position,
         }
-        cause = await self._shared.cause(change.position)
+        cause = await self._shared.cause(message.position)
         return tracing.caused(cause, "POST webhook", "client", about)
 
     async def _failed(self, outcome: Outcome) -> bool:

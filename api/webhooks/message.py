@@ -1,4 +1,5 @@
-"""The messages of webhooks and their signatures, after Standard Webhooks 1.0.0."""
+"""The messages of webhooks and their signatures, after Standard Webhooks 1.0.0; the change feed as
+messages."""
 
 from __future__ import annotations
 
@@ -11,19 +12,30 @@ from datetime import UTC, datetime
 
 from msgspec import Raw, Struct
 
+from api.changes.bodies import ChangeView, TooLarge
+from api.rest.tokens import ChangeTokens
 from api.rest.wire import encode, timestamp
-from write_side.domain.identity import new_id
-from write_side.domain.webhook import secret_bytes
+from read_side.changes import ChangeSelection, changes_after
+from read_side.pool import Pool
+from write_side.domain.change_kinds import KINDS
+from write_side.domain.identity import BASE_LANGUAGE, new_id
+from write_side.domain.webhook import Webhook, secret_bytes
 
 TEST = "webhook.test"
+PAGE = 100
+"""Changes that are read at a time, at most."""
+CURRENT_BYTES = 4 * 1024 * 1024
+"""The size of the entries on a page. If they are larger, the page has one change."""
 
 
 class Message(Struct, frozen=True):
-    """``id`` is the same on every try; ``body`` is what is signed and sent."""
+    """``id`` is the same on every try; ``body`` is what is signed and sent. ``position``: of the
+    change in the log, 0 for a message that announces none."""
 
     id: str
     type: str
     body: bytes
+    position: int = 0
 
 
 class _Body(Struct, frozen=True):
@@ -32,9 +44,12 @@ class _Body(Struct, frozen=True):
     data: Raw
 
 
-def message_of(change_id: str, change_type: str, at: datetime, data: bytes) -> Message:
+def message_of(
+    change_id: str, change_type: str, at: datetime, data: bytes, position: int = 0
+) -> Message:
     """``data``: the change as the feed has it, in JSON."""
-    return Message(change_id, change_type, encode(_Body(change_type, timestamp(at), Raw(data))))
+    body = encode(_Body(change_type, timestamp(at), Raw(data)))
+    return Message(change_id, change_type, body, position)
 
 
 def sample_message() -> Message:
@@ -57,3 +72,37 @@ def headers(message: Message, secrets: Sequence[str]) -> Mapping[str, str]:
 def _signature(secret: str, signed: bytes) -> str:
     digest = hmac.new(secret_bytes(secret), signed, hashlib.sha256).digest()
     return f"v1,{base64.b64encode(digest).decode()}"
+
+
+class DeliverablePage(Struct, frozen=True):
+    """Messages in the order of the log. Up to ``position``, the endpoint selects no others."""
+
+    messages: Sequence[Message]
+    position: int
+
+
+class FeedChanges(Struct, frozen=True):
+    """The changes of the read model, which has a change exactly when it can be read."""
+
+    read_model: Pool
+    tokens: ChangeTokens
+
+    async def page(self, endpoint: Webhook, after: int, limit: int) -> DeliverablePage:
+        """The next changes that the endpoint selects. Raises ReadModelUnavailable."""
+        kinds = tuple(kind for kind in KINDS if kind in endpoint.events) or KINDS
+        selection = ChangeSelection(tuple(dict.fromkeys(endpoint.types)), kinds)
+        found = await changes_after(self.read_model, endpoint.scope, selection, after, limit)
+        locale = BASE_LANGUAGE if endpoint.include_entry else None
+        view = ChangeView(self.tokens, endpoint.scope, selection, locale)
+        records = found.changes
+        try:
+            current = await view.current(self.read_model, records, CURRENT_BYTES)
+        except TooLarge:
+            records = records[:1]
+            current = await view.current(self.read_model, records, CURRENT_BYTES)
+        shown = view.changes(records, view.previous(found), current)
+        messages = [
+            message_of(change.id, change.type, record.at, encode(change), record.position)
+            for record, change in zip(records, shown, strict=True)
+        ]
+        return DeliverablePage(messages, messages[-1].position if messages else found.through)

@@ -21,8 +21,8 @@ import structlog
 
 from api.rest.tokens import ChangeTokens
 from api.settings import WebhookSettings
-from api.webhooks.deliverable_changes import FeedChanges
 from api.webhooks.endpoint_task import DeliveryContext, DeliveryLimits, EndpointTask, Lease
+from api.webhooks.message import FeedChanges
 from api.webhooks.sender import open_sender
 from read_side.checkpoint import Arrived, CheckpointWatch
 from read_side.pool import Pool, open_pool

@@ -84,7 +84,8 @@ async def _view(databases: Databases, scope: Scope, type_slug: str | None) -> Ch
             except UnknownContentType:
                 note(no_content_type(scope, type_slug).message)
         tokens = ChangeTokens(await token_key(repository.recorder.fetch))
-    return ChangeView(tokens, scope, ChangeSelection(type_slug))
+    types = () if type_slug is None else (type_slug,)
+    return ChangeView(tokens, scope, ChangeSelection(types))
 
 
 async def _changes(

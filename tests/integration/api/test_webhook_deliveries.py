@@ -13,7 +13,7 @@ from asyncpg import Connection
 from standardwebhooks.webhooks import WebhookVerificationError
 
 from api.webhooks import endpoint_task, process
-from api.webhooks.deliverable_changes import PAGE, DeliverablePage, FeedChanges
+from api.webhooks.message import PAGE, DeliverablePage, FeedChanges
 from api.webhooks.operations import read_webhooks_status
 from api.webhooks.sender import open_sender
 from read_side.pool import Pool

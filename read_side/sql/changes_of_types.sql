@@ -1,11 +1,13 @@
--- $1 workspace, $2 environment, $3 after, $4 limit, $5 type_slug, $6 kinds, $7 published
--- As changes_of_kinds.sql, by the index of one content type.
+-- $1 workspace, $2 environment, $3 after, $4 limit, $5 types, $6 kinds, $7 published
+-- As changes_of_kinds.sql, by the index of content types.
 WITH lanes AS (
-    SELECT kind, published FROM unnest(:kinds::text[]) AS kind, unnest(:published::boolean[]) AS published
+    SELECT type, kind, published
+    FROM unnest(:types::text[]) AS type, unnest(:kinds::text[]) AS kind,
+         unnest(:published::boolean[]) AS published
 ), page AS (
     SELECT found.position FROM lanes CROSS JOIN LATERAL (
         SELECT position FROM read_model.change
-        WHERE workspace = :workspace AND environment = :environment AND content_type = :type_slug
+        WHERE workspace = :workspace AND environment = :environment AND content_type = lanes.type
           AND kind = lanes.kind AND published = lanes.published AND -position < -:after::bigint
         ORDER BY -position DESC LIMIT :limit::bigint
     ) found
@@ -13,7 +15,7 @@ WITH lanes AS (
 ), previous AS (
     SELECT found.position FROM lanes CROSS JOIN LATERAL (
         SELECT position FROM read_model.change
-        WHERE workspace = :workspace AND environment = :environment AND content_type = :type_slug
+        WHERE workspace = :workspace AND environment = :environment AND content_type = lanes.type
           AND kind = lanes.kind AND published = lanes.published AND -position >= -:after::bigint
         ORDER BY -position LIMIT 1
     ) found
