@@ -280,11 +280,11 @@ class Repository:
 
     async def entries_by_slug(
         self, scope: Scope, types: Sequence[str], language: str | None, slugs: Iterable[str]
-    ) -> dict[str, list[tuple[str, str]]]:
-        """Slug → (entry id, slug of its type) of the entries with this slug. No types means any
-        type, no language any language."""
+    ) -> dict[str, list[str]]:
+        """Slug → ids of the entries with this slug. No types means any type, no language any
+        language."""
         place = (scope.workspace, scope.environment, list(types))
-        found: dict[str, list[tuple[str, str]]] = {}
+        found: dict[str, list[str]] = {}
         for some in chunks(slugs, LOOKED_UP):
             hashes = {slug_hash(slug): slug async for slug in in_slices(some)}
             among = (*place, list(hashes))
@@ -293,7 +293,7 @@ class Repository:
             else:
                 rows = await self.recorder.fetch(_ENTRIES_BY_SLUG, *among, language)
             for row in rows:
-                found.setdefault(hashes[row["slug_hash"]], []).append((row["id"], row["slug"]))
+                found.setdefault(hashes[row["slug_hash"]], []).append(row["id"])
         return found
 
     async def find_import(self, import_id: str) -> tuple[ImportRecorded, Appended] | None:

@@ -141,11 +141,11 @@ async def _taken(known: set[EntryKey], keys: set[EntryKey]) -> set[EntryKey]:
 def _references(existing: tuple[Entry, ...], own: dict[EntryKey, str]) -> References:
     """References to these entries: two named Ada (an author and a topic), the topic «sea», and the
     image «hero»."""
-    authors = {"ada": [(ADA, "authors")]}
+    authors = {"ada": [ADA]}
     all_types = {
-        **{each.slug: [(each.id, "posts")] for each in existing},
-        "ada": [(ADA, "authors"), (OTHER_ADA, "topics")],
-        "sea": [(SEA, "topics")],
+        **{each.slug: [each.id] for each in existing},
+        "ada": [ADA, OTHER_ADA],
+        "sea": [SEA],
     }
     types = {ADA: "authors", OTHER_ADA: "topics", SEA: "topics"}
     types |= {each.id: "posts" for each in existing}

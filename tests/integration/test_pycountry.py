@@ -285,12 +285,15 @@ async def expected_entries(
     assert len(made) == len(rows)
     content_type = await repository.content_type(WORLD, type_slug)
     slugs = {row["fields"][slug] for row in rows for slug in REFERENCES if slug in row["fields"]}
-    known = await repository.entries_by_slug(WORLD, (), FALLBACK, slugs)
+    known = {
+        field: await repository.entries_by_slug(WORLD, (kind,), FALLBACK, slugs)
+        for field, kind in REFERENCES.items()
+    }
     shape = dict.fromkeys(field.slug for field in TYPES[type_slug])
     entries = []
     for row, entry_id in zip(rows, ids, strict=True):
         fields = {
-            slug: target(known, slug, value) if slug in REFERENCES else value
+            slug: known[slug][value][0] if slug in known else value
             for slug, value in row["fields"].items()
         }
         time = made[entry_id].created_at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -307,11 +310,6 @@ async def expected_entries(
             }
         )
     return entries
-
-
-def target(known: dict[str, list[tuple[str, str]]], field: str, slug: str) -> str:
-    [entry_id] = [entry_id for entry_id, kind in known[slug] if kind == REFERENCES[field]]
-    return entry_id
 
 
 def completed(type_slug: str, bodies: list[Entry], answers: list[Entry]) -> list[Entry]:

@@ -129,7 +129,7 @@ async def _existing(
     types = [request.content_type_slug]
     for language, of_language in slugs.items():
         found = await repository.entries_by_slug(request.scope, types, language, of_language)
-        existing |= {(language, slug): entries[0][0] for slug, entries in found.items()}
+        existing |= {(language, slug): entries[0] for slug, entries in found.items()}
     return existing
 
 

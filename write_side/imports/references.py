@@ -50,13 +50,13 @@ class References(Struct, frozen=True):
     """What the names in a file can refer to.
 
     ``types``: entry id → slug of its type. ``by_slug``: language, or None for any, and allowed
-    types of a field → slug → entries. ``new_entries``: key → entry id of the file's rows that
+    types of a field → slug → ids. ``new_entries``: key → entry id of the file's rows that
     create entries, of type ``content_type_slug``, in these ``languages``. ``files``: id or URL →
     ids of media files.
     """
 
     types: Mapping[str, str]
-    by_slug: Mapping[Among, Mapping[str, list[tuple[str, str]]]]
+    by_slug: Mapping[Among, Mapping[str, list[str]]]
     new_entries: Mapping[EntryKey, str]
     languages: Collection[str]
     content_type_slug: str
@@ -150,7 +150,7 @@ class References(Struct, frozen=True):
     def _with_slug(self, field: Field, slug: str, language: str | None) -> dict[str, Key]:
         """Entries in the language, or in any: entry id → key of the row that creates the entry."""
         there = self.by_slug.get((language, field.to), {}).get(slug, [])
-        found: dict[str, Key] = dict.fromkeys(entry for entry, _ in there)
+        found: dict[str, Key] = dict.fromkeys(there)
         if not field.to or self.content_type_slug in field.to:
             for each in self.languages if language is None else (language,):
                 if (each, slug) in self.new_entries:
@@ -215,7 +215,7 @@ async def look_up(
     row, then in any."""
     scope, content_type_slug = request.scope, request.content_type_slug
     types = await repository.types_of_entries(scope, names.ids)
-    by_slug: dict[Among, Mapping[str, list[tuple[str, str]]]] = {}
+    by_slug: dict[Among, Mapping[str, list[str]]] = {}
     elsewhere: dict[tuple[str, ...], set[str]] = {}
     for (language, to), written in names.slugs.items():
         slugs = written - types.keys()

@@ -119,7 +119,7 @@ async def imported(
 async def entries(repository: Repository, *slugs: str, kind: str = "posts") -> dict[str, Entry]:
     """The entries in the order of their slugs."""
     found = await repository.entries_by_slug(SCOPE, [kind], "en-US", slugs)
-    ids = {slug: found[slug][0][0] for slug in slugs if slug in found}
+    ids = {slug: found[slug][0] for slug in slugs if slug in found}
     return {slug: await repository.entry(SCOPE, each) for slug, each in ids.items()}
 
 

@@ -302,7 +302,7 @@ async def test_slugs_and_references_have_the_imports_language(magazine: Reposito
     assert states(french) == ["new", "new"]
     await imported(magazine, "Title,Body\nOne,x\n", "i-2", language="fr-FR")
     found = await magazine.entries_by_slug(SCOPE, ["posts"], "fr-FR", ["one"])
-    entry = await magazine.entry(SCOPE, found["one"][0][0])
+    entry = await magazine.entry(SCOPE, found["one"][0])
     assert entry.language == "fr-FR"
     for refused in ("english", "xx-XX"):
         with pytest.raises(InvalidEntry, match="Unsupported language"):
@@ -450,7 +450,7 @@ async def test_references_are_looked_up_in_the_imports_language_and_then_in_all(
     text = "Title,Body,Author\nOne,x,bob\nTwo,x,eve\n"
     await imported(magazine, text, language="fr-FR")
     made = await magazine.entries_by_slug(SCOPE, ["posts"], "fr-FR", ["one", "two"])
-    one, two = [await magazine.entry(SCOPE, made[slug][0][0]) for slug in ("one", "two")]
+    one, two = [await magazine.entry(SCOPE, made[slug][0]) for slug in ("one", "two")]
     ids = [values(one)["author"], values(two)["author"]]
     assert ids == [f'"{bob[1].entry_id}"', f'"{eve.entry_id}"']
     file = "Title,Body,Related,Language\nSix,x,,de-DE\nSix,x,,fr-FR\nSeven,x,six,en-US\n"

@@ -1,5 +1,4 @@
-SELECT e.slug_hash, e.id::text, t.slug FROM write_side.entry_claim e
-JOIN write_side.content_type_claim t ON t.id = e.content_type_id
+SELECT e.slug_hash, e.id::text FROM write_side.entry_claim e
 WHERE (e.workspace, e.environment) = (:workspace, :environment)
   AND e.content_type_id IN (
       SELECT id FROM write_side.content_type_claim
