@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection
 from datetime import datetime
 
 import msgspec
@@ -21,7 +21,7 @@ from write_side.domain import definition, entry_changes
 from write_side.domain.content_type import ContentType as FoldedType
 from write_side.domain.content_type import ContentTypeDefinition
 from write_side.domain.entry import Entry
-from write_side.domain.identity import BASE_LANGUAGE
+from write_side.domain.identity import BASE_LANGUAGE, is_slug
 from write_side.domain.rendering import stored_values
 from write_side.domain.values import NULL, is_null, texts_of
 from write_side.entry_history import HistoryRequest
@@ -103,12 +103,22 @@ class ContentEntry:
 
     @typed_field(
         "The entries that a reference field names, in its order, without those that are deleted "
-        "or that the key may not read. Those of an entry read with `asOf` are as they were then."
+        "or that the key may not read. Those of an entry read with `asOf` are as they were then. "
+        "Empty if only other content types have the field."
     )
     async def references(self, info: Info, field: str) -> strawberry.Streamable[ContentEntry]:
         context = info.context
         await context.readable()
-        reference = _reference_field((await self._type(context)).fields, field)
+        known = {
+            each.slug: each
+            for each in (await self._type(context)).fields
+            if each.spec.refers_to == "entry"
+        }
+        reference = known.get(field)
+        if reference is None:
+            if not is_slug(field) or not await context.reference_fields.load(field):
+                raise _unknown_reference(field, known)
+            return in_slices([])
         value = stored_values(self.row.fields).get(field, NULL)
         ids = charged_list(info, [] if is_null(value) else texts_of(reference, value))
         if self.at is not None:
@@ -183,14 +193,12 @@ def entry_of_past(past: PastEntry, locale: str, at: datetime) -> ContentEntry:
     return entry_of_row(past.row, locale, past.entry.version, past.content_type, at)
 
 
-def _reference_field(fields: Sequence[definition.Field], slug: str) -> definition.Field:
-    known = {field.slug: field for field in fields if field.spec.refers_to == "entry"}
-    if slug not in known:
-        raise BadRequest(
-            f"'{slug[:100]}' is not a reference field of this content type; "
-            f"it has {', '.join(known) or 'none'}"
-        )
-    return known[slug]
+def _unknown_reference(slug: str, known: Collection[str]) -> BadRequest:
+    """``known``: the reference fields of the entry's type."""
+    return BadRequest(
+        f"'{slug[:100]}' is not a reference field of any content type; "
+        f"this one has {', '.join(known) or 'none'}"
+    )
 
 
 def _json_or_none(value: Raw) -> JSON | None:

@@ -98,6 +98,8 @@ class GraphQLContext:
         self.keys = keys
         self.budget = Budget()
         self.types: DataLoader[str, ContentTypeDefinition | None] = DataLoader(self._load_types)
+        self.reference_fields: DataLoader[str, bool] = DataLoader(self._load_reference_fields)
+        """Whether some content type has a reference field with this slug."""
         self.entries: DataLoader[tuple[str, str], EntryRow | None] = DataLoader(self._load_entries)
         """By id and locale; without those that the key may not read."""
         self.media: DataLoader[str, MediaFile | None] = DataLoader(self._load_media)
@@ -181,6 +183,12 @@ class GraphQLContext:
         scope = await self.readable()
         found = await content_types.by_ids(self.service.read_model, scope, ids)
         return [found.get(type_id) for type_id in ids]
+
+    async def _load_reference_fields(self, slugs: list[str]) -> Sequence[bool]:
+        scope = await self.readable()
+        found = await content_types.named_fields(self.service.read_model, scope, slugs, None)
+        leading = [each.slug for each in found.fields.values() if each.spec.refers_to == "entry"]
+        return [slug in leading for slug in slugs]
 
     async def _load_entries(self, keys: list[tuple[str, str]]) -> Sequence[EntryRow | None]:
         scope = await self.readable()

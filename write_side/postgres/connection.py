@@ -12,8 +12,8 @@ from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
 
-from write_side.postgres.leader_watch import HostSession, Session, leader_watch, wants_leader
 from write_side.postgres.connection_classes import CopyingConnection, PooledConnection
+from write_side.postgres.leader_watch import HostSession, Session, leader_watch, wants_leader
 from write_side.postgres.pooler import PoolerUrl, UnexpectedPooler
 from write_side.postgres.statements import statement
 

@@ -229,8 +229,24 @@ async def test_references_keep_their_order_and_locale_and_omit_deleted_entries(
         status, message = await refused(client, query, id=holder, field=field)
         assert (status, message) == (
             400,
-            f"'{field}' is not a reference field of this content type; it has related, lead",
+            f"'{field}' is not a reference field of any content type; this one has related, lead",
         )
+
+
+async def test_references_in_a_list_of_several_types_are_empty_where_the_type_lacks_the_field(
+    server: Server, client: Client, acme: ContentBuilder
+) -> None:
+    await acme.content_type(LEAD)
+    await acme.content_type(BODY, slug="notes")
+    first = await acme.entry("first")
+    await acme.entry("second", fields=raws(lead=first))
+    await acme.entry("third", type_slug="notes")
+    await server.caught_up()
+    page = await data(
+        client, '{ contentEntries { data { slug references(field: "lead") { slug } } } }'
+    )
+    found = {one["slug"]: one["references"] for one in page["contentEntries"]["data"]}
+    assert found == {"first": [], "second": [{"slug": "first"}], "third": []}
 
 
 @pytest.mark.slow
