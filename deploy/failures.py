@@ -76,8 +76,10 @@ def explanation(error: Exception) -> str | None:
         return f"{error}: if another role owns the event store's tables, set CONTENTLOG_OWNER_URL"
     if isinstance(error, OSError) and _is_output_error(error):
         return f"cannot write the output: {error.strerror}"
-    if isinstance(error, asyncpg.InterfaceError) and "connection is closed" in str(error):
-        return f"the connection to PostgreSQL is lost{DOCTOR}"
+    if isinstance(error, asyncpg.ConnectionDoesNotExistError) or (
+        isinstance(error, asyncpg.InterfaceError) and "connection is closed" in str(error)
+    ):
+        return f"the connection to PostgreSQL was lost{DOCTOR}"
     if isinstance(error, FAULTS):
         reason = str(error).removesuffix(".") or type(error).__name__
         return f"PostgreSQL or the operating system refused: {reason}{DOCTOR}"

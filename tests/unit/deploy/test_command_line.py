@@ -234,11 +234,17 @@ def test_an_unexpected_error_keeps_its_traceback() -> None:
     assert explanation(KeyError("x")) is None
 
 
-def test_a_closed_connection_is_explained_without_the_drivers_words() -> None:
-    text = "cannot call Transaction.__aexit__(): the underlying connection is closed"
-    assert explanation(asyncpg.InterfaceError(text)) == (
-        "the connection to PostgreSQL is lost: run `contentlog doctor`"
-    )
+@pytest.mark.parametrize(
+    "error",
+    [
+        asyncpg.InterfaceError(
+            "cannot call Transaction.__aexit__(): the underlying connection is closed"
+        ),
+        asyncpg.ConnectionDoesNotExistError("connection was closed in the middle of operation"),
+    ],
+)
+def test_a_lost_connection_is_explained_without_the_drivers_words(error: Exception) -> None:
+    assert explanation(error) == ("the connection to PostgreSQL was lost: run `contentlog doctor`")
 
 
 def test_a_port_in_use_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
