@@ -8,11 +8,13 @@ from write_side.process_state import ProcessState
 _BEAT = """
 INSERT INTO projector.process (id, role) VALUES ($1, $2)
 ON CONFLICT (id) DO UPDATE SET role = $2, heartbeat_at = now()"""
+# What other projectors have reported before is out of date.
 _REPORT = """
+WITH others AS (
+    UPDATE projector.process SET halted = NULL WHERE halted IS NOT NULL AND id <> $1
+)
 INSERT INTO projector.process (id, role, halted) VALUES ($1, 'active', $2)
 ON CONFLICT (id) DO UPDATE SET role = 'active', halted = $2, heartbeat_at = now()"""
-# Other projectors may have halted at the same event before.
-_CLEAR_HALTED = "UPDATE projector.process SET halted = NULL WHERE halted IS NOT NULL"
 _REMOVE = "DELETE FROM projector.process WHERE id = $1"
 # Processes that were killed could not remove their rows.
 _REMOVE_DEAD = "DELETE FROM projector.process WHERE heartbeat_at < now() - interval '1 minute'"
@@ -39,7 +41,6 @@ class Heartbeat:
 
     async def resume(self) -> None:
         await self._connection.execute(_REPORT, self._id, None)
-        await self._connection.execute(_CLEAR_HALTED)
         self._state.report("active")
 
     async def halt(self, reason: str) -> None:

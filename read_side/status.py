@@ -58,8 +58,8 @@ class ReadModelStatus(Struct, frozen=True):
 
     @property
     def halted(self) -> str | None:
-        """The reason why a projector has halted, or None. That of the active one comes first: a
-        standby may still have an earlier one."""
+        """The reason why a projector has halted, or None. A standby keeps its reason until another
+        projector continues or halts; that of the active one comes first."""
         return next((projector.halted for projector in self.projectors if projector.halted), None)
 
 

@@ -116,15 +116,14 @@ async def _listed(
     except Exception as error:
         return {**row, "fault": reason_of(error)}
     behind = await repository.recorder.lag(status.position)
-    active = [one for one in status.projectors if one.role == "active"]
     return {
         **row,
         "workspaces": status.workspaces,
         "checkpoint": status.position,
         "lag": {"events": behind.head - status.position, "seconds": behind.seconds},
         "epoch": status.epoch,
-        "activeProjector": bool(active),
-        "halted": next((one.halted for one in active if one.halted), None),
+        "activeProjector": any(one.role == "active" for one in status.projectors),
+        "halted": status.halted,
     }
 
 
