@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import click
@@ -9,6 +10,7 @@ import msgspec
 
 from deploy.databases import Databases, open_repository
 from deploy.failures import Failed
+from deploy.progress import shown_once
 from deploy.runner import json_option, note, operator, run, until_visible
 from write_side.domain.webhook_address import Network
 
@@ -55,9 +57,11 @@ async def _apply(
                 click.echo(step.planned)
         else:
             async for step, reached in apply_steps(steps, repository):
-                click.echo(step.done)
-                if step.result:
-                    click.echo(step.result)
+                secret = f"secret of {step.subject}"
+                with shown_once(secret, step.remedy) if step.remedy else nullcontext():
+                    click.echo(step.done)
+                    if step.result:
+                        click.echo(step.result)
                 position = max(position, reached)
     for problem in document.source.notes:
         note(problem.text(str(file)))

@@ -205,8 +205,10 @@ async def _issue(
         environment=declared.desired_environment(live),
         expires_at=declared.desired_expiry(live),
     )
-    generated = f"secret of key {declared.name}, shown only once: {secret}"
-    return Step(f"key {declared.name}", change, issue, "" if declared.secret else generated)
+    subject = f"key {declared.name}"
+    if declared.secret:
+        return Step(subject, change, issue)
+    return Step.with_secret(subject, change, issue, secret, "revoke the key, and apply again")
 
 
 def _revoke(desired: DesiredState, name: str, change: str) -> Step:
@@ -296,6 +298,7 @@ def _off(webhook: Webhook) -> str:
 def _create_webhook(desired: DesiredState, declared: ManifestWebhook) -> Step:
     secret = declared.secret or new_webhook_secret()
     creation = CreateWebhook(**desired.header, secret=secret, **declared.definition(None))
-    generated = f"secret of webhook {declared.name}, shown only once: {secret}"
-    result = "" if declared.secret else generated
-    return Step(f"webhook {declared.name}", "created", creation, result)
+    subject = f"webhook {declared.name}"
+    if declared.secret:
+        return Step(subject, "created", creation)
+    return Step.with_secret(subject, "created", creation, secret, "rotate it")

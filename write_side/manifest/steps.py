@@ -64,12 +64,21 @@ class DesiredState(Struct, frozen=True):
 
 class Step(Struct, frozen=True):
     """A command, and what it does: ``subject`` 'content type posts', ``change`` 'created'.
-    ``result`` is shown after the command was executed."""
+    ``result`` is shown after the command was executed. If it is a generated secret, it is shown
+    only once, and ``remedy`` says what to do if that fails."""
 
     subject: str
     change: str
     command: Command
     result: str = ""
+    remedy: str = ""
+
+    @classmethod
+    def with_secret(
+        cls, subject: str, change: str, command: Command, secret: str, remedy: str
+    ) -> Step:
+        shown = f"secret of {subject}, shown only once: {secret}"
+        return cls(subject, change, command, shown, remedy)
 
     @property
     def done(self) -> str:

@@ -599,11 +599,17 @@ def test_keys_are_issued_listed_and_revoked(run: Run, files: Path) -> None:
     ("arguments", "secret", "remedy"),
     [
         (
-            ("key", "issue", "--name", "shop", "--permission", "content.view"),
+            ("key", "issue", "--workspace", "acme", "--name", "shop", "--permission=content.view"),
             "secret of key 'shop'",
             "revoke the key, and issue it again",
         ),
-        (("webhook", "rotate", "search"), "new secret of webhook 'search'", "rotate it again"),
+        (
+            ("webhook", "rotate", "search", "--workspace", "acme"),
+            "new secret of webhook 'search'",
+            "rotate it again",
+        ),
+        (("apply", "key.yaml"), "secret of key ci", "revoke the key, and apply again"),
+        (("apply", "webhook.yaml"), "secret of webhook new", "rotate it"),
     ],
 )
 def test_the_error_for_a_secret_that_cannot_be_printed_says_what_to_do(
@@ -618,9 +624,11 @@ def test_the_error_for_a_secret_that_cannot_be_printed_says_what_to_do(
 ) -> None:
     (files / "acme.yaml").write_text(f"{MANIFEST}{WEBHOOK}")
     run("apply", "acme.yaml")
-    command = contentlog(*arguments, "--workspace", "acme")
+    (files / "key.yaml").write_text(MANIFEST.replace("name: web", "name: ci"))
+    (files / "webhook.yaml").write_text(f"{MANIFEST}{WEBHOOK}".replace("name: search", "name: new"))
     failed = subprocess.run(
-        ["/bin/sh", "-c", f'"$@" {stream}', "sh", *command],
+        ["/bin/sh", "-c", f'"$@" {stream}', "sh", *contentlog(*arguments)],
+        cwd=files,
         env=environment(database_url),
         stderr=subprocess.PIPE,
         text=True,
