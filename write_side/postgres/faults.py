@@ -15,17 +15,17 @@ AGAIN = 60.0
 
 
 class FaultLog:
-    """Logs the faults of repeated attempts as warnings with the text ``event``: the same fault once
-    a minute, not at each attempt."""
+    """Logs the faults of repeated attempts as warnings with the text ``event``: each fault once a
+    minute, not at each attempt."""
 
     def __init__(self, log: Any, event: str) -> None:
         self._log = log
         self._event = event
-        self._last: str | None = None
-        self._logged = 0.0
+        self._logged: dict[str, float] = {}
 
     def add(self, fault: Exception | str) -> None:
         text, now = fault if isinstance(fault, str) else repr(fault), time.monotonic()
-        if text != self._last or now - self._logged >= AGAIN:
+        self._logged = {old: at for old, at in self._logged.items() if now - at < AGAIN}
+        if text not in self._logged:
             self._log.warning(self._event, fault=text)
-            self._last, self._logged = text, now
+            self._logged[text] = now
