@@ -24,7 +24,7 @@ from api.settings import WebhookSettings
 from api.webhooks.endpoint_task import DeliveryContext, DeliveryLimits, EndpointTask, Lease
 from api.webhooks.message import FeedChanges
 from api.webhooks.sender import open_sender
-from read_side.checkpoint import Arrived, CheckpointWatch
+from read_side.checkpoint import Arrived, CheckpointWatch, fetch_checkpoint
 from read_side.pool import Pool, open_pool
 from read_side.refusals import ReadModelUnavailable
 from read_side.webhooks import WebhooksMark, webhooks, webhooks_mark
@@ -37,6 +37,7 @@ from write_side.postgres.connection import (
     MIGRATE,
     Connection,
     connect,
+    connected,
     end_paused,
     is_transient,
     try_lock,
@@ -160,6 +161,9 @@ async def run_sessions(settings: WebhookSettings, state: ProcessState | None = N
 async def _session(settings: WebhookSettings, state: ProcessState) -> None:
     lease = Lease()
     async with _lock(settings.event_store_url, state) as store:
+        async with connected(settings.read_model_url, timeout=PATIENCE) as model:
+            # Otherwise a read model that is not there would be logged by each of its readers.
+            await fetch_checkpoint(model)
         keeping = asyncio.create_task(_keep(store, lease, state), name="webhook lease")
         try:
             async with open_deliverer(settings, lease, store) as deliverer:

@@ -90,14 +90,16 @@ async def test_a_projector_that_halts_is_not_ready_and_says_why(
     assert "different shape" in body["reason"]
 
 
+@pytest.mark.parametrize("has_store", [False, True])
 async def test_without_a_migration_the_deliverer_says_what_to_run(
-    empty_database_url: str,
+    database_url: str, empty_database_url: str, has_store: bool
 ) -> None:
+    store_url = database_url if has_store else empty_database_url
     with capture_logs() as lines:
-        async with in_background(deliver(WebhookSettings(empty_database_url, empty_database_url))):
+        async with in_background(deliver(WebhookSettings(store_url, empty_database_url))):
             await until(lambda: are_logged(lines, "begins again"))
-    [fault, *_] = [line["fault"] for line in lines if line["event"] == "begins again"]
-    assert fault.endswith("run `contentlog migrate`")
+    [line] = lines
+    assert line["fault"].endswith("run `contentlog migrate`")
 
 
 async def are_logged(lines: list[EventDict], *events: str) -> bool:
