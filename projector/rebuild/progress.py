@@ -64,9 +64,11 @@ Report = Callable[[Progress], None]
 
 
 class Operation:
-    """The phase of an operation, reported whenever it changes."""
+    """The phase of an operation, reported whenever it changes. Raises what has ended ``heartbeat``:
+    without its connection, other operations are not excluded."""
 
     def __init__(self, report: Report) -> None:
+        self.heartbeat: asyncio.Task[None] | None = None
         self._report = report
         self._phase, self._done, self._total = "", 0, 0
         self._began = time.monotonic()
@@ -76,15 +78,18 @@ class Operation:
         self.end()
         self._phase, self._done, self._total = phase, 0, total
         self._began = time.monotonic()
-        self._report(self.progress())
+        self.advance(0)
 
     def advance(self, done: int) -> None:
+        if self.heartbeat is not None and self.heartbeat.done():
+            self.heartbeat.result()
         self._done += done
         self._report(self.progress())
 
     def end(self) -> None:
         if self._done < self._total:
-            self.advance(self._total - self._done)
+            self._done = self._total
+            self._report(self.progress())
 
     def progress(self) -> Progress:
         return Progress(self._phase, self._done, self._total, time.monotonic() - self._began)
@@ -101,19 +106,18 @@ async def exclusive_operation(
     """Runs an operation while no other runs; ``projector.work`` shows its progress. Creates the
     read model if there is none. Raises OperationInProgress, EngineRefused."""
     connection = await connect(read_model_url, timeout=20, server_settings=_KEEPALIVE)
-    heartbeat: asyncio.Task[None] | None = None
+    operation = Operation(report)
     try:
         with contextlib.suppress(ShapeMismatch, WorkspacesMismatch, EngineMismatch):
             await create(connection, workspaces, engine)
         if not await try_lock(connection, LOCK):
             raise OperationInProgress
         await connection.execute(_BEGIN, name)
-        operation = Operation(report)
-        heartbeat = asyncio.create_task(_heartbeat(connection, operation))
+        operation.heartbeat = asyncio.create_task(_heartbeat(connection, operation))
         yield operation
         operation.end()
     finally:
-        await _end(connection, heartbeat)
+        await _end(connection, operation.heartbeat)
 
 
 async def _end(connection: Connection, heartbeat: asyncio.Task[None] | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncpg
 import pytest
 
 from projector.log import BATCH, Gap, Halted
@@ -33,6 +34,10 @@ INSERT INTO write_side.event SELECT position, $1, $2, $3, $4, now() FROM at"""
 
 DELETE_ONE = """
 DELETE FROM read_model.{table} WHERE ctid = (SELECT min(ctid) FROM read_model.{table})"""
+
+END_OPERATION = """
+SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+WHERE application_name = 'contentlog at work' AND datname = current_database()"""
 
 
 @pytest.fixture
@@ -275,6 +280,21 @@ async def test_status_shows_it_while_it_runs(database_url: str) -> None:
 
         await until(notified)
     assert (await status_of(database_url)).work is None
+
+
+async def test_it_ends_without_the_connection_that_excludes_others(database_url: str) -> None:
+    async def work() -> None:
+        async with exclusive_operation(database_url, "rebuild", silent) as operation:
+            await execute(database_url, END_OPERATION)
+
+            async def is_unaffected() -> bool:
+                operation.advance(0)
+                return False
+
+            await until(is_unaffected, 10)
+
+    with pytest.raises((asyncpg.PostgresError, asyncpg.InterfaceError)):
+        await work()
 
 
 @pytest.mark.slow
