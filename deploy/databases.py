@@ -70,11 +70,11 @@ def role_of(url: str) -> tuple[str, str | None]:
 
 
 @contextmanager
-def open_databases(settings: Settings, *, create: bool) -> Iterator[Databases]:
+def open_databases(settings: Settings, *, create: bool = False) -> Iterator[Databases]:
     """The URLs of the event store and the selected read model. If one is not set, the embedded
     PostgreSQL runs meanwhile.
 
-    Raises SettingsError if there is no such read model. With ``create=False`` raises
+    Raises SettingsError if there is no such read model. Unless ``create``, raises
     EmbeddedPostgresError if there is no database yet. Raises MigrationError if the event store is
     of an unreleased version, and UnexpectedPooler.
     """

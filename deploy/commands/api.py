@@ -56,7 +56,7 @@ def api_command(host: str | None, port: int | None, workers: int | None) -> None
     settings = replace(settings, workers=workers or settings.workers)
     traces = trace_settings(os.environ)
     check_port(settings)
-    with open_databases(settings, create=True) as databases:
+    with open_databases(settings) as databases:
         # Otherwise each worker would fail and be restarted forever.
         run_stoppable(check_event_store(databases))
         if settings.workers > 1:

@@ -107,7 +107,7 @@ def _configured(process: str) -> Iterator[tuple[Settings, Databases]]:
     if settings.probe_port is not None:
         check_address(settings.admin_host, settings.probe_port, "ADMIN_HOST", "PROBE_PORT")
     with (
-        open_databases(settings, create=True) as databases,
+        open_databases(settings) as databases,
         exported_traces(traces, f"contentlog-{process}"),
     ):
         yield settings, databases

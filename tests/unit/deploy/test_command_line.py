@@ -154,12 +154,17 @@ def test_a_login_name_of_any_bytes_is_text(monkeypatch: pytest.MonkeyPatch) -> N
         ["apply", "deploy/demo/manifest.yaml"],
         ["import", "deploy/demo/topics.csv", "--workspace", "acme", "--type", "topics"],
         ["verify"],
+        ["api"],
+        ["projector"],
+        ["webhooks"],
     ],
     ids=" ".join,
 )
-def test_only_migrate_and_the_servers_create_a_database(
-    arguments: list[str], tmp_path: Path
+def test_only_migrate_and_dev_create_a_database(
+    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("deploy.commands.api.check_port", lambda _: None)
+    monkeypatch.setattr("deploy.commands.servers.configure_logs", lambda _: None)
     data = tmp_path / "data"
     unset = {"CONTENTLOG_EVENT_STORE_URL": None, "CONTENTLOG_READ_MODEL_URL": None}
     result = CliRunner().invoke(cli, arguments, env={**unset, "CONTENTLOG_DATA": str(data)})
