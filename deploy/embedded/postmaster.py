@@ -14,6 +14,7 @@ from deploy.embedded.programs import Programs
 
 START_TIMEOUT = 600  # seconds for crash recovery, and for the last checkpoint of a stop
 SOCKET_TIMEOUT = 5  # seconds after which a ready server without a socket is stopped
+ACCEPTS, REJECTS, NO_RESPONSE = 0, 1, 2  # exit statuses of pg_isready
 STOP_TIMEOUT = 30  # seconds for processes that cannot be asked to stop
 LARGEST_LOG = 8_000_000  # bytes
 SETTINGS = {
@@ -39,13 +40,13 @@ def option_line(settings: Mapping[str, str]) -> str:
     return " ".join(f"-c {shlex.quote(f'{name}={value}')}" for name, value in settings.items())
 
 
-def answers(place: Place, programs: Programs) -> bool:
-    """Whether the server accepts connections, according to pg_isready."""
+def pg_isready(place: Place, programs: Programs) -> int:
+    """ACCEPTS, REJECTS (a server that is starting, stopping or recovering), or another number."""
     folder = sockets.folder_of(place)
     if folder is None:
-        return False
+        return NO_RESPONSE
     where = ("-h", str(folder), "-p", str(sockets.PORT), "-d", sockets.NAME, "-U", sockets.NAME)
-    return programs.account.run(programs.command("pg_isready", "-q", *where)).returncode == 0
+    return programs.account.run(programs.command("pg_isready", "-q", *where)).returncode
 
 
 def start(
@@ -61,14 +62,15 @@ def start(
     behalf of a process that was killed, so this waits for it.
     """
     began = not_ready = time.monotonic()
-    while not answers(place, own_programs):
+    while (response := pg_isready(place, own_programs)) != ACCEPTS:
         if (lock := files.take(place.server_lock)) is not None:
             try:
                 return _start(place, programs, lock, settings)
             finally:
                 os.close(lock)
         now = time.monotonic()
-        if _status(place.cluster) != "ready":
+        # After a crash of one of its processes, a server that is recovering still has this status.
+        if response == REJECTS or _status(place.cluster) != "ready":
             not_ready = now
         if now - not_ready > SOCKET_TIMEOUT:
             if sockets.accepts(sockets.url(place)):

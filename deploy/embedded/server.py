@@ -52,7 +52,7 @@ def use(
 def _started(folder: Path, settings: Mapping[str, str], system_folders: tuple[Path, ...]) -> str:
     found = place.find(folder) or place.choose(folder, for_server(None), system_folders)
     own_programs = Programs(programs.installed(), current_account())
-    if not postmaster.answers(found, own_programs):
+    if postmaster.pg_isready(found, own_programs) != postmaster.ACCEPTS:
         postmaster.start(found, own_programs, _programs(found, system_folders), settings)
     return sockets.url(found)
 
