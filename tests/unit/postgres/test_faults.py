@@ -6,7 +6,6 @@ import pytest
 import structlog
 from structlog.testing import capture_logs
 
-from write_side.postgres import faults
 from write_side.postgres.faults import FaultLog
 
 
@@ -14,7 +13,7 @@ def test_each_fault_is_logged_once_a_minute_even_if_it_alternates_with_another(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     now = 0.0
-    monkeypatch.setattr(faults.time, "monotonic", lambda: now)
+    monkeypatch.setattr("write_side.postgres.faults.time.monotonic", lambda: now)
     with capture_logs() as lines:
         log = FaultLog(structlog.get_logger(), "begins again")
         for second in range(62):
