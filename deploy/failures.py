@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ import click
 if TYPE_CHECKING:
     from write_side.domain.identity import Scope
 
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 DOCTOR = ": run `contentlog doctor`"
 
 
@@ -24,7 +26,12 @@ class Failed(click.ClickException):
 
     def show(self, file: object = None) -> None:  # noqa: ARG002 - click's signature
         for line in (f"contentlog: {self.message}", *self._details):
-            click.echo(line, err=True)
+            click.echo(printable(line), err=True)
+
+
+def printable(text: str) -> str:
+    """The text with its control characters escaped, because a terminal would obey them."""
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def no_content_type(scope: Scope, slug: str) -> Failed:

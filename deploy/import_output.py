@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from deploy.failures import Failed
-from deploy.progress import printable
+from deploy.failures import Failed, printable
 from deploy.runner import utc_minute
 from write_side.domain.refusals import count
 
@@ -73,7 +72,9 @@ def _problems(result: ImportResult, severity: str) -> Iterator[str]:
     for row in result.rows:
         for problem in row.notes:
             if problem.severity == severity:
-                place = f"row {row.number}" + (f", {problem.heading}" if problem.heading else "")
+                place = f"row {row.number}" + (
+                    f", {printable(problem.heading)}" if problem.heading else ""
+                )
                 cell = f"{problem.cell!r} " if problem.cell else ""
                 yield f"{place}: {cell}{problem.reason}"
     more = result.omitted and getattr(result.omitted, f"{severity}s")

@@ -3,7 +3,6 @@ lines with --json."""
 
 from __future__ import annotations
 
-import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from write_side.verification.claim_check import Difference
 
 T = TypeVar("T")
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 INTERVAL = 1.0  # seconds between two lines of a phase
 SHOWN = 100
@@ -79,11 +77,6 @@ def shown_once(secret: str, remedy: str) -> Iterator[None]:
     except OSError as error:
         reason = error.strerror
         raise Failed(f"the {secret} could not be printed ({reason}): {remedy}") from error
-
-
-def printable(text: str) -> str:
-    """The text with its control characters escaped, because a terminal would obey them."""
-    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def show_rows(rows: Sequence[T], line: Callable[[T], str], *, as_json: bool) -> None:

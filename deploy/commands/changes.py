@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from deploy.databases import Databases, connect_read_model, open_read_model, open_repository
-from deploy.failures import Failed, no_content_type
-from deploy.progress import printable
+from deploy.failures import Failed, no_content_type, printable
 from deploy.runner import environment_option, json_option, note, run, workspace_option
 from deploy.settings import Settings
 from write_side.domain.identity import Scope

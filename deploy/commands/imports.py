@@ -12,9 +12,9 @@ import msgspec
 from click.core import ParameterSource
 
 from deploy.databases import Databases, open_repository
-from deploy.failures import Failed, explanation, no_content_type
+from deploy.failures import Failed, explanation, no_content_type, printable
 from deploy.import_output import print_result, refusal_text, revert_lines
-from deploy.progress import printable, spinner
+from deploy.progress import spinner
 from deploy.runner import note, operator, run, until_visible
 from write_side.domain.events import STATUSES
 from write_side.domain.identity import BASE_LANGUAGE, ENVIRONMENTS, PRODUCTION, Scope, new_id

@@ -10,8 +10,8 @@ import click
 import msgspec
 
 from deploy.databases import Databases, open_read_model, open_repository
-from deploy.failures import Failed
-from deploy.progress import printable, show_result, show_rows, shown_once
+from deploy.failures import Failed, printable
+from deploy.progress import show_result, show_rows, shown_once
 from deploy.runner import (
     WholeNumber,
     json_option,

@@ -102,6 +102,20 @@ def test_problem_cells_are_named_to_people_and_to_scripts(run_cli: RunCli) -> No
     assert events(run_cli) == before
 
 
+def test_control_characters_of_a_file_do_not_reach_the_terminal(
+    run_cli: RunCli, tmp_path: Path
+) -> None:
+    (tmp_path / "posts.csv").write_text("Title,Body,\x1b[31m\nOne,x,many\n")
+    result = run_cli("import", "posts.csv", *PLACE, "--map", "3=Views")
+    reason = "'many' takes a number, such as 1234.5 or 1,234.5"
+    assert result.stdout.splitlines() == [rf"row 2, \x1b[31m: {reason}"]
+    # XML, and so a workbook, can hold the 8-bit form of the same command.
+    with xlsxwriter.Workbook(str(tmp_path / "posts.xlsx")) as book:
+        book.add_worksheet("\x9b31m").write_row(0, 0, ["Title", "Body"])
+    result = run_cli("import", "posts.xlsx", *PLACE, "--sheet", "Other")
+    assert refused(result) == (r"posts.xlsx has no sheet 'Other'; expected one of: \x9b31m")
+
+
 def test_problems_beyond_the_limit_are_counted(
     run_cli: RunCli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
