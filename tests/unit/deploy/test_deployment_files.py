@@ -43,6 +43,18 @@ def test_compose_mounts_files_that_exist() -> None:
         assert (DEPLOY / "container" / source).is_file(), source
 
 
+def test_patroni_gives_control_to_nobody_without_a_password() -> None:
+    """Its REST API can set ``archive_command``, and a superuser can run programs."""
+    text = (DEPLOY / "ha/patroni.yml").read_text()
+    patroni = yaml.safe_load(re.sub(r"\$\{(\w+)\}", r"\1", text))
+    bootstrap = patroni["bootstrap"]
+    assert {rule.split()[-1] for rule in bootstrap["pg_hba"]} == {"scram-sha-256"}
+    # The rules of initdb come first.
+    assert {"auth-local": "peer"} in bootstrap["initdb"]
+    assert {"auth-host": "scram-sha-256"} in bootstrap["initdb"]
+    assert patroni["restapi"]["authentication"] == {"username": "patroni", "password": "password"}
+
+
 def test_haproxy_and_the_chart_ask_the_same_of_an_api_process() -> None:
     haproxy = (DEPLOY / "proxy/haproxy.cfg").read_text()
     chart = (DEPLOY / "kubernetes/contentlog/templates/api.yaml").read_text()
