@@ -101,7 +101,8 @@ def _workspace(desired: DesiredState) -> list[Step]:
 def _described(plan: Plan) -> str:
     limits = (("entries", plan.entries), ("content types", plan.content_types))
     words = [f"{'any number of' if n is None else n} {what}" for what, n in limits]
-    rate = "600 (default)" if plan.requests_per_minute is None else plan.requests_per_minute
+    limit = "600 (default)" if plan.requests_per_minute is None else plan.requests_per_minute
+    rate = limit or "any number of"
     staging = "yes" if plan.staging else "no"
     return ", ".join([*words, f"{rate} requests per minute", f"staging: {staging}"])
 

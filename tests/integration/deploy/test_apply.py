@@ -372,6 +372,14 @@ async def test_staging_needs_the_plan(repository: Repository) -> None:
     ]
 
 
+async def test_a_rate_limit_of_zero_is_shown_as_no_limit(repository: Repository) -> None:
+    await apply(repository, f"{HEAD}}}")
+    assert await apply(repository, f"{HEAD}, plan: {{requestsPerMinute: 0}}}}") == [
+        "plan changed to any number of entries, any number of content types, "
+        "any number of requests per minute, staging: no"
+    ]
+
+
 async def test_a_limit_that_the_plan_does_not_mention_is_kept(repository: Repository) -> None:
     whole = "plan: {entries: 5, contentTypes: 2, requestsPerMinute: 9, staging: true}"
     await apply(repository, f"{HEAD}, {whole}}}")
