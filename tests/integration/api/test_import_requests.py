@@ -217,7 +217,7 @@ async def test_a_column_with_cells_needs_a_heading_or_a_choice(client: Client) -
     one = await done(client, b"Title,Body,\nOne,x,7\n")
     assert (one["state"], one["report"]) == ("refused", None)
     assert "cells without a heading are in column 3 (C: 1 cell)" in one["message"]
-    assert "map a column with the part map[COLUMN], or leave it out" in one["message"]
+    assert "the part map[COLUMN] maps a column" in one["message"]
     assert (await done(client, b"Title,Body,\nOne,x,\n"))["state"] == "imported"
 
 

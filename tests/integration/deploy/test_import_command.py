@@ -403,7 +403,7 @@ def test_columns_are_mapped_by_heading_or_number(run_cli: RunCli) -> None:
     assert "no column is mapped to Title; no column is mapped to the required field 'Body'" in (
         lacking
     )
-    assert "map a column with --map 'COLUMN=TARGET'" in lacking
+    assert "--map 'COLUMN=TARGET' maps a column" in lacking
 
 
 @pytest.mark.slow
