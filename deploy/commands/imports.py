@@ -185,8 +185,8 @@ async def _import(
             refusal = refusal_text(request, refused.preview)
         except MappingRefused as refused:
             raise Failed(
-                f"{explanation(refused)} (--map 'COLUMN=TARGET' maps a column, --map 'COLUMN=' leaves "
-                "it out)"
+                f"{explanation(refused)} (--map 'COLUMN=TARGET' maps a column, --map 'COLUMN=' "
+                "leaves it out)"
             ) from None
     result = with_file(result, table)
     print_result(result, refusal, dry_run=dry_run, as_json=options["as_json"])
