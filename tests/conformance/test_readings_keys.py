@@ -36,7 +36,7 @@ OTHER = (
 GOOD = {
     "a Bearer": {"Authorization": f"Bearer {KEY}"},
     "a bearer in lower case": {"Authorization": f"bearer {KEY}"},
-    "a BEARER in upper case": {"Authorization": f"BEARER {KEY}"},
+    "a BEARER in upper case, with spaces": {"Authorization": f"BEARER   {KEY} "},
     "a Bearer beside a bad X-API-Key": {"Authorization": f"Bearer {KEY}", "X-API-Key": "nobody's"},
     "an X-API-Key": {"X-API-Key": KEY},
     "an X-API-Key beside an empty Authorization": {"Authorization": "", "X-API-Key": KEY},

@@ -11,7 +11,7 @@ import pytest_asyncio
 
 from tests.conformance.cases import Case, create, get, post, table, with_method
 from tests.conformance.client import CheckedClient
-from tests.conformance.expectations import limits_shown, says
+from tests.conformance.expectations import carries_all_headers, error, limits_shown, says
 from tests.conformance.isolated_workspace import NewAddress, OpenWorkspace
 from tests.conformance.magazine import KEY, NO_STAGING, NOT_SET_UP, OPERATOR, VIEWER
 from tests.conformance.windows import in_one_window, limit, remaining, statuses
@@ -72,7 +72,7 @@ def fails(*_: object, **__: object) -> None:
 
 
 def is_away(*_: object, **__: object) -> None:
-    raise ConnectionRefusedError
+    raise ConnectionRefusedError("10.0.0.7")
 
 
 async def test_limits_3_a_304_shows_them(client: CheckedClient) -> None:
@@ -89,6 +89,7 @@ async def test_limits_3_a_413_shows_them(
     answer = await limited_client.send(post(b" " * 4096, key=workspace.key, headers=address()))
     assert answer.status == 413
     limits_shown(answer)
+    says("too large")(answer)
 
 
 async def test_limits_3_a_422_shows_them(open_workspace: OpenWorkspace) -> None:
@@ -118,7 +119,8 @@ async def test_limits_3_a_503_shows_them(
     monkeypatch.setattr(type(live.service.read_model), "fetch", is_away)
     answer = await client.send(get("/v1/content"))
     assert answer.status == 503
-    limits_shown(answer)
+    carries_all_headers(answer)
+    error("Service temporarily unavailable, please retry")(answer)
 
 
 async def test_limits_3_malformed_http_shows_them(live: Server) -> None:

@@ -135,6 +135,7 @@ def allows_what_browsers_ask(answer: Answer) -> None:
     allowed = answer.headers["Access-Control-Allow-Headers"].split(", ")
     assert sorted(allowed) == ["Authorization", "Content-Type", "X-API-Key", "X-Environment"]
     assert "GET" in answer.headers["Access-Control-Allow-Methods"].split(", ")
+    assert int(answer.headers["Access-Control-Max-Age"]) > 0
 
 
 def on_each_open_path() -> Iterator[Case]:

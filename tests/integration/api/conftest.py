@@ -103,6 +103,18 @@ def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def long_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The windows of rate limits last a day, so that none ends during a test of a server of its
+    own."""
+    for module in (
+        "write_side.store.rate_limits",
+        "api.rate_limits.leases",
+        "api.rate_limits.bucket",
+    ):
+        monkeypatch.setattr(f"{module}.WINDOW", 24 * 60 * 60)
+
+
+@pytest.fixture
 def acme(request: pytest.FixtureRequest) -> ContentBuilder:
     """A workspace with a key that has the permissions to view and edit content."""
     scope = _loop_scope(request.node)

@@ -113,11 +113,3 @@ async def test_content_types_belong_to_one_workspace_and_environment(
     for unknown in ("next", "theirs", "nothing", "a%00b", "%FF", "%F0%9F%98%80"):
         answer = await client.get(f"/v1/content-types/{unknown}")
         assert (answer.status, answer.body) == (404, {"error": "Content type not found"})
-
-
-async def test_the_checks_come_before(server: Server) -> None:
-    await server.workspace(permissions=("content.edit",))
-    for path in ("/v1/content-types", "/v1/content-types/posts"):
-        assert (await server.client(None).get(path)).status == 401
-        forbidden = await server.client().get(path)
-        assert (forbidden.status, "content.view" in forbidden.text) == (403, True)

@@ -19,7 +19,7 @@ from api.rate_limits.limits import (
 from tests.integration.api.dashboard import signed_in
 from tests.integration.api.graphql import data, run_query
 from tests.integration.api.import_requests import send
-from tests.integration.api.server import PATIENCE, Answer, Client, Server, room, serving
+from tests.integration.api.server import PATIENCE, Answer, Client, Server, serving
 from tests.integration.api.test_limits import PATH
 from tests.integration.api.wizard import Wizard, csv
 from tests.integration.projector.sample_log import BODY, LEAD, ContentBuilder, raws
@@ -35,13 +35,13 @@ Start = Callable[..., Awaitable[Server]]
 
 
 @pytest.fixture
-async def start(database_url: str, repository: Repository) -> AsyncIterator[Start]:
-    """Starts a service with this cost limit, early enough in a window for the test to finish in
-    it."""
+async def start(
+    database_url: str, repository: Repository, long_window: None
+) -> AsyncIterator[Start]:
+    """Starts a service with this cost limit."""
     async with AsyncExitStack() as stack:
 
         async def started(limit: int = LIMIT, *, projector: bool = False) -> Server:
-            await room()
             return await stack.enter_async_context(
                 serving(
                     database_url,

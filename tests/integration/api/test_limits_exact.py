@@ -7,14 +7,13 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, AsyncExitStack
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
 
 import aiohttp
 import pytest
 
-from tests.integration.api.server import Answer, Server, room, serving
+from tests.integration.api.server import Answer, room
 from tests.integration.api.test_limits import PATH
 from tests.integration.deploy.processes import children_of, eventually, listens
 from tests.integration.projector.sample_log import ContentBuilder
@@ -31,19 +30,6 @@ async def test_processes_together_let_50_of_200_pass(
     """Two independent servers, and one server with two workers."""
     with api_processes(database_url, tmp_path, workers) as processes:
         await check_processes(processes, repository)
-
-
-@pytest.mark.parametrize(
-    ("limit", "n"), [(50, 200), pytest.param(150, 400, marks=pytest.mark.slow)]
-)
-async def test_two_services_let_exactly_the_limit_pass(
-    limit: int, n: int, database_url: str, repository: Repository
-) -> None:
-    async with AsyncExitStack() as stack:
-        servers = await two(stack, database_url, repository, key_rate_limit=limit)
-        await ContentBuilder(repository).workspace()
-        bases = [server.origin for server in servers]
-        await check_exact(bases, repository, limit, n)
 
 
 async def flood(bases: list[str], n: int, secret: str) -> list[Answer]:
@@ -101,15 +87,6 @@ async def issued(repository: Repository, secret: str) -> None:
         permissions=("content.view",),
         secret_hash=hashlib.sha256(secret.encode()).hexdigest(),
     )
-
-
-async def two(
-    stack: AsyncExitStack, url: str, repository: Repository, **settings: Any
-) -> list[Server]:
-    return [
-        await stack.enter_async_context(serving(url, repository, projector=False, **settings))
-        for _ in range(2)
-    ]
 
 
 def api_processes(
