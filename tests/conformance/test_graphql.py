@@ -130,11 +130,14 @@ async def test_1_1_updating_publishing_and_deleting_are_done_over_graphql(
     update = """mutation ($id: ID!, $input: UpdateContentEntryInput!) {
       updateContentEntry(id: $id, input: $input) { success message }
     }"""
-    await mutated(workspace, update, id=entry["id"], input={"title": "Port", "status": "published"})
+    changes = {"title": "Port", "status": "published"}
+    updated = await mutated(workspace, update, id=entry["id"], input=changes)
+    assert updated["message"] == "Content entry was updated"
     [listed] = (await workspace.get("/v1/content/posts")).data
     assert (listed["id"], listed["title"], listed["slug"]) == (entry["id"], "Port", "harbour")
     delete = "mutation ($id: ID!) { deleteContentEntry(id: $id) { success message } }"
-    await mutated(workspace, delete, id=entry["id"])
+    deleted = await mutated(workspace, delete, id=entry["id"])
+    assert deleted["message"] == "Content entry was deleted"
     assert (await workspace.get("/v1/content/posts/harbour")).status == 404
 
 

@@ -45,34 +45,6 @@ def error_of(answer: Answer) -> tuple[int, str]:
     return error["extensions"]["status"], error["message"]
 
 
-async def test_an_invalid_key_is_401_as_over_rest(server: Server, posts: ContentBuilder) -> None:
-    for secret in (None, "unknown"):
-        answer = await run_query(server.client(secret), ASK)
-        rest = await server.client(secret).get("/v1/content")
-        assert (answer.status, answer.body) == (rest.status, rest.body)
-        assert answer.headers["WWW-Authenticate"] == "Bearer"
-    answer = await server.client(None).post(
-        {"query": "{ __typename }"}, "/graphql", headers={"X-API-Key": server.secret()}
-    )
-    assert answer.body == {"data": {"__typename": "Query"}}
-
-
-async def test_rest_and_graphql_count_in_one_bucket(server: Server) -> None:
-    await server.workspace(requests_per_minute=1_000)
-    client = server.client()
-    left = []
-    for answer in (
-        await client.get("/v1/content"),
-        await run_query(client, "{ __typename }"),
-        await run_query(client, "{ nothing }"),
-        await client.get("/v1/content"),
-    ):
-        assert answer.headers["X-RateLimit-Limit"] == "1000"
-        left.append(int(answer.headers["X-RateLimit-Remaining"]))
-    assert left == sorted(left, reverse=True)
-    assert left[0] - left[-1] == 3 or left[-1] > left[0], "or the window has ended meanwhile"
-
-
 @pytest.mark.asyncio(loop_scope="function")
 async def test_a_body_that_is_too_large_is_an_error_in_the_response(
     database_url: str, repository: Repository
@@ -84,25 +56,6 @@ async def test_a_body_that_is_too_large_is_an_error_in_the_response(
             413,
             "Request body is too large: the limit is 2,048 bytes; send several smaller requests",
         )
-
-
-async def test_any_origin_may_read(server: Server, client: Client, posts: ContentBuilder) -> None:
-    preflight = await server.client(None).ask(
-        "OPTIONS",
-        "/graphql",
-        headers={"Origin": "https://x.example", "Access-Control-Request-Method": "POST"},
-    )
-    assert preflight.status == 204
-    assert "POST" in preflight.headers["Access-Control-Allow-Methods"]
-    assert preflight.headers["Access-Control-Allow-Headers"] == (
-        "Authorization, X-API-Key, X-Environment, Content-Type"
-    )
-    answers = (
-        preflight,
-        await run_query(client, ASK),
-        await run_query(server.client(None), ASK),
-    )
-    assert {a.headers["Access-Control-Allow-Origin"] for a in answers} == {"*"}
 
 
 async def test_a_mutation_returns_its_position_and_a_query_waits_for_it(

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
 import pytest_asyncio
 
-from tests.integration.api.graphql import create, data, delete, run_query, update
+from tests.integration.api.graphql import create, data, run_query, update
 from tests.integration.api.server import Client, Server, serving
 from tests.integration.projector.sample_log import STAGES, ContentBuilder
 from write_side.domain.definition import Field
@@ -45,11 +44,6 @@ async def updated(client: Client, entry: Any, **arguments: Any) -> Any:
     return payload["entry"]
 
 
-def refusal(payload: Any) -> str:
-    assert (payload["success"], payload["entry"]) == (False, None)
-    return str(payload["message"])
-
-
 async def test_a_created_entry_is_returned_and_can_be_read_at_once(
     client: Client, posts: ContentBuilder
 ) -> None:
@@ -64,51 +58,12 @@ async def test_a_created_entry_is_returned_and_can_be_read_at_once(
     assert {**rest, "contentType": None} == {**shown, "contentType": None}
 
 
-async def test_publishing_sets_the_time_again_for_a_draft_and_archiving_keeps_it(
-    client: Client, posts: ContentBuilder
-) -> None:
-    draft = await created(client, fields={"body": "Text"})
-    assert draft["publishedAt"] is None
-    first = await updated(client, draft, status="published")
-    assert first["publishedAt"] == first["updatedAt"]
-    archived = await updated(client, first, status="archived")
-    assert archived["publishedAt"] == first["publishedAt"]
-    assert archived["stage"] is None
-    restored = await updated(client, archived, status="published")
-    assert restored["publishedAt"] == first["publishedAt"]
-    assert restored["stage"] == first["stage"]
-    again = await updated(
-        client, await updated(client, restored, status="draft"), status="published"
-    )
-    assert again["publishedAt"] == again["updatedAt"] >= first["publishedAt"]
-    assert again["version"] == 6
-
-
-async def test_the_stage_is_restored_after_the_archive(
-    client: Client, posts: ContentBuilder
-) -> None:
-    entry = await created(client, stageId="review")
-    archived = await updated(client, entry, status="archived")
-    assert archived["stage"] is None
-    assert (await updated(client, archived, status="draft"))["stage"]["id"] == "review"
-    assert (await updated(client, entry, stageId=None))["stage"]["id"] == "writing"
-
-
 async def test_a_null_stage_is_the_first_one(client: Client, posts: ContentBuilder) -> None:
     entry = await created(client)
     assert (await updated(client, entry, stageId=None))["version"] == 1
     await updated(client, entry, stageId="review")
     assert (await updated(client, entry, stageId=None))["version"] == 3
     assert (await updated(client, entry, stageId="writing"))["version"] == 3
-
-
-async def test_fields_are_merged_and_an_explicit_null_empties_one(
-    client: Client, posts: ContentBuilder
-) -> None:
-    entry = await created(client, fields={"body": "Text", "lead": "Lead"})
-    assert (await updated(client, entry, fields={"lead": "New"}))["fields"]["body"] == "Text"
-    emptied = await updated(client, entry, fields={"lead": None})
-    assert (emptied["fields"]["lead"], emptied["fields"]["body"]) == (None, "Text")
 
 
 async def test_an_unchanged_entry_appends_no_event(
@@ -174,51 +129,6 @@ async def test_entries_of_one_slug_in_several_languages_are_separate(
         rest = (await client.get(f"/v1/content/posts/hello?language={language}")).data
         assert rest["id"] == entry["id"]
     assert (await data(client, query, language=None))["contentEntry"]["id"] == english["id"]
-
-
-async def test_a_delete_frees_slug_and_quota_and_leaves_references_dangling(
-    server: Server, client: Client, posts: ContentBuilder
-) -> None:
-    target = await created(client, title="Target")
-    holder = await created(client, fields={"body": "B", "related": [target["id"]]})
-    assert await delete(client, target["id"]) == {
-        "success": True,
-        "message": "Content entry was deleted",
-    }
-    query = """query ($id: ID!) {
-      contentEntryById(id: $id) { fields references(field: "related") { id } }
-    }"""
-    found = (await data(client, query, id=holder["id"]))["contentEntryById"]
-    assert found["fields"]["related"] == [target["id"]]
-    assert found["references"] == []
-    kept = await updated(client, holder, fields={"related": [target["id"]], "lead": "L"})
-    assert kept["fields"]["related"] == [target["id"]]
-    message = refusal(
-        await create(
-            client, contentTypeSlug="posts", title="New", fields={"related": [target["id"]]}
-        )
-    )
-    assert "is not in this environment" in message
-    assert (await created(client, title="Target"))["slug"] == "target"
-
-
-async def test_expected_version_refuses_a_lost_update(
-    client: Client, posts: ContentBuilder
-) -> None:
-    entry = await created(client)
-    await updated(client, entry, title="Mine", expectedVersion=1)
-    message = refusal(await update(client, entry["id"], title="Yours", expectedVersion=1))
-    assert message == "The entry is at version 2, not 1: read it again and repeat the change"
-    assert (await data(client, STATES, id=entry["id"]))["contentEntryById"]["title"] == "Mine"
-
-
-async def test_concurrent_changes_of_one_entry_lose_nothing(
-    client: Client, posts: ContentBuilder
-) -> None:
-    entry = await created(client)
-    changes = [updated(client, entry, title=f"{who} {n}") for who in "ab" for n in range(10)]
-    versions = [changed["version"] for changed in await asyncio.gather(*changes)]
-    assert sorted(versions) == list(range(2, 22))
 
 
 async def test_mutations_of_one_document_run_in_order_and_independently(

@@ -182,17 +182,12 @@ async def test_queries_are_refused_with_the_status_of_rest(
         403,
         "Forbidden - this API key needs the content.view permission",
     )
-    assert await refused(client, entries, path="/graphql?environment=x") == (400, ENVIRONMENT)
     assert await refused(client, entries, headers={"X-Environment": "staging"}) == (404, NOT_SET_UP)
-    other = server.client("secret-of-other")
-    assert await refused(other, entries, path="/graphql?environment=staging") == (402, NO_STAGING)
     assert (await data(editor, "{ __typename __schema { queryType { name } } }"))["__typename"]
     for query, expected in {
         '{ contentEntry(type: "x", slug: "x") { id } }': (404, TYPE_NOT_FOUND),
-        '{ contentEntries(type: "x") { data { id } } }': (404, TYPE_NOT_FOUND),
         '{ contentEntries(type: "\\u0000") { data { id } } }': (404, TYPE_NOT_FOUND),
         '{ contentEntries(type: "x", status: draft) { data { id } } }': (404, TYPE_NOT_FOUND),
-        '{ contentEntries(locale: "xx") { data { id } } }': (400, LOCALE),
         '{ contentEntryById(id: "x", locale: "xx") { id } }': (400, LOCALE),
         '{ contentEntry(type: "posts", slug: "x", locale: "xx") { id } }': (400, LOCALE),
     }.items():
