@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
-from tests.conformance.import_previews import ADA, FIELDS, SCOPE, entry, previewed, workbook
+from tests.conformance.import_previews import ADA, FIELDS, SCOPE, SEA, entry, previewed, workbook
 from write_side.domain.definition import Field
 from write_side.imports.columns import columns_of, propose_targets
 from write_side.imports.csv_reader import csv_table
@@ -115,8 +116,12 @@ async def test_imports_20_dates_without_an_offset_are_unchanged() -> None:
 
 async def test_imports_21_spreadsheet_serials_are_dates_in_both_epochs() -> None:
     assert (await previewed(workbook("Live", "46053.5"))).value("live") == '"2026-01-31T12:00:00"'
-    assert (await previewed(workbook("Live", "44591", 1904))).value("live") == '"2026-01-31"'
-    assert (await previewed("Title,Body,Live\nA,x,46053\n")).states == ["error"]
+    mac = await previewed(workbook("Live", "44591", 1904))
+    assert mac.value("live") == '"2026-01-31"'
+    assert mac.notes == [("warning", "Live", "is a number and is read as the date 2026-01-31")]
+    text = replace(workbook("Live", "46053"), texts=((2, 2),))
+    for no_serial in ("Title,Body,Live\nA,x,46053\n", text):
+        assert (await previewed(no_serial)).states == ["error"]
 
 
 async def test_imports_22_a_range_is_from_to() -> None:
@@ -128,6 +133,8 @@ async def test_imports_23_ids_come_first_then_slugs_of_the_allowed_types() -> No
     impostor = entry(ADA)
     found = await previewed(f"Title,Body,Related,Author\nA,x,{ADA},ada\n", impostor)
     assert (found.value("related"), found.value("author")) == (f'["{ADA}"]', f'"{ADA}"')
+    [(_, _, reason)] = (await previewed(f"Title,Body,Author\nA,x,{SEA}\n")).notes
+    assert reason == "is an entry of type topics, but takes authors"
 
 
 async def test_imports_24_an_ambiguous_slug_is_an_error() -> None:

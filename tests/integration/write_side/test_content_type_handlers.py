@@ -28,7 +28,6 @@ from write_side.domain.refusals import (
     EnvironmentNotSetUp,
     InvalidDefinition,
     MissingFields,
-    PlanLimitReached,
     StagingNotInPlan,
     UnknownContentType,
     UnknownWorkspace,
@@ -99,15 +98,6 @@ async def test_staging_must_be_in_the_plan_and_set_up(context: HandlerContext) -
     async with context.assert_appended(ContentTypeCreated, ContentTypeCreated):
         await context.content_type("authors", scope=STAGE)
         await context.content_type("authors")
-
-
-async def test_the_plan_limits_the_content_types(context: HandlerContext) -> None:
-    await context.execute(c.ChangePlan, workspace="acme", plan=Plan(content_types=1))
-    await context.content_type("authors")
-    async with context.assert_refused(
-        PlanLimitReached, "Your plan's limit of 1 content types is reached"
-    ):
-        await context.content_type("posts")
 
 
 async def test_a_revision_replaces_the_definition(context: HandlerContext) -> None:

@@ -25,14 +25,12 @@ from tests.integration.write_side.import_fixtures import (
     warnings,
 )
 from tests.unit.samples import raws
-from write_side.commands import DeleteEntry, ReviseContentType, UpdateEntry
+from write_side.commands import UpdateEntry
 from write_side.dispatch import execute
-from write_side.domain.definition import Field
-from write_side.domain.entry import MAX_BYTES
 from write_side.domain.refusals import InvalidEntry
 from write_side.imports import check
-from write_side.imports.importer import RepeatsUndecided, RowsRefused
-from write_side.imports.table import LIMITS, CellError, Epoch, Row, Table
+from write_side.imports.importer import RepeatsUndecided
+from write_side.imports.table import LIMITS, CellError, Row, Table
 from write_side.repository import Repository
 
 EVERYTHING = """
@@ -86,10 +84,6 @@ async def update(repository: Repository, entry_id: str, **properties: Any) -> No
     await execute(
         UpdateEntry(actor=OPERATOR, scope=SCOPE, entry_id=entry_id, **properties), repository
     )
-
-
-async def delete(repository: Repository, entry_id: str) -> None:
-    await execute(DeleteEntry(actor=OPERATOR, scope=SCOPE, entry_id=entry_id), repository)
 
 
 async def test_composed_and_decomposed_slugs_match(magazine: Repository) -> None:
@@ -223,22 +217,6 @@ async def test_any_chain_of_references_to_a_row_with_errors_is_reported(
     assert shown.counts.error == 501
 
 
-async def test_a_missing_required_value_is_an_error_if_published_else_a_warning(
-    magazine: Repository,
-) -> None:
-    file = "Title,Status,Body\nA,published,\nB,draft,\nC,archived,\n"
-    shown = await preview_of(magazine, file)
-    assert states(shown) == ["error", "new", "new"]
-    notes = [(note.severity, note.heading, note.reason) for row in shown.rows for note in row.notes]
-    warning = ("warning", "Body", "is blank, and the entry cannot be published without it")
-    needed = ("error", "Body", "is blank, and a published entry needs it")
-    assert notes == [needed, warning, warning]
-    await imported(magazine, file, ready_only=True)
-    again = await preview_of(magazine, f"{file}C,draft,\n", update=True)
-    assert states(again) == ["error", "unchanged", "unchanged", "update"]
-    assert [len(row.notes) for row in again.rows] == [1, 0, 0, 1]
-
-
 async def test_an_invalid_status_and_any_unpublishing_are_warnings(
     magazine: Repository,
 ) -> None:
@@ -258,42 +236,6 @@ async def test_an_invalid_status_and_any_unpublishing_are_warnings(
     assert states(shown) == ["update", "update", "unchanged", "unchanged"]
     file = "Title,Body\nOne,y\n"
     assert warnings(await preview_of(magazine, file, update=True)) == []
-
-
-async def test_a_value_that_a_published_entry_already_lacked_blocks_no_update(
-    magazine: Repository,
-) -> None:
-    await imported(magazine, "Title,Status,Body\nOne,published,x\nTwo,draft,\n")
-    posts = await magazine.content_type(SCOPE, "posts")
-    await execute(
-        ReviseContentType(
-            actor=OPERATOR,
-            scope=SCOPE,
-            slug="posts",
-            name="Posts",
-            fields=(*posts.fields, Field("lead", "Lead", "text", required=True)),
-        ),
-        magazine,
-    )
-    file = "Title,Status,Body,Lead\nOne,published,y,\nTwo,published,y,\n"
-    shown = await preview_of(magazine, file, update=True)
-    assert states(shown) == ["update", "error"]
-    assert errors(shown) == [(3, "Lead", "is blank, and a published entry needs it")]
-
-
-async def test_an_existing_reference_to_a_deleted_entry_is_accepted(
-    magazine: Repository,
-) -> None:
-    moon = (await create(magazine, "topics", "Moon")).entry_id
-    await imported(magazine, f"Title,Body,About\nOne,x,{moon}\nTwo,x,\n")
-    await delete(magazine, moon)
-    file = f'Title,Body,About\nOne,y,"{moon}, ada"\nTwo,y,{moon}\n'
-    shown = await preview_of(magazine, file, update=True)
-    assert states(shown) == ["update", "error"]
-    await imported(magazine, file, "i-2", update=True, ready_only=True)
-    ada = (await entries(magazine, "ada", kind="authors"))["ada"].id
-    one = (await entries(magazine, "one"))["one"]
-    assert values(one)["about"] == f'["{moon}","{ada}"]'
 
 
 async def test_slugs_and_references_have_the_imports_language(magazine: Repository) -> None:
@@ -407,39 +349,6 @@ async def test_a_hidden_row_is_imported_with_a_warning(magazine: Repository) -> 
     assert str(shown.rows[1].notes[0]).startswith("The row is hidden in the workbook: delete it")
 
 
-async def test_serials_are_dates_in_a_workbook(repository: Repository) -> None:
-    await set_up(repository, EVERYTHING)
-
-    def table(epoch: Epoch | None, *serials: str, texts: tuple[tuple[int, int], ...] = ()) -> Table:
-        rows = (Row(n, (f"{epoch} {n}", "x", serial)) for n, serial in enumerate(serials, 2))
-        return Table("x.xlsx", ("Title", "Body", "Live"), tuple(rows), epoch=epoch, texts=texts)
-
-    # Early spreadsheets had a 29 February 1900: day 60.
-    old, mac = table(1900, "46053", "46053.5", "1", "59", "61"), table(1904, "44591")
-    [warned] = (await preview_of(repository, mac)).rows[0].notes
-    assert (warned.heading, warned.severity, warned.reason) == (
-        "Live",
-        "warning",
-        "is a number and is read as the date 2026-01-31",
-    )
-    await imported(repository, old)
-    await imported(repository, mac, "i-2")
-    slugs = (*(f"1900-{n}" for n in range(2, 7)), "1904-2")
-    found = await entries(repository, *slugs)
-    assert [values(found[slug])["live"] for slug in slugs] == [
-        '"2026-01-31"',
-        '"2026-01-31T12:00:00"',
-        '"1900-01-01"',
-        '"1900-02-28"',
-        '"1900-03-01"',
-        '"2026-01-31"',
-    ]
-    year = table(1900, "2026", texts=((2, 2),))
-    for wrong in (table(None, "46053"), table(1900, "60"), table(1900, "-1"), year):
-        shown = await preview_of(repository, wrong, update=True)
-        assert [error[:2] for error in errors(shown)] == [(2, "Live")]
-
-
 async def test_references_are_looked_up_in_the_imports_language_and_then_in_all(
     magazine: Repository,
 ) -> None:
@@ -474,17 +383,6 @@ async def test_references_are_looked_up_in_the_imports_language_and_then_in_all(
     ]
 
 
-async def test_a_row_that_is_too_large_is_an_error(magazine: Repository) -> None:
-    big = Table(
-        "x.csv", ("Title", "Body"), (Row(2, ("Big", "x" * MAX_BYTES)), Row(3, ("Small", "x")))
-    )
-    shown = await preview_of(magazine, big)
-    assert states(shown) == ["error", "new"]
-    assert "the limit is 2,097,152" in shown.rows[0].notes[0].reason
-    with pytest.raises(RowsRefused):
-        await imported(magazine, big)
-
-
 async def test_a_preview_depends_on_the_log_and_the_request(magazine: Repository) -> None:
     file = "Title,Body,Views\nOne,x,1\n"
     requests: list[tuple[str, dict[str, Any]]] = [
@@ -514,11 +412,6 @@ async def test_white_space_around_a_title_is_kept_with_a_warning(magazine: Repos
     assert (row.title, row.slug, row.state) == ("One ", "one-", "new")
     reason = "begins or ends with white space, which is part of the title"
     assert [note.reason for note in row.notes] == [reason]
-
-
-async def test_a_title_of_white_space_is_blank(magazine: Repository) -> None:
-    shown = await preview_of(magazine, 'Title,Slug,Body\n" ",one,x\n')
-    assert errors(shown) == [(2, "Title", "is blank")]
 
 
 async def test_a_failing_first_row_leaves_its_slug_and_quota_to_the_next(

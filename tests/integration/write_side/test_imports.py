@@ -18,7 +18,6 @@ from tests.integration.write_side.import_fixtures import (
     imported,
     preview_of,
     set_up,
-    states,
     table_of,
     values,
 )
@@ -27,11 +26,10 @@ from write_side.commands import PutMedia, RemoveMedia
 from write_side.dispatch import execute
 from write_side.domain.events import ImportRecorded
 from write_side.domain.identity import Actor, import_stream
-from write_side.domain.refusals import FileMismatch, ImportIdTaken, UnknownContentType
+from write_side.domain.refusals import UnknownContentType
 from write_side.handlers.imports import _Decisions
 from write_side.imports import dry_run
 from write_side.imports.check import check
-from write_side.imports.importer import RowsRefused
 from write_side.imports.references import NamedTargets
 from write_side.imports.request import ImportRequest
 from write_side.imports.table import Row, Table
@@ -67,18 +65,6 @@ async def test_rows_become_entries_that_refer_to_one_another(magazine: Repositor
     assert one.id == report.rows[0].entry_id
 
 
-async def test_rows_whose_slug_exists_are_skipped(magazine: Repository) -> None:
-    await imported(magazine, POSTS)
-    more = "Title,Body\nONE,again\nFour,new\nfour,repeated\n"
-    shown = await preview_of(magazine, more)
-    assert states(shown) == ["skipped", "new", "skipped"]
-    one = (await entries(magazine, "one"))["one"]
-    assert [row.entry_id for row in shown.rows[::2]] == [one.id, shown.rows[1].entry_id]
-    report = await imported(magazine, more, "i-2", repeats="skip")
-    assert (report.counts.new, report.counts.skipped) == (1, 2)
-    assert [row.state for row in report.rows] == ["skipped", "new", "skipped"]
-
-
 async def test_nothing_left_to_import_appends_nothing(magazine: Repository) -> None:
     await imported(magazine, POSTS)
     head = await magazine.recorder.head()
@@ -86,66 +72,6 @@ async def test_nothing_left_to_import_appends_nothing(magazine: Repository) -> N
     assert (report.counts.new, report.counts.skipped, report.position) == (0, 3, 0)
     assert await magazine.recorder.head() == head
     assert await magazine.recorder.select_events(import_stream("i-2")) == []
-
-
-async def test_the_same_import_id_has_no_effect_the_second_time(magazine: Repository) -> None:
-    first = await imported(magazine, POSTS)
-    head = await magazine.recorder.head()
-    report = await imported(magazine, table_of(POSTS, "renamed.csv"))
-    assert report.replayed
-    assert report.counts == first.counts
-    assert [row.entry_id for row in report.rows] == [row.entry_id for row in first.rows]
-    assert report.position == first.position
-    for other in ("Title,Body\nOther,x\n", "Title,Body\n,bad\n"):
-        with pytest.raises(FileMismatch, match="'i-1' was used for another file, 'posts"):
-            await imported(magazine, other)
-    assert await magazine.recorder.head() == head
-
-
-async def test_the_import_id_of_another_import_is_refused(magazine: Repository) -> None:
-    await imported(magazine, POSTS)
-    with pytest.raises(ImportIdTaken):
-        await imported(magazine, "Title\nMoon\n", kind="topics")
-
-
-async def test_every_invalid_cell_is_named_and_nothing_is_imported(magazine: Repository) -> None:
-    head = await magazine.recorder.head()
-    bad = (
-        "Title,Status,Body,Views,Author,About,Related,Cover\n"
-        ",,x,,,,,\n"
-        "Fine,,x,1,ada,,,\n"
-        'Two,,x,many,sea,"ada, moon",gone,nowhere\n'
-        "Three,published,,,,,,\n"
-    )
-    assert errors(await preview_of(magazine, bad)) == [
-        (2, "Title", "is blank"),
-        (4, "Views", "'many' takes a number, such as 1234.5 or 1,234.5"),
-        (
-            4,
-            "Author",
-            "'sea' names no entry: no entry of type authors has the id or slug 'sea'",
-        ),
-        (
-            4,
-            "About",
-            "'ada, moon' names no entry: "
-            "no entry of type authors or topics has the id or slug 'moon'",
-        ),
-        (
-            4,
-            "Related",
-            "'gone' names no entry: no entry of type posts has the id or slug 'gone'",
-        ),
-        (
-            4,
-            "Cover",
-            "'nowhere' names no file: no media file has the id or URL 'nowhere'",
-        ),
-        (5, "Body", "is blank, and a published entry needs it"),
-    ]
-    with pytest.raises(RowsRefused, match="Nothing was imported: 3 of 4 rows have errors"):
-        await imported(magazine, bad)
-    assert await magazine.recorder.head() == head
 
 
 async def test_only_the_files_that_a_cell_names_are_loaded(magazine: Repository) -> None:
@@ -220,41 +146,6 @@ async def test_an_invalid_reference_in_a_repeater_is_named_by_its_cell(
         "a repeater takes ids, not slugs; also wrong: parts[2].by, parts[3].image"
     )
     assert (await imported(magazine, table([good]))).counts.new == 1
-
-
-async def test_references_are_found_by_id_and_ambiguous_slugs_are_not(
-    magazine: Repository,
-) -> None:
-    topic = await create(magazine, "topics", "Ada")
-    ambiguous = "Title,Body,About\nOne,x,ada\n"
-    assert errors(await preview_of(magazine, ambiguous)) == [
-        (2, "About", "'ada' is ambiguous: 2 entries have the slug 'ada', give the id")
-    ]
-    other = f"Title,Body,Author\nOne,x,{topic.entry_id}\n"
-    assert errors(await preview_of(magazine, other)) == [
-        (2, "Author", f"'{topic.entry_id}' is an entry of type topics, but takes authors")
-    ]
-    await imported(magazine, f"Title,Body,About\nOne,x,{topic.entry_id}\n")
-    one = (await entries(magazine, "one"))["one"]
-    assert bytes(one.fields["about"]) == f'["{topic.entry_id}"]'.encode()
-
-
-@pytest.mark.slow
-async def test_rows_beyond_the_plans_limit_are_errors(magazine: Repository) -> None:
-    rows = "".join(f"Row {number},x\n" for number in range(1999))
-    await imported(magazine, f"Title,Body\n{rows}")
-    head = await magazine.recorder.head()
-    more = f"Title,Body\n{rows.replace('Row', 'More')}"
-    shown = await preview_of(magazine, more)
-    assert (shown.counts.new, shown.counts.error) == (499, 1500)
-    reason = "Your plan's limit of 2500 entries is reached; upgrade the plan or delete some"
-    assert errors(shown)[0][:2] == (501, "")
-    assert errors(shown)[0][2].startswith(reason)
-    with pytest.raises(RowsRefused):
-        await imported(magazine, more, "i-2")
-    assert await magazine.recorder.head() == head
-    report = await imported(magazine, more, "i-2", ready_only=True)
-    assert (report.counts.new, report.counts.error) == (499, 1500)
 
 
 async def test_an_unknown_type_is_refused(magazine: Repository) -> None:

@@ -66,6 +66,13 @@ async def test_a_repeater_without_a_required_value_has_one_note_that_names_the_f
     assert [note.cell for row in shown.rows for note in row.notes] == ['[{"q":"x"},{}]', many]
 
 
+async def test_a_draft_that_stays_the_same_has_no_warning_of_a_missing_value() -> None:
+    text = "Title,Body,Views\nOne,,\nTwo,,1\n"
+    shown = await previewed(text, entry("one"), entry("two"), update=True)
+    assert shown.states == ["unchanged", "update"]
+    assert [[note.severity for note in row.notes] for row in shown.rows] == [[], ["warning"]]
+
+
 async def test_members_that_a_repeater_does_not_have_are_named() -> None:
     faq = Field("faq", "FAQ", "repeater", fields=(Field("q", "Q", "text"), Field("a", "A", "text")))
     typos, none = '[{""Q"":""x""},{""q"":""x"",""Q"":1,""no"":2}]', '[{""a"":""x""}]'
