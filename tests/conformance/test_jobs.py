@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import Any
 
 import pytest
@@ -42,14 +43,14 @@ def upload(
     **parts: str,
 ) -> Request:
     """The form as curl sends it. A part with the value "-" is omitted; ``map_Body`` means
-    map[Body]."""
+    map[Body], and ``key_`` the part ``key``."""
     lines: list[bytes] = []
     if document is not None:
         lines += [b'--cut\r\nContent-Disposition: form-data; name="file"; filename="%b"']
         lines[-1] %= name.encode()
         lines += [b"Content-Type: application/octet-stream", b"", document]
     for part, text in {"contentType": "posts", **parts}.items():
-        field = f"map[{part.removeprefix('map_')}]" if part.startswith("map_") else part
+        field = f"map[{part.removeprefix('map_')}]" if part.startswith("map_") else part.rstrip("_")
         if text != "-":
             lines += [f'--cut\r\nContent-Disposition: form-data; name="{field}"'.encode()]
             lines += [b"", text.encode()]
@@ -164,7 +165,9 @@ async def test_jobs_2_the_location_has_state_progress_and_report(
     one = await done(workspace)
     assert list(one) == ["id", "state", "progress", "message", "report"]
     assert (one["state"], one["progress"]) == ("imported", {"rows": 2, "done": 2})
-    assert one["report"]["counts"]["new"] == 2
+    report = one["report"]
+    assert (report["importId"], report["by"]) == (one["id"], workspace.key)
+    assert report["counts"]["new"] == 2
     assert await slugs(workspace) == ["one", "two"]
 
 
@@ -174,7 +177,10 @@ async def test_jobs_3_a_refused_import_has_a_reason_and_imports_nothing(
     workspace = await open_workspace()
     one = await done(workspace, BAD)
     assert (one["state"], one["report"]["imported"]) == ("refused", False)
-    assert one["report"]["rows"][0]["cells"][0]["column"] == "Views"
+    assert one["message"] == "Nothing was imported: 1 of 2 rows have errors"
+    [cell] = one["report"]["rows"][0]["cells"]
+    assert (cell["column"], cell["severity"], cell["cell"]) == ("Views", "error", "many")
+    assert cell["reason"].startswith("takes a number, such as 1234.5")
     none = await done(workspace, BAD.replace(b",2", b",two"), readyOnly="true")
     assert none["state"] == "refused"
     assert none["message"] == "Nothing was imported: 2 of 2 rows have errors"
@@ -188,8 +194,11 @@ async def test_jobs_4_options_are_those_of_the_command(open_workspace: OpenWorks
     workspace = await open_workspace()
     ready = await done(workspace, BAD, readyOnly="true", status="published")
     assert (ready["state"], ready["report"]["counts"]["error"]) == ("imported", 1)
-    dry = await done(workspace, dryRun="true", update="true")
+    dry = await done(workspace, dryRun="true", update="true", language="fr-FR")
     assert (dry["state"], dry["report"]["imported"]) == ("checked", False)
+    assert dry["report"]["counts"]["new"] == 2
+    keyed = await done(workspace, dryRun="true", key_="Body")
+    assert [row["slug"] for row in keyed["report"]["rows"]] == ["x", "y"]
     await done(
         workspace,
         b"Name;Text;N\nA;x;1,5\nA;y;2\n",
@@ -211,6 +220,7 @@ async def test_jobs_5_a_revert_is_202_and_so_is_its_repetition(
     await ended(workspace, path)
     first = await reverted(workspace, path)
     assert (first.status, first.body["data"]["state"]) == (202, "reverted")
+    assert len(re.findall(r'"at":"[^"]+:\d\d\.\d{3}Z"', first.text)) == 2
     assert len(first.body["data"]["report"]["reverted"]["deleted"]) == 2
     assert (await reverted(workspace, path)).text == first.text
     assert (await workspace.get(path)).body == first.body
@@ -219,7 +229,9 @@ async def test_jobs_5_a_revert_is_202_and_so_is_its_repetition(
 
 async def test_jobs_5_a_revert_of_an_unchanged_import_is_409(open_workspace: OpenWorkspace) -> None:
     workspace = await open_workspace()
-    for path in (await accepted(workspace, BAD), await accepted(workspace, dryRun="true")):
+    await done(workspace)
+    for document, options in ((BAD, {}), (ROWS, {"dryRun": "true"}), (ROWS, {})):
+        path = await accepted(workspace, document, **options)
         await ended(workspace, path)
         says("nothing to revert")(await reverted(workspace, path))
         assert (await reverted(workspace, path)).status == 409
@@ -233,7 +245,11 @@ async def test_jobs_6_an_idempotency_key_is_one_import(open_workspace: OpenWorks
     again = await workspace.send(upload(headers=once))
     assert (again.status, again.text) == (202, first.text)
     assert again.headers["Location"] == first.headers["Location"]
-    for other in (upload(BAD, headers=once), upload(headers=once, update="true")):
+    for other in (
+        upload(BAD, headers=once),
+        upload(name="b.csv", headers=once),
+        upload(headers=once, update="true"),
+    ):
         answer = await workspace.send(other)
         envelope("error")(answer)
         assert answer.status == 422

@@ -17,7 +17,6 @@ from tests.integration.api.server import Server, serving
 from tests.integration.api.wizard import Wizard, csv, multipart
 from tests.integration.projector.sample_log import ContentBuilder, rows
 from write_side.domain.identity import new_id
-from write_side.imports import uploads
 from write_side.imports.table import Limits
 from write_side.repository import Repository
 
@@ -231,20 +230,6 @@ async def test_the_upload_does_not_wait_for_slow_and_disconnected_clients(
 
 def _cookie(browser: Browser) -> str:
     return "; ".join(f"{one.key}={one.value}" for one in browser.session.cookie_jar)
-
-
-@pytest.mark.slow
-async def test_the_oldest_uploads_of_a_workspace_are_deleted(
-    browser: Browser, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert uploads.MOST == 20
-    monkeypatch.setattr(uploads, "MOST", 2)
-    wizard = Wizard(browser)
-    first, second, third = [await wizard.uploaded(FILE) for _ in range(3)]
-    gone = await wizard.page(first, "columns", type="posts")
-    assert (gone.status, "upload the file again" in gone.text) == (404, True)
-    for kept in (second, third):
-        assert (await wizard.page(kept, "columns", type="posts")).status == 200
 
 
 async def test_imports_of_other_workspaces_and_environments_are_not_found(
