@@ -14,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from api.context import Service
 from api.operations import health
 from api.operations.health import ServiceStatus, StatusCache
-from tests.integration.api.server import ACME, Client, Server, room, serving
+from tests.integration.api.server import ACME, Client, Server, serving
 from tests.integration.live_projector import connected, until
 from tests.integration.projector.sample_log import ContentBuilder
 from write_side.repository import Repository
@@ -245,12 +245,12 @@ class TestWhoSeesTheDetails:
         assert answer.status == 403
         assert "service.view" in answer.text
 
+    @pytest.mark.usefixtures("long_window")
     @pytest.mark.asyncio(loop_scope="function")
     async def test_guessed_keys_count_against_the_address_but_valid_ones_do_not(
         self, database_url: str, repository: Repository
     ) -> None:
         async with serving(database_url, repository, projector=False, ip_rate_limit=3) as server:
-            await room()
             await server.workspace(permissions=("service.view",))
             for _ in range(5):
                 assert (await server.client().get("/metrics")).status == 200

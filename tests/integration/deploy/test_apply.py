@@ -268,25 +268,17 @@ async def test_a_key_that_has_expired_gets_no_new_secret(
         await diff_lines(repository, f"{HEAD}, {other}}}")
 
 
-async def test_an_expiry_that_has_passed_is_refused_before_anything_is_done(
-    repository: Repository,
-) -> None:
-    over = KEY.replace("}]", ", expires: 2020-01-31T09:30:00Z}]")
-    with pytest.raises(
-        ManifestError, match=r"keys\[0\].expires: an expiry of 2020-01-31T09:30:00Z is in"
-    ):
-        await apply(repository, f"{HEAD}, {over}}}")
-    assert await repository.recorder.head() == 0
-
-
 async def test_an_expiry_has_passed_by_the_clock_of_the_store(
     repository: Repository, database_url: str
 ) -> None:
     await follow_clock(database_url)
     Clock.time = datetime(2090, 1, 1, tzinfo=UTC)
     over = KEY.replace("}]", ", expires: 2089-12-31}]")
-    with pytest.raises(ManifestError, match="2089-12-31T00:00:00Z is in the past"):
+    with pytest.raises(
+        ManifestError, match=r"keys\[0\].expires: an expiry of 2089-12-31T00:00:00Z is in the past"
+    ):
         await apply(repository, f"{HEAD}, {over}}}")
+    assert await repository.recorder.head() == 0
     ends = KEY.replace("}]", ", expires: 2090-01-02}]")
     assert await apply(repository, f"{HEAD}, {ends}}}") == [
         "workspace acme created",

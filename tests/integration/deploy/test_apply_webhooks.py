@@ -90,7 +90,7 @@ async def test_only_prune_removes_an_endpoint(repository: Repository) -> None:
     assert await apply(repository, "{workspace: acme, name: Acme}", prune=True) == [removed]
 
 
-async def test_every_problem_is_named_with_its_place(repository: Repository) -> None:
+def test_every_problem_is_named_with_its_place() -> None:
     text = """
 workspace: acme
 name: Acme

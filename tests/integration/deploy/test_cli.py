@@ -313,22 +313,6 @@ def test_a_manifest_that_apply_would_not_read_is_shown_with_a_note(
         )
 
 
-def test_a_manifest_without_fields_and_workflow_keeps_those_of_the_content_type(
-    run: Run, tmp_path: Path
-) -> None:
-    manifest = tmp_path / "a.yaml"
-    bare = "workspace: acme\nname: Acme\ncontentTypes:\n- slug: a\n  name: A\n"
-    workflow = "  workflow: {stages: [{id: one, name: One}]}\n"
-    manifest.write_text(f"{bare}{workflow}  fields: [{{slug: t, name: T, type: text}}]\n")
-    run("apply", "a.yaml")
-    manifest.write_text(bare)
-    assert output_lines(run("apply", "a.yaml", "--dry-run")) == ["no changes"]
-    manifest.write_text(f"{bare}  fields: []\n  workflow: null\n")
-    assert run("apply", "a.yaml", "--dry-run").stdout.splitlines() == [
-        "content type a in production would be revised: field removed: t; stage removed: one"
-    ]
-
-
 @pytest.mark.parametrize("options", [("--dry-run",), ()])
 def test_a_webhook_for_a_content_type_that_is_not_there_is_noted(
     run: Run, tmp_path: Path, options: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Functions in forked processes: restarted when they end, and ended with their parent."""
+"""Functions in forked processes. What they share with commands is in test_supervisor.py."""
 
 from __future__ import annotations
 
@@ -14,10 +14,8 @@ from pathlib import Path
 import pytest
 
 from tests.integration.deploy.processes import (
-    alive,
     children_of,
     has_proc,
-    seen,
     send,
     start,
     until,
@@ -34,7 +32,6 @@ from deploy.logs import LogLines
 from write_side.domain.identity import new_id
 
 notes = Path(sys.argv[1])
-supervisor.GRACE = 0.5 if "deaf" in sys.argv else 60
 
 def note(text):
     with notes.open("a") as file:
@@ -43,10 +40,6 @@ def note(text):
 def calm():
     note(os.getpid())
     time.sleep(600)
-
-def deaf():
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    calm()
 
 def fail():
     note("failing")
@@ -89,7 +82,6 @@ asyncio.run(main())
 """
 
 Run = Callable[..., subprocess.Popen[str]]
-linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux kills them with the parent")
 
 
 @pytest.fixture
@@ -128,18 +120,6 @@ def end(parent: subprocess.Popen[str]) -> str:
     return parent.communicate()[1]
 
 
-def test_children_are_direct_and_in_separate_groups_and_end_with_the_parent(
-    run: Run, notes: Path
-) -> None:
-    parent = run("calm", "calm")
-    pids = [int(pid) for pid in noted(notes, 2)]
-    for pid in pids:
-        assert seen(pid, "ppid") == str(parent.pid)
-        assert seen(pid, "pgid") == str(pid)
-    end(parent)
-    assert not any(map(alive, pids))
-
-
 def test_a_signal_in_the_moment_of_the_start_is_not_lost(run: Run) -> None:
     parent = run("calm", "calm", "calm", "stop")
     assert parent.wait(60) == 0
@@ -153,30 +133,6 @@ def test_a_child_runs_an_event_loop_that_is_not_its_parents(run: Run, notes: Pat
         os.kill(pid, signal.SIGTERM)
     assert noted(notes, 5).count("stopped") == 1, "both are started again, and the parent goes on"
     end(parent)
-
-
-def test_a_child_that_does_not_end_is_eventually_killed(run: Run, notes: Path) -> None:
-    parent = run("deaf")
-    [pid] = noted(notes, 1)
-    assert "did not end within" in end(parent)
-    assert not alive(int(pid))
-
-
-@linux
-def test_children_do_not_survive_a_killed_parent(run: Run, notes: Path) -> None:
-    parent = run("deaf", "calm")
-    pids = [int(pid) for pid in noted(notes, 2)]
-    parent.kill()
-    until(lambda: not any(map(alive, pids)))
-
-
-def test_a_killed_child_is_started_again_and_the_others_continue(run: Run, notes: Path) -> None:
-    parent = run("calm", "calm")
-    killed, stays = (int(pid) for pid in noted(notes, 2))
-    os.kill(killed, signal.SIGKILL)
-    new = int(noted(notes, 3)[2])
-    assert [alive(pid) for pid in (killed, stays, new)] == [False, True, True]
-    assert "ended with status -9; starting it again in 0.1 s" in end(parent)
 
 
 def test_failures_are_shown_as_those_of_commands(run: Run, notes: Path) -> None:

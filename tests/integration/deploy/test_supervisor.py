@@ -16,15 +16,32 @@ from deploy.supervisor import Child, supervise
 from tests.integration.deploy.processes import alive, eventually, seen, start, until
 
 PARENT = """
-import asyncio, sys
+import asyncio, os, signal, sys, time
 from deploy import supervisor
-supervisor.GRACE = 0.5 if any('trap "" TERM' in text for text in sys.argv) else 60
-scripts = [supervisor.Child(text, ("/bin/sh", "-c", text)) for text in sys.argv[1:]]
-asyncio.run(supervisor.supervise(scripts))
+
+def calm():
+    with open(sys.argv[1], "a") as notes:
+        print(os.getpid(), file=notes)
+    time.sleep(600)
+
+def deaf():
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    calm()
+
+works = {"calm()": calm, "deaf()": deaf}
+texts = sys.argv[2:]
+supervisor.GRACE = 0.5 if any(text.startswith(('trap "" TERM', "deaf")) for text in texts) else 60
+children = [supervisor.Child(text, works.get(text, ("/bin/sh", "-c", text))) for text in texts]
+asyncio.run(supervisor.supervise(children))
 """
 # Each writes its process id to the file `notes` once it is ready.
 CALM = 'echo $$ >> "{notes}"; exec sleep 600'
 DEAF = 'trap "" TERM; echo $$ >> "{notes}"; while :; do sleep 0.1; done'
+
+# A child is a command or a function in a forked process.
+each_kind = pytest.mark.parametrize(
+    ("calm", "deaf"), [(CALM, DEAF), ("calm()", "deaf()")], ids=["commands", "functions"]
+)
 
 Run = Callable[..., subprocess.Popen[str]]
 linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux kills them with the parent")
@@ -42,12 +59,12 @@ def noted(notes: Path) -> list[int]:
 
 @pytest.fixture
 def run(notes: Path) -> Iterator[Run]:
-    """Starts a parent of these shell scripts. Any process left is killed at the end."""
+    """Starts a parent of these children. Any process left is killed at the end."""
     parents: list[subprocess.Popen[str]] = []
 
     def run_parent(*scripts: str) -> subprocess.Popen[str]:
         texts = [script.format(notes=notes) for script in scripts]
-        parents.append(start(sys.executable, "-c", PARENT, *texts))
+        parents.append(start(sys.executable, "-c", PARENT, str(notes), *texts))
         return parents[-1]
 
     yield run_parent
@@ -66,13 +83,17 @@ def end(parent: subprocess.Popen[str], number: signal.Signals = signal.SIGTERM) 
     assert parent.wait(60) == 0
 
 
-def test_children_are_direct_and_in_separate_groups(run: Run, notes: Path) -> None:
-    parent = run(CALM, CALM)
+@each_kind
+def test_children_are_direct_and_in_separate_groups(
+    run: Run, notes: Path, calm: str, deaf: str
+) -> None:
+    parent = run(calm, calm)
     until(lambda: len(noted(notes)) == 2)
     for pid in noted(notes):
         assert seen(pid, "ppid") == str(parent.pid)
         assert seen(pid, "pgid") == str(pid)
     end(parent)
+    assert not any(alive(pid) for pid in noted(notes))
 
 
 def test_output_is_passed_on_unchanged(run: Run, notes: Path) -> None:
@@ -107,8 +128,11 @@ def test_ctrl_c_in_a_terminal_reaches_only_the_parent(run: Run, notes: Path) -> 
     assert parent.communicate() == ("", "")
 
 
-def test_a_child_that_does_not_end_is_eventually_killed(run: Run, notes: Path) -> None:
-    parent = run(DEAF, CALM)
+@each_kind
+def test_a_child_that_does_not_end_is_eventually_killed(
+    run: Run, notes: Path, calm: str, deaf: str
+) -> None:
+    parent = run(deaf, calm)
     until(lambda: len(noted(notes)) == 2)
     end(parent)
     assert "did not end within" in parent.communicate()[1]
@@ -116,15 +140,21 @@ def test_a_child_that_does_not_end_is_eventually_killed(run: Run, notes: Path) -
 
 
 @linux
-def test_children_do_not_survive_a_killed_parent(run: Run, notes: Path) -> None:
-    parent = run(DEAF, CALM)
+@each_kind
+def test_children_do_not_survive_a_killed_parent(
+    run: Run, notes: Path, calm: str, deaf: str
+) -> None:
+    parent = run(deaf, calm)
     until(lambda: len(noted(notes)) == 2)
     parent.kill()
     until(lambda: not any(alive(pid) for pid in noted(notes)))
 
 
-def test_a_killed_child_is_started_again_and_the_others_continue(run: Run, notes: Path) -> None:
-    parent = run(CALM, CALM)
+@each_kind
+def test_a_killed_child_is_started_again_and_the_others_continue(
+    run: Run, notes: Path, calm: str, deaf: str
+) -> None:
+    parent = run(calm, calm)
     until(lambda: len(noted(notes)) == 2)
     killed, stays = noted(notes)
     os.kill(killed, signal.SIGKILL)
@@ -132,6 +162,7 @@ def test_a_killed_child_is_started_again_and_the_others_continue(run: Run, notes
     assert [alive(pid) for pid in noted(notes)] == [False, True, True]
     assert noted(notes)[1] == stays
     end(parent)
+    assert "ended with status -9; starting it again in 0.1 s" in parent.communicate()[1]
 
 
 async def pauses(
