@@ -57,6 +57,8 @@ NO_NUMBERS = (
     "%2B-5",
     "+5",
     "5%20",
+    "%205",
+    "5%0A",
     "%2B",
     "null",
     "%D9%A3",
@@ -113,6 +115,12 @@ def numbers() -> Iterator[Case]:
         get(f"/v1/content/notes?limit={'0' * 5000}"),
         200,
         pagination(limit=1),
+    ),
+    Case(
+        "query.7 thousands of zeros before a digit do not count",
+        get(f"/v1/content/notes?limit={'0' * 5000}7"),
+        200,
+        pagination(limit=7),
     ),
     Case(
         "query.7 an offset of thousands of digits is past the end",

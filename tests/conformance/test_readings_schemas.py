@@ -60,6 +60,12 @@ def varies(answer: Answer) -> None:
 @table(
     Case("schemas.1 without a key", get(DOCUMENT, key=None), 200, is_generic),
     Case(
+        "schemas.1 HTTP Basic of a proxy is no key",
+        get(DOCUMENT, key=None, headers={"Authorization": "Basic YTpi"}),
+        200,
+        is_generic,
+    ),
+    Case(
         "schemas.1 without a key the environment is not read",
         get(f"{DOCUMENT}?environment=x", key=None),
         200,

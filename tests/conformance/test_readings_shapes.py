@@ -196,9 +196,10 @@ async def test_select_and_include(case: Case, client: CheckedClient) -> None:
 
 async def test_select_10_shows_an_entry_of_the_past(client: CheckedClient) -> None:
     whole = (await client.send(get(ONE))).data
-    path = f"{ONE}?asOf={whole['updatedAt'].replace('Z', '999Z')}&select=title,fields.views"
-    answer = await client.send(get(path))
+    path = f"{ONE}?asOf={whole['updatedAt'].replace('Z', '999Z')}&select=title,fields."
+    answer = await client.send(get(f"{path}views"))
     assert answer.data == {"id": HARBOUR, "title": "Harbour", "fields": {"views": 7}}
+    says("'fields.nope'")(await client.send(get(f"{path}nope")))
 
 
 async def test_include_10_shows_what_an_entry_of_the_past_referred_to(

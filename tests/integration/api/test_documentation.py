@@ -44,12 +44,6 @@ async def test_routes_and_document_agree(server: Server) -> None:
     assert served - {PAGE} == described
 
 
-async def test_the_document_needs_no_key(server: Server) -> None:
-    answer = await server.client(None).get("/v1/openapi.json")
-    assert (answer.status, answer.headers["Content-Type"]) == (200, "application/json")
-    assert answer.body == document()
-
-
 async def test_the_page_loads_nothing_from_elsewhere(server: Server) -> None:
     client = server.client(None)
     page = await client.get("/docs")

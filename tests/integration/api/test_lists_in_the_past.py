@@ -287,16 +287,6 @@ async def test_an_append_that_takes_too_long_is_503(
         await update
 
 
-@pytest.mark.parametrize("time", ["yesterday", "9999-12-31", "2026-02-30", "2" * 5_000])
-async def test_an_invalid_time_of_a_list_is_refused_before_any_lookup(
-    time: str, client: Client
-) -> None:
-    for path in ("/v1/content/nothing", "/v1/content?type=nothing&"):
-        answer = await client.get(f"{path}{'' if '?' in path else '?'}asOf={time}")
-        assert answer.status == 400
-        assert "2026-01-31T09:30:00Z" in answer.body["error"]
-
-
 async def test_a_list_of_long_histories_is_refused_but_each_entry_can_be_read(
     client: Client, acme: ContentBuilder, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:

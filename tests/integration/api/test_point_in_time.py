@@ -318,10 +318,3 @@ async def test_the_past_never_changes_and_has_an_etag(
         f"{POST}?asOf={quote(then.isoformat())}", headers={"If-None-Match": first.headers["ETag"]}
     )
     assert (again.status, again.text) == (304, "")
-
-
-@pytest.mark.parametrize("time", ["yesterday", "9999-12-31", "2026-02-30"])
-async def test_an_invalid_past_time_is_refused_before_any_lookup(time: str, client: Client) -> None:
-    answer = await client.get(f"/v1/content/nothing/nothing?asOf={time}")
-    assert answer.status == 400
-    assert "2026-01-31T09:30:00Z" in answer.body["error"]

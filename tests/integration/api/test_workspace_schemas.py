@@ -81,28 +81,6 @@ async def test_it_describes_the_environment_of_the_request(
         assert (await client.get(SCHEMA, **options)).status == 404
 
 
-async def test_without_a_key_it_is_the_generic_document(
-    server: Server, acme: ContentBuilder
-) -> None:
-    await acme.content_type()
-    await server.caught_up()
-    answer = await server.client(None).get(DOCUMENT)
-    assert answer.body == document()
-    proxied = await server.client(None).get(DOCUMENT, headers={"Authorization": "Basic YTpi"})
-    assert proxied.text == answer.text
-
-
-async def test_a_bad_key_is_refused(server: Server, acme: ContentBuilder) -> None:
-    for headers in (
-        {"Authorization": "Bearer wrong"},
-        {"Authorization": "Bearer"},
-        {"X-API-Key": "wrong"},
-        {"X-API-Key": ""},
-    ):
-        answer = await server.client(None).get(DOCUMENT, headers=headers)
-        assert answer.status == 401, headers
-
-
 async def test_the_checks_of_a_content_request_apply(server: Server) -> None:
     await server.workspace(permissions=("content.edit",))
     await server.key("reads-published", "acme", ("content.published",))
@@ -113,17 +91,6 @@ async def test_the_checks_of_a_content_request_apply(server: Server) -> None:
         assert (await client.get(f"{path}?environment=x")).status == 400
         assert (await client.get(f"{path}?environment=staging")).status in (402, 404)
         assert (await client.get(path, headers={"X-Content-Position": "x"})).status == 400
-
-
-async def test_a_key_for_published_entries_sees_the_same(
-    server: Server, client: Client, acme: ContentBuilder
-) -> None:
-    await acme.content_type(BODY, NOTES)
-    await server.key("reads-published", "acme", ("content.published",))
-    await server.caught_up()
-    for path in (DOCUMENT, SCHEMA):
-        answer = await server.client("reads-published").get(path)
-        assert (answer.status, answer.text) == (200, (await client.get(path)).text)
 
 
 async def test_entries_fit_the_schema_of_their_type(
@@ -141,12 +108,6 @@ async def test_entries_fit_the_schema_of_their_type(
     validator = Draft202012Validator(schema, format_checker=FormatChecker())
     for slug in ("tide", "empty"):
         validator.validate((await client.get(f"/v1/content/posts/{slug}")).data)
-
-
-async def test_the_schema_of_an_unknown_type_is_404(server: Server, client: Client) -> None:
-    for unknown in ("nothing", "a%00b", "%FF"):
-        answer = await client.get(f"/v1/content-types/{unknown}/schema.json")
-        assert (answer.status, answer.body) == (404, {"error": "Content type not found"})
 
 
 async def test_a_large_workspace_is_described_in_a_thread(
