@@ -27,6 +27,7 @@ REVOKED = "a-key-that-was-revoked"
 DESK = "a-key-of-the-desk"
 STRANGER = "a-key-of-another-workspace"
 NO_STAGING = "a-key-without-staging-in-its-plan"
+PRODUCTION_ONLY = "a-key-of-that-workspace-that-works-in-production-only"
 NOT_SET_UP = "a-key-whose-staging-is-not-set-up"
 FULL = "a-key-of-a-workspace-that-is-full"
 
@@ -221,6 +222,7 @@ async def _write_others(server: Server) -> None:
     await stranger.content_type(slug="posts")
     await stranger.entry("secret", entry_id=SECRET, status="published")
     await workspace(server, "no-staging", NO_STAGING)
+    await server.key(PRODUCTION_ONLY, "no-staging", environment="production")
     await workspace(server, "not-set-up", NOT_SET_UP, staging=True)
     full = await workspace(server, "full", FULL, entries=1)
     await full.content_type()

@@ -16,6 +16,7 @@ from tests.conformance.magazine import (
     HARBOUR,
     KEY,
     NOBODY,
+    PRODUCTION_ONLY,
     REHEARSER,
     REVOKED,
     SECRET,
@@ -153,6 +154,12 @@ def each_way() -> Iterator[Case]:
         get("/v1/content/posts?environment=x", key=REHEARSER),
         400,
         says("Unknown environment"),
+    ),
+    Case(
+        "keys.6 before the plan",
+        get("/v1/content/posts?environment=staging", key=PRODUCTION_ONLY),
+        403,
+        says("works in production only"),
     ),
     Case(
         "keys.6 before parameters",
