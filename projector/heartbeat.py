@@ -8,7 +8,7 @@ from write_side.process_state import ProcessState
 _BEAT = """
 INSERT INTO projector.process (id, role) VALUES ($1, $2)
 ON CONFLICT (id) DO UPDATE SET role = $2, heartbeat_at = now()"""
-# What other projectors have reported before is out of date.
+# Halts that other projectors reported earlier are out of date.
 _REPORT = """
 WITH others AS (
     UPDATE projector.process SET halted = NULL WHERE halted IS NOT NULL AND id <> $1

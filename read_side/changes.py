@@ -21,7 +21,7 @@ MOST = 500
 
 
 class ChangeSelection(Struct, frozen=True):
-    """``types`` empty: of any content type. ``types`` and ``kinds`` are without repetitions."""
+    """Empty ``types`` means any content type. ``types`` and ``kinds`` have no duplicates."""
 
     types: tuple[str, ...] = ()
     kinds: tuple[Kind, ...] = KINDS

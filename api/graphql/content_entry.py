@@ -197,7 +197,7 @@ def _unknown_reference(slug: str, known: Collection[str]) -> BadRequest:
     """``known``: the reference fields of the entry's type."""
     return BadRequest(
         f"'{slug[:100]}' is not a reference field of any content type; "
-        f"this one has {', '.join(known) or 'none'}"
+        + (f"expected one of: {', '.join(known)}" if known else "the entry's type has none")
     )
 
 

@@ -41,7 +41,7 @@ MOST_PARTS = 600
 """Parts of the form; each may map a column."""
 MISSING = "Missing required parts: file and contentType"
 NOT_A_FORM = "Send multipart/form-data with the parts file and contentType"
-ENCODED = "Send the form uncompressed, without Content-Encoding"
+ENCODED = "Unsupported Content-Encoding: send the form uncompressed"
 NOT_DONE = "This import is not done yet: revert it when its state is imported"
 NOTHING = "This import has changed nothing: there is nothing to revert"
 _ID = "{id:[^/]+}"

@@ -52,7 +52,7 @@ GIVEN_UP = (
     f"The import was interrupted {ATTEMPTS} times and was abandoned; nothing was imported: "
     "send the file again, or a smaller one"
 )
-MAP = " (the part map[COLUMN] maps a column; empty, it leaves the column out)"
+MAP = " (the part map[COLUMN] maps a column; an empty value leaves it out)"
 CHOOSE = ": choose with repeats or key"
 _log = structlog.get_logger("api.imports")
 

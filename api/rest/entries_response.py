@@ -80,7 +80,7 @@ async def past_response(
     entry: ShowEntry,
     body: Callable[[list[Any]], wire.Wire],
 ) -> web.Response:
-    """Entries as they were at a time. ``budget``: of the page.
+    """Entries as they were at a time. ``budget``: shared with the page's includes.
 
     Raises BadRequest, and what ``past_includes`` raises.
     """

@@ -1,5 +1,4 @@
-"""The messages of webhooks and their signatures, after Standard Webhooks 1.0.0; the change feed as
-messages."""
+"""Webhook messages, signed as in Standard Webhooks 1.0.0, and their source, the change feed."""
 
 from __future__ import annotations
 
@@ -30,7 +29,7 @@ CURRENT_BYTES = 4 * 1024 * 1024
 
 class Message(Struct, frozen=True):
     """``id`` is the same on every try; ``body`` is what is signed and sent. ``position``: of the
-    change in the log, 0 for a message that announces none."""
+    change in the log, 0 for a test message."""
 
     id: str
     type: str
@@ -75,14 +74,14 @@ def _signature(secret: str, signed: bytes) -> str:
 
 
 class DeliverablePage(Struct, frozen=True):
-    """Messages in the order of the log. Up to ``position``, the endpoint selects no others."""
+    """Messages in the order of the log. The endpoint selects no other change up to ``position``."""
 
     messages: Sequence[Message]
     position: int
 
 
 class FeedChanges(Struct, frozen=True):
-    """The changes of the read model, which has a change exactly when it can be read."""
+    """Changes from the read model, where a change appears exactly when it can be read."""
 
     read_model: Pool
     tokens: ChangeTokens

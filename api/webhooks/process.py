@@ -162,7 +162,7 @@ async def _session(settings: WebhookSettings, state: ProcessState) -> None:
     lease = Lease()
     async with _lock(settings.event_store_url, state) as store:
         async with connected(settings.read_model_url, timeout=PATIENCE) as model:
-            # Otherwise a read model that is not there would be logged by each of its readers.
+            # Otherwise each reader would log that the read model is missing.
             await fetch_checkpoint(model)
         keeping = asyncio.create_task(_keep(store, lease, state), name="webhook lease")
         try:

@@ -59,8 +59,8 @@ class AddressRefused(OSError):
 class Resolver(AbstractResolver):
     """Looks up a name and leaves out the addresses that are refused.
 
-    Raises AddressRefused if none is left. Proxies, the hosts file included, have no say: the check
-    is of the addresses.
+    Raises AddressRefused if none is left. The check is of addresses, so the hosts file cannot
+    bypass it; no proxy is used.
     """
 
     def __init__(self, allowed: Sequence[Network]) -> None:

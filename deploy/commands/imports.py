@@ -185,7 +185,7 @@ async def _import(
             refusal = refusal_text(request, refused.preview)
         except MappingRefused as refused:
             raise Failed(
-                f"{explanation(refused)} (--map 'COLUMN=TARGET' maps a column, --map 'COLUMN=' "
+                f"{explanation(refused)} (--map 'COLUMN=TARGET' maps a column; --map 'COLUMN=' "
                 "leaves it out)"
             ) from None
     result = with_file(result, table)
@@ -207,8 +207,8 @@ async def _read(file: Path, choice: Choice, *, split: bool) -> Table:
         raise click.UsageError(str(refused)) from None
     except TooManyRows as refused:
         if refused.rows > SPLIT_LIMITS.rows:
-            most = f"of up to {SPLIT_LIMITS.rows:,} rows and add --split"
-            raise Failed(f"{refused} {most}") from None
+            most = "" if split else f" of up to {SPLIT_LIMITS.rows:,} rows and add --split"
+            raise Failed(f"{refused}{most}") from None
         raise Failed(f"{refused}, or add --split to import it in parts") from None
 
 

@@ -64,8 +64,8 @@ Report = Callable[[Progress], None]
 
 
 class Operation:
-    """The phase of an operation, reported whenever it changes. Raises what has ended ``heartbeat``:
-    without its connection, other operations are not excluded."""
+    """The phase of an operation, reported whenever it changes. ``begin`` and ``advance`` raise the
+    error that ended ``heartbeat``, whose connection holds the lock."""
 
     def __init__(self, report: Report) -> None:
         self.heartbeat: asyncio.Task[None] | None = None

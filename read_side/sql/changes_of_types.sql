@@ -1,5 +1,5 @@
 -- $1 workspace, $2 environment, $3 after, $4 limit, $5 types, $6 kinds, $7 published
--- As changes_of_kinds.sql, by the index of content types.
+-- Like changes_of_kinds.sql, with the index on content types.
 WITH lanes AS (
     SELECT type, kind, published
     FROM unnest(:types::text[]) AS type, unnest(:kinds::text[]) AS kind,

@@ -302,7 +302,7 @@ async def test_imports_1_a_file_of_too_many_rows_is_refused_as_a_whole(
     one = await done(workspace, b"Title,Body\n" + b"a,b\n" * 2001)
     assert (one["state"], one["report"]) == ("refused", None)
     assert one["message"] == (
-        "posts.csv has 2,001 rows; an import takes 2,000: split it into several files"
+        "posts.csv has 2,001 rows; the limit is 2,000: split it into several files"
     )
 
 

@@ -205,7 +205,9 @@ class _RowParser:
             elif name in ("Title", "Slug") and cell and not cell.strip():
                 yield note_of(column, cell, "contains only white space", "warning")
             elif name in ("Title", "Slug") and cell != cell.strip():
-                reason = f"begins or ends with white space, which is part of the {name.lower()}"
+                reason = (
+                    "begins or ends with white space, which is kept: delete it if it is not meant"
+                )
                 yield note_of(column, cell, reason, "warning")
 
     def _file_notes(self, row: Row) -> Iterator[Note]:

@@ -32,7 +32,7 @@ class TooManyRows(FileRefused):
 
     def __init__(self, rows: int, limit: int, name: str = "") -> None:
         self.rows = rows
-        most = f"an import takes {limit:,}: split it into several files"
+        most = f"the limit is {limit:,}: split it into several files"
         super().__init__(f"{name} has {rows:,} rows; {most}".strip())
 
 
@@ -166,8 +166,8 @@ def headings_and_rows(
         if _width(cells) > len(headings):
             raise FileRefused(
                 f"has more cells in row {number} than headings in row 1: {NAME_COLUMNS};"
-                " in a CSV file, choose another separator, or put cells that contain it into"
-                " quotation marks without a space before them"
+                " in a CSV file, choose another delimiter, or put quotation marks directly around"
+                " cells that contain it"
             )
         bytes_left -= _checked_bytes(number, cells, limits, cell_characters)
         if bytes_left < 0:

@@ -1,4 +1,4 @@
-"""Classes of connections: what asyncpg's own does differently."""
+"""Connection classes: COPY that cannot hang, and prepared statements through a pooler."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@
     }
   });
 
-  // If a form or link fails, keep the page with its input, and say so until it is sent again.
+  // If a form or link fails, keep the page with its input, and show a message until the next request.
   function showFailure(title) {
     const failure = document.getElementById("failure");
     if (!failure) return;
@@ -107,19 +107,19 @@
   for (const name of ["htmx:sendError", "htmx:timeout"]) {
     document.addEventListener(name, () => showFailure("The service cannot be reached"));
   }
-  // Other errors are pages of the service about this form. A proxy's pages are not.
+  // The service's other 4xx pages are about this form: show them.
   document.addEventListener("htmx:beforeSwap", (event) => {
     const { xhr } = event.detail;
     if (xhr.status < 400) return;
     const found = new DOMParser().parseFromString(xhr.responseText, "text/html");
     if (xhr.status < 500 && xhr.status !== 429 && found.getElementById("main")) return;
     event.detail.shouldSwap = false;
-    // The heading, the message and the ID of the request; the advice is to load the page again.
+    // The heading, the message and the ID of the request. Not the advice: reloading would lose the input.
     const texts = [...found.querySelectorAll("h1, h1 + p:not(.soft), h1 ~ p:has(code)")];
     showFailure(texts.map((one) => one.textContent.trim()).join(". ") || `Error ${xhr.status}`);
   });
 
-  // The button was disabled meanwhile and lost the focus. It keeps it, so that Enter tries again.
+  // The disabled button lost the focus: return it, so that Enter tries again.
   document.addEventListener("htmx:afterRequest", (event) => {
     const { successful, requestConfig } = event.detail;
     if (successful || document.activeElement !== document.body) return;

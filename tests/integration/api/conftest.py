@@ -104,8 +104,8 @@ def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def long_window(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The windows of rate limits last a day, so that none ends during a test of a server of its
-    own."""
+    """The windows of rate limits last a day, so that none ends during a test that starts its
+    own server."""
     for module in (
         "write_side.store.rate_limits",
         "api.rate_limits.leases",

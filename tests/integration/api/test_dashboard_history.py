@@ -95,7 +95,7 @@ async def test_a_version_is_restored_by_an_ordinary_update(
         fields = {"version": "1", "expected": "3"}
         stale = await visitor.post(f"{where}/restore", fields, headers=here)
         assert stale.status == 409
-        assert f'href="{where}?locale=fr-FR">Open the page again' in stale.text
+        assert f'href="{where}?locale=fr-FR">Open the form again' in stale.text
         again = await visitor.get(f"{where}/restore")  # its address, opened again
         assert (again.status, again.headers.get("Location")) == (303, where)
         for version, status in (("", 400), ("9", 404)):

@@ -55,8 +55,8 @@ async def test_a_form_of_an_earlier_session_links_to_its_page(
             headers = {"Sec-Fetch-Site": "same-origin", "Referer": before}
             answer = await visitor.ask("POST", SIGN_OUT, data={"csrf": "old"}, headers=headers)
             assert (answer.status, "another key" in answer.text) == (403, False)
-            assert "Open the page again" in answer.text
-            assert re.findall(r'href="([^"]+)">Open the page again<', answer.text) == leads_to
+            assert "Open the form again" in answer.text
+            assert re.findall(r'href="([^"]+)">Open the form again<', answer.text) == leads_to
 
 
 @pytest.mark.parametrize("path", [SIGN_OUT, "/dashboard/sign-in"])

@@ -187,7 +187,8 @@ async def test_references_keep_their_order_and_locale_and_omit_deleted_entries(
         status, message = await refused(client, query, id=holder, field=field)
         assert (status, message) == (
             400,
-            f"'{field}' is not a reference field of any content type; this one has related, lead",
+            f"'{field}' is not a reference field of any content type; "
+            "expected one of: related, lead",
         )
 
 

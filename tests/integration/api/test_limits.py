@@ -65,7 +65,7 @@ class TestBuckets:
                 assert limit_of(await client.get(path)) == (3, 2)
 
 
-async def test_every_line_of_the_header_of_proxies_is_read(
+async def test_every_x_forwarded_for_line_is_read(
     database_url: str, repository: Repository
 ) -> None:
     proxies = {"ip_rate_limit": 5, "trusted_proxies": "127.0.0.0/8, 10.0.0.0/8"}

@@ -431,7 +431,7 @@ def test_a_file_of_too_many_rows_is_split(run_cli: RunCli) -> None:
     Path("big.csv").write_text("Title,Body,Views,Related\n" + rows)
     big = ("import", "big.csv", *PLACE, "--import-id", "s-1")
     assert refused(run_cli(*big)) == (
-        "big.csv has 2,001 rows; an import takes 2,000: split it into several files, "
+        "big.csv has 2,001 rows; the limit is 2,000: split it into several files, "
         "or add --split to import it in parts"
     )
     result = run_cli(*big, "--split", "--json")

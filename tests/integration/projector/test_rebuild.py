@@ -282,7 +282,7 @@ async def test_status_shows_it_while_it_runs(database_url: str) -> None:
     assert (await status_of(database_url)).work is None
 
 
-async def test_it_ends_without_the_connection_that_excludes_others(database_url: str) -> None:
+async def test_an_operation_that_loses_its_lock_fails(database_url: str) -> None:
     async def work() -> None:
         async with exclusive_operation(database_url, "rebuild", silent) as operation:
             await execute(database_url, END_OPERATION)

@@ -86,7 +86,7 @@ async def test_a_reference_must_be_to_an_entry_of_an_allowed_type(context: Handl
             await context.entry("b", fields=fields)
 
 
-async def test_an_entry_of_another_environment_is_no_target(context: HandlerContext) -> None:
+async def test_a_reference_to_another_environment_is_refused(context: HandlerContext) -> None:
     await context.execute(c.AddEnvironment, scope=STAGE)
     await context.content_type("authors", AUTHORS, STAGE)
     target = await context.entry("ann", "authors", STAGE)

@@ -410,7 +410,7 @@ async def test_a_slug_of_white_space_is_kept_with_a_warning(magazine: Repository
 async def test_white_space_around_a_title_is_kept_with_a_warning(magazine: Repository) -> None:
     [row] = (await preview_of(magazine, "Title,Body\nOne ,x\n")).rows
     assert (row.title, row.slug, row.state) == ("One ", "one-", "new")
-    reason = "begins or ends with white space, which is part of the title"
+    reason = "begins or ends with white space, which is kept: delete it if it is not meant"
     assert [note.reason for note in row.notes] == [reason]
 
 

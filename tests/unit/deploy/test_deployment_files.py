@@ -43,7 +43,7 @@ def test_compose_mounts_files_that_exist() -> None:
         assert (DEPLOY / "container" / source).is_file(), source
 
 
-def test_patroni_gives_control_to_nobody_without_a_password() -> None:
+def test_patroni_requires_a_password_for_control() -> None:
     """Its REST API can set ``archive_command``, and a superuser can run programs."""
     text = (DEPLOY / "ha/patroni.yml").read_text()
     patroni = yaml.safe_load(re.sub(r"\$\{(\w+)\}", r"\1", text))

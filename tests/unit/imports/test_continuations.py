@@ -143,7 +143,7 @@ def test_another_sheet_of_that_name_is_an_ordinary_sheet(tmp_path: Path) -> None
     [
         (Limits(text_bytes=120_000), "too much text"),
         (Limits(cells=40), r"too many cells.*\(on the sheet 'Continued texts'\)"),
-        (Limits(rows=1), "has 3 rows; an import takes 1"),
+        (Limits(rows=1), "has 3 rows; the limit is 1"),
         (Limits(cell_characters=99_999), "has more than 99,999 characters in cell I2"),
     ],
 )

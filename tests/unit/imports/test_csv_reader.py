@@ -101,7 +101,7 @@ def test_damaged_utf8_is_not_another_encoding() -> None:
         ('sep=;\nA;B\n"x"y;1\n', "is not valid CSV in line 3: a closing quotation mark"),
         ("A\nxxxxxxxxxxx\n", "more than 10 characters in the row that begins in line 2"),
         ("A,B,C,D\n", "has more than 3 columns"),
-        ("A\n1\n2\n3\n", "has 3 rows; an import takes 2"),
+        ("A\n1\n2\n3\n", "has 3 rows; the limit is 2"),
         ("A,B,C\n123456789,123456789,123456789\n", "has too much text"),
     ],
 )

@@ -191,7 +191,7 @@ async def test_white_space_around_a_slug_is_a_warning() -> None:
     text = "Title,Slug,Body\nOld,old ,x\nOld,\u00a0old,x\nOld,old,x\n"
     shown = await previewed(text, entry("old"), update=True)
     assert shown.states == ["new", "new", "update"]
-    reason = "begins or ends with white space, which is part of the slug"
+    reason = "begins or ends with white space, which is kept: delete it if it is not meant"
     assert shown.notes == [("warning", "Slug", reason)] * 2
 
 

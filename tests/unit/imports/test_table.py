@@ -23,7 +23,7 @@ def test_blank_rows_are_skipped_and_short_ones_padded() -> None:
 def test_a_table_may_have_two_thousand_rows() -> None:
     whole = b"Title\n" + b"a\n\n" * 2000
     assert len(csv_table(whole, "x.csv").rows) == 2000
-    with pytest.raises(FileRefused, match="has 3,376 rows; an import takes 2,000: split it"):
+    with pytest.raises(FileRefused, match="has 3,376 rows; the limit is 2,000: split it"):
         csv_table(whole + b"a\n \n" * 1376, "x.csv")
 
 
@@ -34,8 +34,8 @@ def test_a_table_may_have_two_thousand_rows() -> None:
         (b" , \na,b\n", "has no headings"),
         (b"Title\n\x81\n", "cannot be detected for certain; it could be"),
         (b'Title\n"open\n', "is not valid CSV in line 2"),
-        (b"Title\na,b; c\n", "in row 2 than headings in row 1.*choose another separator"),
-        (b'Title,Text\na, "b, c"\n', "quotation marks without a space before them"),
+        (b"Title\na,b; c\n", "in row 2 than headings in row 1.*choose another delimiter"),
+        (b'Title,Text\na, "b, c"\n', "quotation marks directly around cells"),
     ],
 )
 def test_an_unreadable_file_is_refused_with_the_reason(document: bytes, message: str) -> None:

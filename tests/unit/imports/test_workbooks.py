@@ -289,7 +289,7 @@ def test_dates_since_1904() -> None:
     [
         ("", "has no headings"),
         ('<row r="2"><c><v>1</v></c></row>', "has no headings"),
-        (HEADINGS + "<row><c><v>1</v></c></row>" * 2001, "has 2,001 rows; an import takes 2,000"),
+        (HEADINGS + "<row><c><v>1</v></c></row>" * 2001, "has 2,001 rows; the limit is 2,000"),
         (
             HEADINGS + '<row><c r="SG2"><v>1</v></c></row>',
             "has cells in column SG: at most 500",
