@@ -161,11 +161,15 @@ async def run_sessions(settings: WebhookSettings, state: ProcessState | None = N
 async def _session(settings: WebhookSettings, state: ProcessState) -> None:
     lease = Lease()
     async with _lock(settings.event_store_url, state) as store:
-        async with connected(settings.read_model_url, timeout=PATIENCE) as model:
-            # Otherwise each reader would log that the read model is missing.
-            await fetch_checkpoint(model)
         keeping = asyncio.create_task(_keep(store, lease, state), name="webhook lease")
         try:
+            url, limits = (
+                settings.read_model_url,
+                {"timeout": PATIENCE, "command_timeout": PATIENCE},
+            )
+            async with connected(url, **limits) as model:
+                # Otherwise each reader would log that the read model is missing.
+                await fetch_checkpoint(model)
             async with open_deliverer(settings, lease, store) as deliverer:
                 _log.info("webhooks are active")
                 while not keeping.done():

@@ -114,6 +114,22 @@ async def test_the_deliverer_reports_its_role(
         assert (await readiness(session))[0] == 200
 
 
+async def test_a_read_model_that_does_not_respond_leaves_the_lease_to_the_deliverer(
+    database_url: str,
+    session: aiohttp.ClientSession,
+    state: ProcessState,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("api.webhooks.process.PATIENCE", 0.5)
+    async with connected(database_url) as connection, connection.transaction():
+        await connection.execute("LOCK TABLE read_model.checkpoint IN ACCESS EXCLUSIVE MODE")
+        with capture_logs() as lines:
+            async with in_background(deliver(WebhookSettings(database_url, database_url), state)):
+                await until(lambda: has_role(session, "active"))
+                await until(lambda: are_logged(lines, "begins again"))
+    assert [line["fault"] for line in lines] == ["TimeoutError()"]
+
+
 async def test_metrics_name_the_process_and_its_role(
     session: aiohttp.ClientSession, state: ProcessState
 ) -> None:
