@@ -30,7 +30,10 @@ from write_side.imports.table import (
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _MULTIBYTE = re.compile(rb"[\xc3-\xf4][\x80-\xbf]+")
 _SAVE = "save it as CSV UTF-8, or choose its encoding"
-_SPACED = "begins with a space, so its quotation marks are part of the text: delete the space"
+_SPACED = (
+    "begins with white space, so its quotation marks are part of the text: "
+    "delete the white space if they should enclose it"
+)
 _LIKELY = 4
 """Encodings that a refusal names."""
 _SAMPLE = 50
@@ -70,10 +73,10 @@ def read_csv(document: bytes, name: str, choice: Choice, limits: Limits) -> Tabl
 
 
 def _spaced_quotes(rows: Iterable[Row]) -> Iterator[CellError]:
-    """Warnings for cells such as ``, "b"``: after a space, quotation marks are part of the text."""
+    """Warnings for cells such as ``, "b"``, whose quotation marks are part of the text."""
     for row in rows:
         for column, cell in enumerate(row.cells):
-            if cell[:2] == ' "' and cell[-1] == '"':
+            if cell[:1] in (" ", "\t") and cell.lstrip()[:1] == '"' == cell[-1]:
                 yield CellError(row.number, column, _SPACED)
 
 

@@ -275,7 +275,9 @@ def fingerprint_of(table: Table) -> str:
     """Equal for files with the same headings and cells; their names do not matter. Best called in
     a thread."""
     encoded = encode_table(table)
-    head = msgspec.msgpack.encode((table.headings, table.epoch, table.cell_errors))
+    # Not their reasons, whose wording may change.
+    errors = [(error.row, error.column) for error in table.cell_errors]
+    head = msgspec.msgpack.encode((table.headings, table.epoch, errors))
     return digest_of(head, encoded)
 
 

@@ -302,4 +302,6 @@ def _create_webhook(desired: DesiredState, declared: ManifestWebhook) -> Step:
     subject = f"webhook {declared.name}"
     if declared.secret:
         return Step(subject, "created", creation)
-    return Step.with_secret(subject, "created", creation, secret, "run `contentlog webhook rotate`")
+    return Step.with_secret(
+        subject, "created", creation, secret, "run `contentlog webhook rotate`, and apply again"
+    )

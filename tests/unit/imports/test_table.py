@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from write_side.imports.csv_reader import csv_table
-from write_side.imports.table import FileRefused
+from write_side.imports.table import CellError, FileRefused, fingerprint_of
 
 
 @pytest.mark.parametrize("bom", [b"", b"\xef\xbb\xbf"])
@@ -41,3 +42,13 @@ def test_a_table_may_have_two_thousand_rows() -> None:
 def test_an_unreadable_file_is_refused_with_the_reason(document: bytes, message: str) -> None:
     with pytest.raises(FileRefused, match=message):
         csv_table(document, "x.csv")
+
+
+def test_the_wording_of_an_error_is_no_part_of_a_file() -> None:
+    read = csv_table(b"Title,Body\nA,x\n", "x.csv")
+    wrong = {
+        (place, reason): fingerprint_of(replace(read, cell_errors=(CellError(2, place, reason),)))
+        for place in (0, 1)
+        for reason in ("has an error", "is wrong")
+    }
+    assert wrong[0, "has an error"] == wrong[0, "is wrong"] != wrong[1, "is wrong"]
