@@ -33,8 +33,8 @@ class Heartbeat:
         self._state.report("standby")
 
     async def take_over(self) -> None:
-        """Reports this projector as active. The reason of an earlier halt is kept until it
-        continues."""
+        """Reports this projector as active. The reason of its earlier halt is kept until a
+        projector continues or halts."""
         await self._connection.execute(_BEAT, self._id, "active")
         if self._state.role != "halted":
             self._state.report("active")

@@ -116,7 +116,11 @@ class ContentEntry:
         }
         reference = known.get(field)
         if reference is None:
-            if not is_slug(field) or not await context.reference_fields.load(field):
+            # The types that others had at a past time are not read.
+            is_known = is_slug(field) and (
+                self.at is not None or await context.reference_fields.load(field)
+            )
+            if not is_known:
                 raise _unknown_reference(field, known)
             return in_slices([])
         value = stored_values(self.row.fields).get(field, NULL)

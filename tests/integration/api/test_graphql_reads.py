@@ -208,6 +208,25 @@ async def test_references_in_a_list_of_several_types_are_empty_where_the_type_la
     assert found == {"first": [], "second": [{"slug": "first"}], "third": []}
 
 
+async def test_references_of_the_past_may_be_of_a_field_that_no_type_has_now(
+    server: Server, client: Client, acme: ContentBuilder
+) -> None:
+    await acme.content_type(LEAD)
+    await acme.content_type(BODY, slug="notes")
+    first = await acme.entry("first")
+    await acme.entry("second", fields=raws(lead=first))
+    last = await acme.entry("third", type_slug="notes")
+    then = (await acme.repository.entry(acme.scope, last)).created_at.isoformat()
+    await acme.revise_type(BODY)
+    await server.caught_up()
+    query = """query ($at: DateTime!) {
+      contentEntries(asOf: $at) { data { slug references(field: "lead") { slug } } }
+    }"""
+    page = await data(client, query, at=then)
+    found = {one["slug"]: one["references"] for one in page["contentEntries"]["data"]}
+    assert found == {"first": [], "second": [{"slug": "first"}], "third": []}
+
+
 @pytest.mark.slow
 async def test_a_page_of_100_with_references_of_references_costs_a_bounded_number_of_statements(
     server: Server, client: Client, acme: ContentBuilder, monkeypatch: pytest.MonkeyPatch

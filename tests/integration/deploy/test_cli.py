@@ -593,7 +593,11 @@ def test_keys_are_issued_listed_and_revoked(run: Run, files: Path) -> None:
             "rotate it again",
         ),
         (("apply", "key.yaml"), "secret of key ci", "revoke the key, and apply again"),
-        (("apply", "webhook.yaml"), "secret of webhook new", "run `contentlog webhook rotate`"),
+        (
+            ("apply", "webhook.yaml"),
+            "secret of webhook new",
+            "run `contentlog webhook rotate`, and apply again",
+        ),
     ],
 )
 def test_the_error_for_a_secret_that_cannot_be_printed_says_what_to_do(
