@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 from aiohttp import web
 from msgspec import Struct, field
 
 from api.auth.access import Access
 from api.auth.keys import Caller
 from api.changes.open_streams import OpenStreams
-from api.http.file_turns import FileTurns
 from api.http.large_bodies import ByteBudget, LargeBodies
 from api.http.loop_turns import LoopTurns
 from api.imports.worker import ImportWorker
@@ -26,6 +27,30 @@ from write_side.domain.identity import Actor, Scope
 from write_side.domain.workspace import VIEW
 from write_side.fair_queue import FairQueue
 from write_side.repository import Repository
+
+PER_WORKSPACE = 2
+RECEIVED_OF_WORKSPACE = 32
+SENT_OF_WORKSPACE = 8
+
+
+class FileTurns:
+    """Limits on receiving files, working on them and exporting them, because each takes memory. The
+    dashboard and imports over HTTP share them.
+
+    A turn at work lasts only while this process works. What waits for a slow client is in a
+    temporary file (``spool``), and limited only within its workspace.
+    """
+
+    def __init__(self) -> None:
+        # Large request bodies, including files, while they arrive.
+        self.receiving = FairQueue(math.inf, per_client=RECEIVED_OF_WORKSPACE)
+        # Files that have arrived, while they are stored.
+        self.storing = FairQueue(8, per_client=PER_WORKSPACE)
+        self.working = FairQueue(4, per_client=PER_WORKSPACE)
+        # Pages of exports, and whole workbooks.
+        self.exporting = FairQueue(8, per_client=PER_WORKSPACE)
+        # Exports, until they are sent.
+        self.sending = FairQueue(math.inf, per_client=SENT_OF_WORKSPACE)
 
 
 class Service(Struct):

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from api.context import PER_WORKSPACE
 from api.dashboard.wizard import preview_step, upload_step, wizard_steps
-from api.http.file_turns import PER_WORKSPACE
 from tests.integration.api.dashboard import Browser, signed_in
 from tests.integration.api.server import Server
 from tests.integration.api.wizard import Wizard, csv

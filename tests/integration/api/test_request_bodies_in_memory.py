@@ -10,8 +10,8 @@ from contextlib import AsyncExitStack
 import pytest
 from msgspec import json
 
+from api.context import RECEIVED_OF_WORKSPACE
 from api.http import large_bodies
-from api.http.file_turns import RECEIVED_OF_WORKSPACE
 from api.rest.request_body import Decompressor
 from tests.integration.api.server import Server, serving
 from tests.integration.api.test_connections import Streams, connected
