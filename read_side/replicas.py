@@ -23,7 +23,7 @@ from read_side.notices import Dependency
 from read_side.pool import Pool
 from read_side.refusals import ReadModelUnavailable
 from read_side.stamp import position_of
-from write_side.postgres.connection import connect
+from write_side.postgres.connection import connected
 from write_side.waiting import cancel_all, wait_until_set
 
 TIMEOUT = 1.0
@@ -104,8 +104,7 @@ class Replica:
 
     async def _poll(self) -> None:
         """Returns when it is left out because of a read."""
-        connection = await connect(self._url, timeout=TIMEOUT, command_timeout=TIMEOUT)
-        try:
+        async with connected(self._url, timeout=TIMEOUT, command_timeout=TIMEOUT) as connection:
             # A replica that was restored may be at an earlier checkpoint than before.
             self.latest = (await fetch_checkpoint(connection)).stamp
             self.is_up = True
@@ -113,8 +112,6 @@ class Replica:
             while self.is_up:
                 self._learn((await fetch_checkpoint(connection)).stamp)
                 await self._pause()
-        finally:
-            connection.terminate()
 
     async def _pause(self) -> None:
         self._wanted.clear()

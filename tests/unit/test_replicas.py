@@ -145,7 +145,7 @@ async def test_the_backoff_doubles_until_a_read_succeeds(
 ) -> None:
     setup, pauses, sleep = make(12), list[float](), asyncio.sleep
 
-    async def refused(*_: Any, **__: Any) -> None:
+    def refused(*_: Any, **__: Any) -> None:
         raise ConnectionRefusedError
 
     async def pause(seconds: float) -> None:
@@ -157,7 +157,7 @@ async def test_the_backoff_doubles_until_a_read_succeeds(
         if len(pauses) == 9:
             raise asyncio.CancelledError
 
-    monkeypatch.setattr(module, "connect", refused)
+    monkeypatch.setattr(module, "connected", refused)
     monkeypatch.setattr(asyncio, "sleep", pause)
     with pytest.raises(asyncio.CancelledError):
         await setup.servers[0].follow()
