@@ -85,18 +85,16 @@ def open_databases(settings: Settings, *, create: bool = False) -> Iterator[Data
 
 async def _check(databases: Databases) -> None:
     """Ignores an unreachable database, because the command reports that or waits."""
-    from write_side.postgres.connection import connect
+    from write_side.postgres.connection import connected
     from write_side.postgres.faults import FAULTS
     from write_side.store.migrations import check_released
 
     for url in dict.fromkeys((databases.event_store_url, databases.read_model_url)):
         with suppress(ValueError, *FAULTS):
-            connection = await connect(url, timeout=CHECK_TIMEOUT, command_timeout=CHECK_TIMEOUT)
-            try:
+            opening = connected(url, timeout=CHECK_TIMEOUT, command_timeout=CHECK_TIMEOUT)
+            async with opening as connection:
                 if url == databases.event_store_url:
                     await check_released(connection)
-            finally:
-                await connection.close(timeout=CHECK_TIMEOUT)
 
 
 @contextmanager
@@ -147,7 +145,9 @@ def open_connection(
     setting: str, url: str, timeout: float = 20
 ) -> AbstractAsyncContextManager[Connection]:
     """One connection to the database that a setting names. Raises DatabaseUnreachable."""
-    return _reached(setting, url, _connection(url, timeout))
+    from write_side.postgres.connection import connected
+
+    return _reached(setting, url, connected(url, timeout=timeout))
 
 
 def connect_event_store(databases: Databases) -> AbstractAsyncContextManager[Connection]:
@@ -175,17 +175,6 @@ async def check_event_store(databases: Databases) -> None:
 
 def connect_read_model(databases: Databases) -> AbstractAsyncContextManager[Connection]:
     return open_connection(databases.model.setting, databases.read_model_url)
-
-
-@asynccontextmanager
-async def _connection(url: str, timeout: float) -> AsyncIterator[Connection]:
-    from write_side.postgres.connection import connect
-
-    connection = await connect(url, timeout=timeout)
-    try:
-        yield connection
-    finally:
-        await connection.close()
 
 
 @asynccontextmanager
