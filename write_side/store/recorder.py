@@ -27,7 +27,7 @@ from write_side.store.log_reader import HEAD
 
 Pool: TypeAlias = "asyncpg.Pool[asyncpg.Record]"
 
-_STREAM = """
+STREAM = """
 SELECT topic, state, at FROM write_side.event
 WHERE originator_id = $1 ORDER BY originator_version"""
 _STREAMS = """
@@ -127,11 +127,11 @@ async def _keep_session(_connection: Connection) -> None:
 class Recorder:
     """Appends events and reads them back. Safe for any number of tasks of one event loop."""
 
-    def __init__(self, pool: Pool, connect: Connect, *, patience: float = 10.0) -> None:
+    def __init__(self, pool: Pool, connect: Connect) -> None:
         self.pool = pool
-        self._appender = Appender(connect, patience=patience)
+        self._appender = Appender(connect)
         # Here a small append never waits for a large one.
-        self._large_appender = Appender(connect, patience=patience)
+        self._large_appender = Appender(connect)
         self.long_reads = FairQueue(LONG_READS)
 
     async def append(self, append: Append) -> Appended:
@@ -164,7 +164,7 @@ class Recorder:
 
     async def select_events(self, stream: str) -> list[asyncpg.Record]:
         """The events of a stream (topic, state, at), by version."""
-        return await self.fetch(_STREAM, stream)
+        return await self.fetch(STREAM, stream)
 
     async def select_streams(self, streams: Iterable[str]) -> dict[str, list[asyncpg.Record]]:
         """The events of several streams at once, by stream."""

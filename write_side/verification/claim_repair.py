@@ -15,6 +15,7 @@ from write_side.domain.identity import (
 )
 from write_side.postgres.connection import Connection, catalog_transaction
 from write_side.store.mapper import EventMapper
+from write_side.store.recorder import STREAM
 from write_side.verification.claim_check import Difference
 from write_side.verification.claims import Claims
 
@@ -25,9 +26,6 @@ STREAM_OF = {
     "key_claim": key_stream,
 }
 _HOLD_APPENDS = "SELECT position FROM write_side.head FOR UPDATE"
-_STREAM = """
-SELECT topic, state, at FROM write_side.event
-WHERE originator_id = $1 ORDER BY originator_version"""
 _DELETE = {
     "entry_claim": "DELETE FROM write_side.entry_claim WHERE id = ANY ($1::uuid[])",
     "content_type_claim": "DELETE FROM write_side.content_type_claim WHERE id = ANY ($1::uuid[])",
@@ -112,5 +110,5 @@ async def _rewrite(store: Connection, wrong: Sequence[Difference]) -> None:
 
 async def _claims_of(store: Connection, mapper: EventMapper, stream: str) -> Claims:
     claims = Claims()
-    claims.apply(map(mapper.event_of, await store.fetch(_STREAM, stream)))
+    claims.apply(map(mapper.event_of, await store.fetch(STREAM, stream)))
     return claims
