@@ -9,10 +9,10 @@ from msgspec import Raw
 
 from api.openapi.document import Operation, document
 from api.openapi.filters import parameters_of, sort_parameter
-from api.openapi.names import Names
 from api.openapi.responses import json_content, reference
 from api.openapi.type_schemas import (
     DATE_RANGE,
+    Names,
     described_type,
     generic_schemas,
     included_schema,

@@ -16,8 +16,7 @@ from msgspec import Raw
 from openapi_spec_validator import validate
 
 from api.openapi.document import document
-from api.openapi.names import Names, pascal_case
-from api.openapi.type_schemas import entry_schema
+from api.openapi.type_schemas import Names, entry_schema, pascal_case
 from api.openapi.workspace import workspace_document
 from api.rest import wire
 from read_side.content_types import ContentTypeRow
