@@ -12,8 +12,7 @@ from projector.log import Log, check_complete
 from projector.rebuild.progress import Operation
 from projector.rebuild.replay import Replay, ReplayResult
 from projector.rebuild.switch import Candidate
-from projector.rebuild.worker import Job
-from projector.rebuild.worker_pool import replay_in_workers
+from projector.rebuild.worker import Job, replay_in_workers
 from projector.rows import BLOCKS, LocaleKey, columns
 from projector.write_transaction import write_transaction
 from projector.writer import Writer
