@@ -65,7 +65,7 @@ def _run(settings: Settings, databases: Databases, *, with_demo: bool) -> None:
         note(f"no webhooks: the read model '{databases.model.name}' holds only some workspaces")
     if not (settings.event_store_url and databases.model.url):
         # The embedded PostgreSQL is not our child; this child starts it again if it ends.
-        watch = (sys.executable, "-P", "-m", "deploy.embedded.watch", settings.data)
+        watch = (sys.executable, "-P", "-m", "deploy.embedded.server", settings.data)
         children.append(Child("postgres", watch))
     os.environ.update(databases.environment())
     os.environ.pop("CONTENTLOG_PROBE_PORT", None)  # both could not have it

@@ -3,17 +3,23 @@
 Every process that needs the server uses it while it runs: the first one starts it, and the last one
 stops it. A process that was killed no longer counts; the server that it leaves behind serves the
 next one.
+
+`contentlog dev` runs ``python -m deploy.embedded.server FOLDER``.
 """
 
 import os
+import sys
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from deploy.embedded import files, place, postmaster, programs, sockets
-from deploy.embedded.errors import explained
+from deploy.embedded.errors import EmbeddedPostgresError, explained
 from deploy.embedded.place import Place
 from deploy.embedded.programs import Programs, current_account, for_server
+
+INTERVAL = 0.25  # seconds between two checks
 
 
 @contextmanager
@@ -59,3 +65,19 @@ def _started(folder: Path, settings: Mapping[str, str], system_folders: tuple[Pa
 
 def _programs(found: Place, system_folders: tuple[Path, ...]) -> Programs:
     return programs.runnable(for_server(found.cluster), system_folders)
+
+
+def main(data: Path) -> str:
+    """Uses the server, which so starts if it does not run. Ends when the server does, so that the
+    supervisor of this process starts it again."""
+    try:
+        with use(data) as url:
+            while sockets.accepts(url):
+                time.sleep(INTERVAL)
+    except EmbeddedPostgresError as error:
+        return str(error)
+    return "the embedded PostgreSQL has ended"
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

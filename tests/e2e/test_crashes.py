@@ -42,7 +42,7 @@ MANIFEST = {
 PROGRAMS = {
     "api": "contentlog api",
     "projector": "contentlog projector",
-    "watch": "deploy.embedded.watch",
+    "watch": "deploy.embedded.server",
 }
 RECOVERY = 180.0
 TIMEOUT = aiohttp.ClientTimeout(total=60)
