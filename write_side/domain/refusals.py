@@ -82,7 +82,7 @@ class UnknownImport(Refused):
 
 class UnknownUpload(Refused):
     def __init__(self) -> None:
-        super().__init__("This upload has expired: upload the file again")
+        super().__init__("This upload has expired or was discarded: upload the file again")
 
 
 class StagingNotInPlan(Refused):

@@ -69,7 +69,7 @@ def texts() -> list[tuple[r.Refused, str]]:
             "The entry is at version 2, not 1: read it again and repeat the change",
         ),
         (r.UnknownImport("i-1"), "There is no import 'i-1'"),
-        (r.UnknownUpload(), "This upload has expired: upload the file again"),
+        (r.UnknownUpload(), "This upload has expired or was discarded: upload the file again"),
         (
             r.FileMismatch("i-1", "posts.csv"),
             "The import id 'i-1' was used for another file, 'posts.csv': "
