@@ -253,8 +253,8 @@ def _check_endpoint(webhook: EndpointStatus, *, is_signed: bool) -> Iterator[Fin
         text = f"{name} has no secret to sign with, so nothing is delivered to it"
         yield problem("webhooks", text, f"contentlog webhook rotate {command}")
     elif webhook.waiting > FAR_BEHIND:
-        state = "fails" if webhook.is_failing else "is slow"
-        text = f"{name} is {webhook.waiting / 60:,.0f} minutes behind: it {state}"
+        state = ": deliveries fail" if webhook.is_failing else "; deliveries succeed"
+        text = f"{name} is {webhook.waiting / 60:,.0f} minutes behind{state}"
         yield warning("webhooks", text, f"contentlog webhook deliveries {command}")
 
 

@@ -50,13 +50,13 @@ def faults(found: WebhooksStatus, unsigned: tuple[tuple[str, str], ...] = ()) ->
         (
             status(waiting=3_600, failing=True),
             "warning",
-            "60 minutes behind: it fails",
+            "60 minutes behind: deliveries fail",
             "contentlog webhook deliveries search --workspace acme",
         ),
         (
             status(waiting=600),
             "warning",
-            "10 minutes behind: it is slow",
+            "10 minutes behind; deliveries succeed",
             "contentlog webhook deliveries search --workspace acme",
         ),
     ],
