@@ -50,9 +50,9 @@ INNER = (Field("q", "Question", "text"),)
 SECTION = Field("f", "F", "section")
 # For each type: a field, a valid value, an invalid value, and what the dashboard shows.
 SAMPLES: list[tuple[Field, str, str, str]] = [
-    (Field("f", "F", "text"), '"Tide"', "1", "Tide"),
+    (Field("f", "F", "text", indexed=True, searchable=True), '"Tide"', "1", "Tide"),
     (Field("f", "F", "rich_text"), '"<p>Tide</p>"', "1", "Tide"),
-    (Field("f", "F", "number"), "-1.50", '"1"', "-1.50"),
+    (Field("f", "F", "number", required=True), "-1.50", '"1"', "-1.50"),
     (Field("f", "F", "boolean"), "true", '"true"', "Yes"),
     (Field("f", "F", "datetime"), '"2026-01-31"', '"soon"', 'datetime="2026-01-31"'),
     (
@@ -63,7 +63,7 @@ SAMPLES: list[tuple[Field, str, str, str]] = [
     ),
     (Field("f", "F", "select", options=OPTIONS), '"how-to"', '"sports"', "How-to"),
     (Field("f", "F", "select", options=OPTIONS, multiple=True), '["news"]', '"news"', "News"),
-    (Field("f", "F", "reference"), '"a1"', "1", "a1"),
+    (Field("f", "F", "reference", to=("posts",)), '"a1"', "1", "a1"),
     (Field("f", "F", "reference", multiple=True), '["a1"]', '"a1"', "a1"),
     (Field("f", "F", "media"), '"hero"', "1", "hero"),
     (Field("f", "F", "media", multiple=True), '["hero"]', '"hero"', "hero"),
@@ -85,6 +85,8 @@ def test_every_type_has_a_row_and_a_sample() -> None:
     assert list(FIELD_TYPES) == list(get_args(FieldType)), "use the same order in both"
     sampled = {field.type for field in FIELDS}
     assert set(FIELD_TYPES) - sampled == set(), "add samples to SAMPLES"
+    used = {name for name in get_args(Setting) if any(getattr(field, name) for field in FIELDS)}
+    assert set(get_args(Setting)) - used == set(), "add samples with these settings to SAMPLES"
     for setting in ("multiple", "range"):
         sampled = {field.type for field in FIELDS if getattr(field, setting)}
         types = {name for name, spec in FIELD_TYPES.items() if setting in spec.settings}
