@@ -244,7 +244,7 @@ async def test_a_dropped_file_is_corrected_imported_and_reverted(
         (502, "<h1>502 Bad Gateway</h1><hr>nginx", "502 Bad Gateway"),
         (413, "<h1>413 Request Entity Too Large</h1>", "413 Request Entity Too Large"),
         (504, "", "Error 504"),
-        (503, _error_page(503, ""), "Temporarily unavailable. Request one-2"),
+        (503, _error_page(503, ""), "Temporarily unavailable. Request ID one-2"),
         (429, _error_page(429, "Retry in 9 seconds"), "Too many requests. Retry in 9 seconds"),
     ],
 )
@@ -296,7 +296,7 @@ async def test_a_workbook_is_imported_by_keyboard_while_content_changes(
     await expect(page.get_by_label("Sheet")).to_have_value("One")
     await page.context.set_offline(offline=True)
     await page.get_by_role("button", name="Check 3 rows").press("Enter")
-    await expect(page.get_by_role("alert")).to_contain_text("Sending it again is safe")
+    await expect(page.get_by_role("alert")).to_contain_text("nothing is done twice")
     await page.context.set_offline(offline=False)
     await page.get_by_role("button", name="Check 3 rows").press("Enter")
     await _at(page, "Preview")
