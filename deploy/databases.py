@@ -74,9 +74,9 @@ def open_databases(settings: Settings, *, create: bool = False) -> Iterator[Data
     """The URLs of the event store and the selected read model. If one is not set, the embedded
     PostgreSQL runs meanwhile.
 
-    Raises SettingsError if there is no such read model. Unless ``create``, raises
-    EmbeddedPostgresError if there is no database yet. Raises MigrationError if the event store is
-    of an unreleased version, and UnexpectedPooler.
+    Raises SettingsError if there is no such read model, EmbeddedPostgresError if there is no
+    database yet and ``create`` is false, MigrationError if the event store is of an unreleased
+    version, and UnexpectedPooler.
     """
     with _located(settings, create=create) as found:
         run_stoppable(_check(found))

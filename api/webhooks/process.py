@@ -163,11 +163,8 @@ async def _session(settings: WebhookSettings, state: ProcessState) -> None:
     async with _lock(settings.event_store_url, state) as store:
         keeping = asyncio.create_task(_keep(store, lease, state), name="webhook lease")
         try:
-            url, limits = (
-                settings.read_model_url,
-                {"timeout": PATIENCE, "command_timeout": PATIENCE},
-            )
-            async with connected(url, **limits) as model:
+            opening = connected(settings.read_model_url, timeout=PATIENCE, command_timeout=PATIENCE)
+            async with opening as model:
                 # Otherwise each reader would log that the read model is missing.
                 await fetch_checkpoint(model)
             async with open_deliverer(settings, lease, store) as deliverer:

@@ -68,7 +68,7 @@ def _programs(found: Place, system_folders: tuple[Path, ...]) -> Programs:
 
 
 def main(data: Path) -> str:
-    """Uses the server, which so starts if it does not run. Ends when the server does, so that the
+    """Uses the server, and starts it if it does not run. Ends when the server does, so that the
     supervisor of this process starts it again."""
     try:
         with use(data) as url:

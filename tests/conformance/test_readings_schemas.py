@@ -60,7 +60,7 @@ def varies(answer: Answer) -> None:
 @table(
     Case("schemas.1 without a key", get(DOCUMENT, key=None), 200, is_generic),
     Case(
-        "schemas.1 HTTP Basic of a proxy is no key",
+        "schemas.1 HTTP Basic credentials are not a key",
         get(DOCUMENT, key=None, headers={"Authorization": "Basic YTpi"}),
         200,
         is_generic,
