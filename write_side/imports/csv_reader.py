@@ -1,4 +1,4 @@
-"""CSV as programs write it: any separator, quoted line breaks, several encodings."""
+"""CSV as programs write it: any delimiter, quoted line breaks, several encodings."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _LIKELY = 4
 """Encodings that a refusal names."""
 _SAMPLE = 50
 _SEPARATOR_LINE = re.compile('"?sep=([^"\r\n])"?(?:\r\n|\r|\n)', re.IGNORECASE)
-"""The line that tells Excel the separator; Excel does not count it as a row."""
+"""The line that tells Excel the delimiter; Excel does not count it as a row."""
 _LINE = re.compile("[^\r\n]++(?:\r\n|\r|\n)?|\r\n|\r|\n")
 _CELLS = 16_384
 """The columns of a spreadsheet."""
@@ -68,7 +68,7 @@ def read_csv(document: bytes, name: str, choice: Choice, limits: Limits) -> Tabl
         encoding=encoding,
         encoding_source=source,
         delimiter=delimiter,
-        cell_warnings=tuple(islice(_spaced_quotes(rows), MOST_NOTES)),
+        warnings=tuple(islice(_spaced_quotes(rows), MOST_NOTES)),
     )
 
 
@@ -95,7 +95,8 @@ def decoded(document: bytes, encoding: str | None) -> tuple[str, str, EncodingSo
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
         raise FileRefused(_zero_byte(line))
-    return text.removeprefix("\ufeff"), encoding, source
+    # Old DOS programs end a file with Ctrl-Z.
+    return text.removeprefix("\ufeff").rstrip("\x1a"), encoding, source
 
 
 def _detected(document: bytes) -> tuple[str, EncodingSource]:
@@ -146,9 +147,9 @@ def _undecodable(document: bytes, error: UnicodeDecodeError, encoding: str) -> F
 
 
 def _detected_delimiter(text: str, limits: Limits) -> str:
-    """The separator with which the most rows are as wide as the headings.
+    """The delimiter with which the most rows are as wide as the headings.
 
-    Only a separator between headings counts: commas in JSON between semicolons do not split it. A
+    Only a delimiter between headings counts: commas in JSON between semicolons do not split it. A
     single column is separated by commas, as every program writes it.
     """
     return max(DELIMITERS.values(), key=lambda delimiter: _fit(text, delimiter, limits))
@@ -192,7 +193,7 @@ def _reason(error: csv.Error, line: int, limits: Limits) -> str:
             why = "a quotation mark is opened and never closed: close it"
         case _:
             why = (
-                "a closing quotation mark is followed by neither a separator nor the line's end:"
+                "a closing quotation mark is followed by neither a delimiter nor the line's end:"
                 " double the quotation marks inside the cell"
             )
     return f"is not valid CSV in line {line}: {why}"

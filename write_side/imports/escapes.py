@@ -2,8 +2,8 @@
 
 In CSV, text that a spreadsheet would run as a formula gets an apostrophe in front; the characters
 are OWASP's («CSV Injection»), full-width ones included. A spreadsheet may be configured with a
-different separator. It then treats our quotes as ordinary characters, and a cell begins after each
-of its separators and line breaks, so formulas there get an apostrophe too.
+different delimiter. It then treats our quotes as ordinary characters, and a cell begins after each
+of its delimiters and line breaks, so formulas there get an apostrophe too.
 
 In .xlsx, characters that XML cannot hold are written ``_xHHHH_`` (ECMA-376 part 1, 22.9.2.19).
 XlsxWriter escapes by itself; openpyxl does not distinguish an escape from its literal text.
@@ -17,10 +17,10 @@ _SIGN = "[=+\\-@＝＋－＠]"
 _FORMULA = f"(?:{_SIGN}|[\t\r\n])"
 _RISKY = re.compile(f"'*{_FORMULA}")
 _GUARDED = re.compile(f"'+{_FORMULA}")
-_SEPARATOR = "([;|\t\r\n])"
+_DELIMITER = "([;|\t\r\n])"
 """Without the comma: if a comma separates cells, our quotes are recognized."""
-_RISKY_INSIDE = re.compile(f"{_SEPARATOR}(?=['\"]*{_SIGN})")
-_GUARDED_INSIDE = re.compile(f"{_SEPARATOR}'(?=['\"]*{_SIGN})")
+_RISKY_INSIDE = re.compile(f"{_DELIMITER}(?=['\"]*{_SIGN})")
+_GUARDED_INSIDE = re.compile(f"{_DELIMITER}'(?=['\"]*{_SIGN})")
 _NOT_XML = "\x00-\x08\x0b-\x1f\ufffe\uffff"
 _SPECIAL = re.compile(f"[{_NOT_XML}]|_(?=x[0-9A-Fa-f]{{4}}[_{_NOT_XML}])")
 """Characters that XML cannot hold, CR (which XML would read as LF), and literals that look like an

@@ -47,8 +47,6 @@ _ADVICE = {
 }
 """The end of an error's text, by the choice with which the cell could be read."""
 
-_HIDDEN = "The row is hidden in the workbook: delete it there if it should not be imported"
-
 
 class Cell(Struct, frozen=True, gc=False):
     """``date``: the date as which a number of the spreadsheet was read. A file has up to a
@@ -127,8 +125,7 @@ class _RowParser:
         self._epoch = table.epoch
         self._texts = frozenset(table.texts)
         self._errors = {(error.row, error.column): error.reason for error in table.cell_errors}
-        self._warnings = {(each.row, each.column): each.reason for each in table.cell_warnings}
-        self._hidden_rows = frozenset(table.hidden_rows)
+        self._warnings = {(each.row, each.column): each.reason for each in table.warnings}
         self._columns = columns
         self._attributes: dict[Attribute, Column] = {}
         self._fields: list[tuple[Column, Field]] = []
@@ -212,8 +209,8 @@ class _RowParser:
 
     def _file_notes(self, row: Row) -> Iterator[Note]:
         """Warnings from reading the file."""
-        if row.number in self._hidden_rows:
-            yield Note(None, "", "warning", "", _HIDDEN)
+        if reason := self._warnings.get((row.number, None)):
+            yield Note(None, "", "warning", "", reason)
         for column in self._columns if self._warnings else ():
             reason = self._warnings.get((row.number, column.index))
             if reason:
@@ -268,7 +265,11 @@ class _RowParser:
 
 
 def note_of(column: Column, cell: str, reason: str, severity: Severity = "error") -> Note:
-    return Note(column.index, column.heading, severity, one_line(cell), reason)
+    """A note shows white space at the ends of the cell, because some notes are about it."""
+    shown = one_line(cell)
+    if shown:
+        shown = f"{' ' * cell[0].isspace()}{shown}{' ' * cell[-1].isspace()}"
+    return Note(column.index, column.heading, severity, shown, reason)
 
 
 def date_notes(cells: Iterable[Cell]) -> Iterator[Note]:

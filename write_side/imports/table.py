@@ -112,10 +112,11 @@ class Row(Struct, frozen=True):
 
 class CellError(Struct, frozen=True):
     """A cell without a value, such as an error; ``reason`` continues a sentence that begins with
-    the heading. ``column`` is an index into the row's cells."""
+    the heading. ``column`` is an index into the row's cells, or None for a warning about the whole
+    row."""
 
     row: int
-    column: int
+    column: int | None
     reason: str
 
 
@@ -124,8 +125,8 @@ class Table(Struct, frozen=True):
 
     ``sheets``, ``sheet`` and ``epoch`` are set for a workbook, ``encoding``, its source and
     ``delimiter`` for a CSV file. ``texts``: row and column of a workbook's cells that are text but
-    look like numbers; they are not days since the epoch. ``cell_warnings``: of cells that have a
-    value. ``hidden_rows``: the numbers of rows that the spreadsheet does not show.
+    look like numbers; they are not days since the epoch. ``warnings``: about rows, and
+    about cells that have a value.
     """
 
     name: str
@@ -139,8 +140,7 @@ class Table(Struct, frozen=True):
     epoch: Epoch | None = None
     texts: tuple[tuple[int, int], ...] = ()
     cell_errors: tuple[CellError, ...] = ()
-    cell_warnings: tuple[CellError, ...] = ()
-    hidden_rows: tuple[int, ...] = ()
+    warnings: tuple[CellError, ...] = ()
 
 
 def headings_and_rows(

@@ -341,12 +341,12 @@ async def test_every_invalid_cell_is_named_with_its_reason(repository: Repositor
         assert note.column == headings.index(note.heading)
 
 
-async def test_a_hidden_row_is_imported_with_a_warning(magazine: Repository) -> None:
+async def test_a_row_with_a_warning_is_imported(magazine: Repository) -> None:
     rows = (Row(2, ("One", "x")), Row(3, ("Two", "y")))
-    shown = await preview_of(magazine, Table("x.xlsx", ("Title", "Body"), rows, hidden_rows=(3,)))
+    warnings = (CellError(3, None, "The row is hidden"),)
+    shown = await preview_of(magazine, Table("x.xlsx", ("Title", "Body"), rows, warnings=warnings))
     assert [row.state for row in shown.rows] == ["new", "new"]
-    assert [len(row.notes) for row in shown.rows] == [0, 1]
-    assert str(shown.rows[1].notes[0]).startswith("The row is hidden in the workbook: delete it")
+    assert [[str(note) for note in row.notes] for row in shown.rows] == [[], ["The row is hidden"]]
 
 
 async def test_references_are_looked_up_in_the_imports_language_and_then_in_all(
@@ -411,7 +411,7 @@ async def test_white_space_around_a_title_is_kept_with_a_warning(magazine: Repos
     [row] = (await preview_of(magazine, "Title,Body\nOne ,x\n")).rows
     assert (row.title, row.slug, row.state) == ("One ", "one-", "new")
     reason = "begins or ends with white space, which is kept: delete it if it is not meant"
-    assert [note.reason for note in row.notes] == [reason]
+    assert [(note.cell, note.reason) for note in row.notes] == [("One ", reason)]
 
 
 async def test_a_failing_first_row_leaves_its_slug_and_quota_to_the_next(

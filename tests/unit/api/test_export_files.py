@@ -221,7 +221,7 @@ def test_a_text_too_long_for_a_cell_is_continued_on_a_second_sheet(folder: Path,
     document = of_xlsx(folder, rows, columns)
     table = read(document, "e.xlsx")
     assert cells(table) == rows
-    assert (table.sheets, table.cell_errors, table.cell_warnings) == (("posts",), (), ())
+    assert (table.sheets, table.cell_errors, table.warnings) == (("posts",), (), ())
     book = openpyxl.load_workbook(io.BytesIO(document))
     assert book.sheetnames == ["posts", CONTINUED]
     written = [one for sheet in book for each in sheet.iter_rows(values_only=True) for one in each]

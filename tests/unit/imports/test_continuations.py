@@ -99,9 +99,11 @@ def test_a_marker_without_its_parts_is_an_error_of_the_cell(
     edit: Edit, reason: str, tmp_path: Path
 ) -> None:
     found = table(edited(exported(tmp_path), edit))
-    assert found.cell_errors[0].row == 2
-    assert found.headings[found.cell_errors[0].column] in ("Body", "Text")
-    assert reason in found.cell_errors[0].reason
+    error = found.cell_errors[0]
+    assert error.row == 2
+    assert error.column is not None
+    assert found.headings[error.column] in ("Body", "Text")
+    assert reason in error.reason
 
 
 async def test_damaged_continuations_are_not_imported(tmp_path: Path) -> None:

@@ -41,11 +41,12 @@ def cells(read: Table) -> list[tuple[str, ...]]:
         ("A,B,,\n1,2,,\n", ",", [("A", "B"), ("1", "2")]),
         ("A,,B\n1,2,3\n", ",", [("A", "", "B"), ("1", "2", "3")]),
         ("A,B,\n1,2,3\n", ",", [("A", "B", ""), ("1", "2", "3")]),
+        ("A,B\r\n1,2\r\n\x1a", ",", [("A", "B"), ("1", "2")]),
         ("A,B\n1,2,,\n", ",", [("A", "B"), ("1", "2")]),
         ("'=A,B\n'=1+1,''=1\n-5,'x\n", ",", [("=A", "B"), ("=1+1", "'=1"), ("-5", "'x")]),
     ],
 )
-def test_separators_are_detected(text: str, delimiter: str, read: list[tuple[str, ...]]) -> None:
+def test_delimiters_are_detected(text: str, delimiter: str, read: list[tuple[str, ...]]) -> None:
     found = table(text.encode())
     assert (found.delimiter, cells(found)) == (delimiter, read)
 
@@ -53,10 +54,10 @@ def test_separators_are_detected(text: str, delimiter: str, read: list[tuple[str
 def test_quotation_marks_after_a_space_are_kept_with_a_warning() -> None:
     read = table(b'Title, Body\n"a", "b"\n"c"," d"\n')
     assert cells(read)[1:] == [("a", ' "b"'), ("c", " d")]
-    assert [(each.row, each.column) for each in read.cell_warnings] == [(2, 1)]
+    assert [(each.row, each.column) for each in read.warnings] == [(2, 1)]
 
 
-def test_a_separator_is_chosen() -> None:
+def test_a_delimiter_is_chosen() -> None:
     assert cells(table(b"Title\na,b\n", Choice(delimiter=";"))) == [("Title",), ("a,b",)]
     with pytest.raises(FileRefused, match="separated by 'x': use a comma"):
         table(b"A\n", Choice(delimiter="x"))

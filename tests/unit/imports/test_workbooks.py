@@ -97,7 +97,7 @@ def test_workbooks_of_openpyxl_are_read() -> None:
     ]
 
 
-def test_hidden_rows_are_listed() -> None:
+def test_hidden_rows_are_warnings() -> None:
     def fill(book: openpyxl.Workbook) -> None:
         page = book.active
         assert page is not None
@@ -105,7 +105,24 @@ def test_hidden_rows_are_listed() -> None:
             page.append(row)
         page.row_dimensions[3].hidden = page.row_dimensions[4].hidden = True
 
-    assert with_openpyxl(fill).hidden_rows == (3,)
+    [warning] = with_openpyxl(fill).warnings
+    assert (warning.row, warning.column) == (3, None)
+    assert warning.reason.startswith("The row is hidden in the workbook: delete it there")
+
+
+def test_the_totals_of_a_table_are_a_warning() -> None:
+    def fill(book: xlsxwriter.Workbook) -> None:
+        columns = [{"header": "Title", "total_string": "Total"}, {"header": "N"}]
+        page = book.add_worksheet("Posts")
+        page.add_table("A1:B3", {"columns": columns, "data": [["x", 1]], "total_row": True})
+        page.write_url("D1", "https://example.com", string="Link")
+        page.add_table("F1:G2", {"columns": [{"header": "A"}, {"header": "B"}], "data": [[1, 2]]})
+
+    read = with_xlsxwriter(fill)
+    assert [row.cells[0] for row in read.rows] == ["x", "Total"]
+    [warning] = read.warnings
+    assert (warning.row, warning.column) == (3, None)
+    assert warning.reason.startswith("The row has the totals of a table: delete it")
 
 
 def test_texts_that_look_like_numbers_are_distinguished_from_numbers() -> None:
@@ -147,7 +164,7 @@ def test_blank_cells_of_merged_ones_are_explained() -> None:
     read = with_openpyxl(fill)
     assert [row.cells for row in read.rows][:2] == [("One", "News", ""), ("Two", "", "")]
     reason = "is merged with B2: only that cell has a value"
-    assert read.cell_warnings == (
+    assert read.warnings == (
         CellError(2, 2, reason),
         CellError(3, 1, reason),
         CellError(3, 2, reason),
@@ -159,7 +176,7 @@ def test_odd_and_huge_merged_ranges_do_not_matter(ref: str) -> None:
     rows = sheet('<row r="1"><c r="A1" t="inlineStr"><is><t>Title</t></is></c></row>')
     merged = f'<mergeCells><mergeCell ref="{ref}"/><mergeCell/></mergeCells>'
     document = workbook(parts={SHEET: rows.replace("</worksheet>", f"{merged}</worksheet>")})
-    assert table(document).cell_warnings == ()
+    assert table(document).warnings == ()
 
 
 def test_a_sheet_is_found_despite_outer_spaces_or_another_unicode_form() -> None:

@@ -124,7 +124,7 @@ class _Joiner:
             self._table,
             rows=rows,
             cell_errors=(*self._table.cell_errors, *self._errors),
-            cell_warnings=(*self._table.cell_warnings, *self._warnings),
+            warnings=(*self._table.warnings, *self._warnings),
         )
 
     def _row(self, row: Row) -> Row:

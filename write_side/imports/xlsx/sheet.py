@@ -83,8 +83,8 @@ class _TextHandler(ContentHandler):
 
 
 class SheetHandler(_TextHandler):
-    """Fills ``rows``, and ``merged`` with ranges such as A2:A5. ``texts``, ``cell_errors`` and
-    ``hidden_rows`` are those of a Table."""
+    """Fills ``rows``, ``merged`` with ranges such as A2:A5, and ``hidden_rows`` with numbers.
+    ``texts`` and ``cell_errors`` are those of a Table."""
 
     def __init__(self, kinds: list[Kind | None], epoch: Epoch, limits: Limits) -> None:
         super().__init__(limits)

@@ -46,6 +46,10 @@ _OTHERS = {
     "wordprocessingml": "is a Word document: copy its table into a spreadsheet",
     "presentationml": "is a presentation: copy its table into a spreadsheet",
 }
+_HIDDEN = "The row is hidden in the workbook: delete it there if it should not be imported"
+_TOTALS = (
+    "The row has the totals of a table: delete it in the workbook if it should not be imported"
+)
 _PROPERTIES = f"{{{SHEET_MAIN_NS}}}workbookPr"
 _ID = f"{{{REL_NS}}}id"
 _RANGE = re.compile(r"([A-Z]{1,3}[1-9][0-9]{0,6}):([A-Z]{1,3}[1-9][0-9]{0,6})")
@@ -77,6 +81,7 @@ def workbook_table(file: BinaryIO, name: str, choice: Choice, limits: Limits) ->
         cells = SheetHandler(kinds, workbook.epoch, limits)
         archive.parse(sheet.part, cells)
         more = _continuation(archive, workbook, sheet, cells)
+        totals = list(_total_rows(archive, sheet))
         strings = _strings([cells.rows, more], archive, workbook.strings, limits)
     try:
         headings, rows = headings_and_rows(
@@ -98,8 +103,15 @@ def workbook_table(file: BinaryIO, name: str, choice: Choice, limits: Limits) ->
         epoch=workbook.epoch,
         texts=(*cells.texts, *_texts(cells.rows, strings)),
         cell_errors=tuple(cells.cell_errors),
-        cell_warnings=tuple(_merged_cells(rows, cells.merged)),
-        hidden_rows=tuple(row.number for row in rows if row.number in cells.hidden_rows),
+        warnings=(
+            *_merged_cells(rows, cells.merged),
+            *(
+                CellError(row.number, None, _HIDDEN)
+                for row in rows
+                if row.number in cells.hidden_rows
+            ),
+            *(CellError(number, None, _TOTALS) for number in totals),
+        ),
     )
     return joined(table, continued if is_ours else [], limits)
 
@@ -123,6 +135,19 @@ def _merged_cells(rows: Sequence[Row], ranges: Iterable[str]) -> Iterator[CellEr
             for column in columns:
                 if row.cells[column] == "":
                     yield CellError(row.number, column, reason)
+
+
+def _total_rows(archive: Archive, sheet: Sheet) -> Iterator[int]:
+    """The numbers of the rows with the totals of tables (ECMA-376 part 1, 18.5.1.2)."""
+    rels: str = get_rels_path(sheet.part)  # type: ignore[no-untyped-call]
+    if rels not in archive:
+        return
+    for rel in get_dependents(archive, rels):
+        if _type(rel) == "table":
+            table = archive.root(rel.target)
+            match = _RANGE.fullmatch(table.get("ref", ""))
+            if match and int(table.get("totalsRowCount", 0)):
+                yield coordinate_to_tuple(match[2])[0]
 
 
 def _continuation(archive: Archive, workbook: Workbook, sheet: Sheet, read: SheetHandler) -> Rows:
