@@ -31,7 +31,7 @@ from write_side.domain.text import check_text
 from write_side.domain.workspace import OPERATE
 from write_side.imports import jobs
 from write_side.imports.encodings import ENCODINGS
-from write_side.imports.jobs import JobOptions, JobStatus, NewJob
+from write_side.imports.jobs import JobOptions, JobStatus
 from write_side.imports.report import Report, import_report, revert_import
 from write_side.imports.request import REPEATS, ImportRequest
 from write_side.imports.table import DELIMITERS, Choice, FileRefused, UnusedChoice
@@ -193,7 +193,8 @@ async def accept(call: Call) -> web.Response:
 async def _accepted(call: Call, form: FileForm, key: str | None) -> web.Response:
     repository, document = call.service.repository, await form.document()
     sent = await asyncio.to_thread(_digest, form, document)
-    earlier = key and await jobs.earlier_job(repository, f"import/{key}", sent)
+    command = key and f"import/{key}"
+    earlier = command and await jobs.earlier_job(repository, command, sent)
     if earlier:
         return _accepted_response(call, earlier)
     options = import_options(call, form, new_id())
@@ -205,9 +206,8 @@ async def _accepted(call: Call, form: FileForm, key: str | None) -> web.Response
         raise UnsupportedMedia(f"{form.name} {refused}") from None
     check_text(form.name, "The name of the file")
     await repository.content_type(options.request.scope, options.request.content_type_slug)
-    job = NewJob(key and f"import/{key}", sent, form.name, document, options)
     try:
-        job_id = await jobs.accept_job(repository, job)
+        job_id = await jobs.accept_job(repository, options, form.name, document, sent, command)
     except jobs.TooManyJobs as refused:
         if refused.of_workspace:
             raise TooManyImports(jobs.MOST_OF_WORKSPACE) from None

@@ -149,8 +149,7 @@ def match_headings(
 
 def headings_row(rows: Iterable[Row], fields: Iterable[Field]) -> int | None:
     """The number of one of the first rows that looks like the headings, below a title."""
-    names = {folded(name) for one in column_targets(fields) for name in (one.name, one.target)}
-    names |= set(map(folded, NOT_IMPORTED))
+    names = {name for slot in _slots(fields) for name in (slot.name, slot.slug)}
     for row in islice(rows, FIRST_ROWS):
         cells = {folded(cell) for cell in row.cells if cell.strip()}
         if folded("Title") in cells and cells <= names:
@@ -288,8 +287,9 @@ def map_columns(
     MappingRefused if a column or target does not exist, a heading has no target, or a column with
     cells has no heading."""
     headings = table.headings
-    offered = [target.target for target in column_targets(fields)]
-    names = [*offered, *(target.name for target in column_targets(fields))]
+    targets = column_targets(fields)
+    offered = [target.target for target in targets]
+    names = [*offered, *(target.name for target in targets)]
     find_target, find_column = _finder(names), _finder(headings)
     chosen: dict[int, str] = {}
     for column, target in maps:
@@ -302,8 +302,8 @@ def map_columns(
         if chosen.setdefault(_column(column, headings, find_column), named) != named:
             raise MappingRefused([f"the column {shortened(column)!r} has two targets: choose one"])
     key_column = None if key is None else _column(key, headings, find_column)
-    targets = match_headings(headings, fields, chosen, table.rows)
-    return replace(request, targets=targets, key=key_column)
+    matched = match_headings(headings, fields, chosen, table.rows)
+    return replace(request, targets=matched, key=key_column)
 
 
 def _column(name: str, headings: Sequence[str], find: Find) -> int:

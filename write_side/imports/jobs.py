@@ -75,16 +75,6 @@ class JobOptions(Struct, frozen=True):
     traceparent: str | None = msgspec.field(default_factory=tracing.context)
 
 
-class NewJob(Struct, frozen=True):
-    """``digest``: of the file and all options; ``command_key``: None without an idempotency key."""
-
-    command_key: str | None
-    digest: bytes
-    file_name: str
-    document: bytes
-    options: JobOptions
-
-
 class ClaimedJob(Struct, frozen=True):
     """``attempts``: how often the job has been claimed, this time included."""
 
@@ -118,18 +108,25 @@ async def earlier_job(repository: Repository, command_key: str, digest: bytes) -
     return str(rows[0]["id"])
 
 
-async def accept_job(repository: Repository, job: NewJob) -> str:
-    """The id of the job, which is also its import id. Raises TooManyJobs, CommandKeyReused."""
-    scope = job.options.request.scope
+async def accept_job(
+    repository: Repository,
+    options: JobOptions,
+    file_name: str,
+    document: bytes,
+    digest: bytes,
+    command_key: str | None = None,
+) -> str:
+    """The id of the job, which is also its import id. ``digest``: of the file and all options.
+    Raises TooManyJobs, CommandKeyReused."""
     [row] = await repository.recorder.fetch(
         _ACCEPT,
-        job.options.request.import_id,
-        *astuple(scope),
-        job.command_key,
-        job.digest,
-        job.file_name,
-        job.document,
-        msgspec.json.encode(job.options).decode(),
+        options.request.import_id,
+        *astuple(options.request.scope),
+        command_key,
+        digest,
+        file_name,
+        document,
+        msgspec.json.encode(options).decode(),
         MOST_OF_WORKSPACE,
         MOST_IN_ALL,
     )

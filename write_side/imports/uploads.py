@@ -75,10 +75,6 @@ class Upload(Struct, frozen=True):
     choice: Choice
     table: Table
 
-    @property
-    def file_name(self) -> str:
-        return self.table.name
-
 
 class UnfinishedUpload(Struct, frozen=True):
     """``is_checked``: whether it has a preview."""
@@ -106,11 +102,9 @@ async def keep_upload(
     charge: Charge = no_charge,
 ) -> Upload:
     """``charge``: see ``read_file``. Raises FileRefused."""
-    table = await read_file(document, file_name, choice, charge=charge)
+    table, reading = await _read(document, file_name, choice, charge)
     upload_id = new_id()
-    parsed = await asyncio.to_thread(_compressed_table, table)
-    reading = msgspec.json.encode(choice).decode()
-    row = (upload_id, *astuple(scope), table.name, document, reading, parsed)
+    row = (upload_id, *astuple(scope), table.name, document, *reading)
     await repository.recorder.fetch(_PUT, *row)
     await repository.recorder.fetch(_MAKE_ROOM, scope.workspace, MOST, MOST_BYTES)
     return Upload(upload_id, choice, table)
@@ -121,7 +115,8 @@ async def find_upload(repository: Repository, scope: Scope, upload_id: str) -> U
     check its age. Raises UnknownUpload, also for another workspace or environment."""
     row = await _row(repository, _FIND, scope, upload_id)
     try:
-        table = await asyncio.to_thread(_decompressed_table, row["parsed"])
+        encoded = await asyncio.to_thread(_decompressed, row["parsed"], EncodedTable)
+        table = await asyncio.to_thread(decode_table, encoded)
     except msgspec.DecodeError:
         # Written by another version of the service.
         raise UnknownUpload from None
@@ -146,10 +141,8 @@ async def read_again(
     """Reads another sheet, or uses another encoding or delimiter. Raises UnknownUpload,
     FileRefused; the earlier table is then kept."""
     row = await _row(repository, _DOCUMENT, scope, upload_id)
-    table = await read_file(row["document"], row["file_name"], choice, charge=charge)
-    parsed = await asyncio.to_thread(_compressed_table, table)
-    reading = msgspec.json.encode(choice).decode()
-    await repository.recorder.fetch(_READ_AGAIN, upload_id, *astuple(scope), reading, parsed)
+    _, reading = await _read(row["document"], row["file_name"], choice, charge)
+    await repository.recorder.fetch(_READ_AGAIN, upload_id, *astuple(scope), *reading)
 
 
 async def keep_preview(
@@ -185,6 +178,15 @@ def samples(table: Table, most: int = 3) -> list[list[str]]:
     return [list(seen) for seen in found]
 
 
+async def _read(
+    document: bytes, file_name: str, choice: Choice, charge: Charge
+) -> tuple[Table, tuple[str, bytes]]:
+    """The table, and the columns ``reading`` and ``parsed`` that store it."""
+    table = await read_file(document, file_name, choice, charge=charge)
+    parsed = await asyncio.to_thread(lambda: _compressed(encode_table(table)))
+    return table, (msgspec.json.encode(choice).decode(), parsed)
+
+
 async def _row(
     repository: Repository, statement: str, scope: Scope, upload_id: str, *more: bytes
 ) -> Any:
@@ -194,14 +196,6 @@ async def _row(
     if not rows:
         raise UnknownUpload
     return rows[0]
-
-
-def _compressed_table(table: Table) -> bytes:
-    return _compressed(encode_table(table))
-
-
-def _decompressed_table(parsed: bytes) -> Table:
-    return decode_table(_decompressed(parsed, EncodedTable))
 
 
 def _compressed(value: Struct) -> bytes:

@@ -111,7 +111,7 @@ async def map_columns(request: DashboardRequest, upload: Upload, form: Form) -> 
 async def read_again(request: DashboardRequest, upload: Upload, form: Form) -> web.StreamResponse:
     """With another content type, language, sheet, encoding or delimiter."""
     type_slug, language = form.get("type", ""), form.get("language", "") or BASE_LANGUAGE
-    choice = wizard_steps.reading_choice(form, upload.file_name)
+    choice = wizard_steps.reading_choice(form, upload.table.name)
     try:
         if choice != upload.choice:
             await check_cost(request)

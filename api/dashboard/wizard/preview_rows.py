@@ -67,23 +67,22 @@ class LineReader:
         self._preview = stored.preview
         self._entries = entries
         self._names = names
-        self._references = {f.slug for f in content_type.value_fields if f.spec.refers_to}
-        self._prose = {"Title", *(f.slug for f in content_type.value_fields if f.spec.translatable)}
-        columns = {target: column for column, target in enumerate(stored.request.targets)}
-        columns.pop(NOTHING, None)
-        self._mapped = frozenset(columns.values())
-        self._own: dict[str, int] = {
-            target: columns.pop(target) for target in ATTRIBUTES if target in columns
-        }
-        field_names = {field.slug: field.name for field in content_type.value_fields}
-        self._fields = [
-            (column, slug, field_names.get(slug, slug)) for slug, column in columns.items()
+        fields = content_type.value_fields
+        self._references = {field.slug for field in fields if field.spec.refers_to}
+        self._prose = {"Title", *(field.slug for field in fields if field.spec.translatable)}
+        mapped = {target: column for column, target in enumerate(stored.request.targets)}
+        mapped.pop(NOTHING, None)
+        self._mapped = frozenset(mapped.values())
+        own = [name for name in ATTRIBUTES if name != LANGUAGE or name in mapped]
+        field_names = {field.slug: field.name for field in fields}
+        self._columns = [
+            (mapped.get(target), target, field_names.get(target, target))
+            for target in dict.fromkeys((*own, *mapped))
         ]
-        self._attributes = [name for name in ATTRIBUTES if name != LANGUAGE or name in self._own]
-        self.headings = [*self._attributes[3:], *(name for _, _, name in self._fields)]
+        self.headings = [name for _, _, name in self._columns[3:]]
 
     def line(self, index: int) -> Line:
-        row, cells = self._preview.rows[index], self._table.rows[index].cells
+        row, texts = self._preview.rows[index], self._table.rows[index].cells
         # A later row for the same entry replaces values of the earlier row, not of the entry.
         is_first = row.state == "update" and row.repeats is None
         before = self._entries.get(row.entry_id or "") if is_first else None
@@ -91,21 +90,42 @@ class LineReader:
         if row.repeats is not None:
             reasons += (f"repeats the slug of row {row.repeats:,}",)
         marks = _Marks(row)
-        own = [self._own_cell(marks, cells, target, before) for target in self._attributes]
-        fields = [
-            self._cell(
-                marks, column, slug, name, one_line(cells[column]), self._field(before, slug)
-            )
-            for column, slug, name in self._fields
-        ]
-        return Line(row, [*own, *fields], reasons)
+        cells = [self._cell(marks, texts, before, *column) for column in self._columns]
+        return Line(row, cells, reasons)
 
-    def _field(self, entry: Entry | None, slug: str) -> str | None:
-        """A field's value in one line: a string as it is, any other value as JSON."""
-        if entry is None:
-            return None
-        stored = entry.fields.get(slug, Raw(b"null"))
-        if slug in self._references:
+    def _cell(
+        self,
+        marks: _Marks,
+        texts: Sequence[str],
+        before: Entry | None,
+        column: int | None,
+        target: str,
+        name: str,
+    ) -> Cell:
+        """For the entry's own columns, the value after the import, or the cell's text if that is
+        unknown or has notes."""
+        row, notes = marks.row, marks.notes.get(column, [])
+        text = "" if column is None else texts[column]
+        if target in ATTRIBUTES and not (notes and text.strip()):
+            text = getattr(row, target.lower()) or text
+        shown = one_line(text)
+        is_prose = target in self._prose and row.language in supported_locales()
+        language = row.language if is_prose else ""
+        if notes:
+            failed = any(note.severity == "error" for note in notes)
+            kind = "problem" if failed else "warning"
+            return Cell(name, shown, kind, _reasons(notes), language=language)
+        if target in marks.changed:
+            old = None if before is None else self._value(before, target)
+            return Cell(name, shown, "changed", before=old, language=language)
+        return Cell(name, shown, language=language)
+
+    def _value(self, entry: Entry, target: str) -> str:
+        """In one line: a string as it is, any other value as JSON."""
+        if target in ATTRIBUTES:
+            return str(getattr(entry, target.lower()))
+        stored = entry.fields.get(target, Raw(b"null"))
+        if target in self._references:
             return one_line(with_names(stored, self._names))
         if bytes(stored) in EMPTY:
             return ""
@@ -114,36 +134,6 @@ class LineReader:
         except msgspec.ValidationError:  # any other JSON, with numbers of any size
             return one_line(readable(bytes(stored)[:_SHOWN_BYTES].decode(errors="ignore")))
         return one_line(texts if isinstance(texts, str) else ", ".join(texts))
-
-    def _own_cell(
-        self, marks: _Marks, cells: Sequence[str], target: str, entry: Entry | None
-    ) -> Cell:
-        """The value after the import, or the cell's text if that is unknown or has notes."""
-        column, name = self._own.get(target), target.lower()
-        cell = cells[column] if column is not None else ""
-        has_notes = cell.strip() and column in marks.notes
-        text = cell if has_notes else getattr(marks.row, name) or cell
-        before = getattr(entry, name) if entry else None
-        return self._cell(marks, column, target, target, one_line(text), before)
-
-    def _cell(
-        self,
-        marks: _Marks,
-        column: int | None,
-        target: str,
-        name: str,
-        text: str,
-        before: str | None,
-    ) -> Cell:
-        is_prose = target in self._prose and marks.row.language in supported_locales()
-        language = marks.row.language if is_prose else ""
-        if column is not None and (notes := marks.notes.get(column)):
-            failed = any(note.severity == "error" for note in notes)
-            kind = "problem" if failed else "warning"
-            return Cell(name, text, kind, _reasons(notes), language=language)
-        if target in marks.changed:
-            return Cell(name, text, "changed", before=before, language=language)
-        return Cell(name, text, language=language)
 
 
 class _Marks:
@@ -155,7 +145,8 @@ class _Marks:
         self.changed = frozenset(row.changed)
         self.notes: dict[int | None, list[Note]] = {}
         for note in row.notes:
-            self.notes.setdefault(note.column, []).append(note)
+            if note.column is not None:
+                self.notes.setdefault(note.column, []).append(note)
 
 
 def _reasons(notes: Sequence[Note]) -> tuple[str, ...]:

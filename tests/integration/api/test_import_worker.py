@@ -18,7 +18,7 @@ from tests.integration.write_side.import_fixtures import OPERATOR, SCOPE, entrie
 from write_side.domain.identity import Scope, new_id
 from write_side.imports import jobs
 from write_side.imports.check import check
-from write_side.imports.jobs import JobOptions, JobStatus, NewJob
+from write_side.imports.jobs import JobOptions, JobStatus
 from write_side.imports.request import ImportRequest
 from write_side.imports.table import NO_CHOICE
 from write_side.repository import Repository
@@ -42,8 +42,8 @@ async def accepted(
 ) -> str:
     request = ImportRequest(scope, "posts", new_id())
     options = JobOptions(request, NO_CHOICE, (), None, is_dry_run, OPERATOR, "r-1")
-    job = NewJob(None, request.import_id.encode(), "a.csv", document, options)
-    return await jobs.accept_job(repository, job)
+    digest = request.import_id.encode()
+    return await jobs.accept_job(repository, options, "a.csv", document, digest)
 
 
 async def status(repository: Repository, job_id: str) -> JobStatus:
