@@ -40,6 +40,8 @@ _SAMPLE = 50
 _SEPARATOR_LINE = re.compile('"?sep=([^"\r\n])"?(?:\r\n|\r|\n)', re.IGNORECASE)
 """The line that tells Excel the delimiter; Excel does not count it as a row."""
 _LINE = re.compile("[^\r\n]++(?:\r\n|\r|\n)?|\r\n|\r|\n")
+_CTRL_Z = ["\x1a"]
+"""The line with which old DOS programs end a file."""
 _CELLS = 16_384
 """The columns of a spreadsheet."""
 
@@ -58,7 +60,9 @@ def read_csv(document: bytes, name: str, choice: Choice, limits: Limits) -> Tabl
     line = _SEPARATOR_LINE.match(text)
     delimiter = choice.delimiter or (line[1] if line else _detected_delimiter(text, limits))
     if delimiter not in DELIMITERS.values():
-        raise FileRefused(f"has columns separated by {delimiter!r}: use a comma, semicolon or tab")
+        raise FileRefused(
+            f"has columns separated by {delimiter!r}: use a comma, semicolon, tab or bar"
+        )
     records = _records(text, delimiter, limits, start=line.end() if line else 0)
     headings, rows = headings_and_rows(records, limits, limits.cell_characters)
     return Table(
@@ -95,8 +99,8 @@ def decoded(document: bytes, encoding: str | None) -> tuple[str, str, EncodingSo
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
         raise FileRefused(_zero_byte(line))
-    # Old DOS programs end a file with Ctrl-Z.
-    return text.removeprefix("\ufeff").rstrip("\x1a"), encoding, source
+    # Programs that join files may write several byte order marks.
+    return text.lstrip("\ufeff"), encoding, source
 
 
 def _detected(document: bytes) -> tuple[str, EncodingSource]:
@@ -177,7 +181,8 @@ def _records(text: str, delimiter: str, limits: Limits, start: int = 0) -> Itera
             if len(record) > _CELLS:
                 raise FileRefused(too_wide(limits))
             first_line = reader.line_num + first
-            yield number, [unguard(cell) for cell in record]
+            if record != _CTRL_Z:
+                yield number, [unguard(cell) for cell in record]
     except csv.Error as error:
         raise FileRefused(_reason(error, first_line, limits)) from None
 

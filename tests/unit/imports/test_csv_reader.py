@@ -42,6 +42,7 @@ def cells(read: Table) -> list[tuple[str, ...]]:
         ("A,,B\n1,2,3\n", ",", [("A", "", "B"), ("1", "2", "3")]),
         ("A,B,\n1,2,3\n", ",", [("A", "B", ""), ("1", "2", "3")]),
         ("A,B\r\n1,2\r\n\x1a", ",", [("A", "B"), ("1", "2")]),
+        ("A\r\n1\r\n\x1a\r\n", ",", [("A",), ("1",)]),
         ("A,B\n1,2,,\n", ",", [("A", "B"), ("1", "2")]),
         ("'=A,B\n'=1+1,''=1\n-5,'x\n", ",", [("=A", "B"), ("=1+1", "'=1"), ("-5", "'x")]),
     ],
@@ -67,6 +68,7 @@ def test_a_delimiter_is_chosen() -> None:
     ("document", "encoding"),
     [
         ("\ufeffÉté".encode(), "utf-8"),
+        ("\ufeff\ufeffÉté".encode(), "utf-8"),
         ("Été".encode(), "utf-8"),
         ("Été".encode("utf-16"), "utf-16"),
         (b"\xfe\xff" + "Été".encode("utf-16-be"), "utf-16"),

@@ -371,6 +371,7 @@ def test_other_elements_than_cells_are_not_read() -> None:
         "xl/styles.xml": PARTS["xl/styles.xml"].replace("</styleSheet>", odd),
         "xl/workbook.xml": PARTS["xl/workbook.xml"].replace("</workbook>", names),
         SHEET: sheet(HEADINGS).replace("</worksheet>", "<sheetPr tabColor='x'/></worksheet>"),
+        "xl/worksheets/_rels/sheet1.xml.rels": "<damaged",
     }
     with pytest.raises((TypeError, ValueError)):
         openpyxl.load_workbook(io.BytesIO(workbook(parts=parts)))

@@ -6,7 +6,7 @@ import re
 import warnings
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import BinaryIO, NoReturn
 from xml.etree.ElementTree import Element
 
@@ -81,7 +81,7 @@ def workbook_table(file: BinaryIO, name: str, choice: Choice, limits: Limits) ->
         cells = SheetHandler(kinds, workbook.epoch, limits)
         archive.parse(sheet.part, cells)
         more = _continuation(archive, workbook, sheet, cells)
-        totals = list(_total_rows(archive, sheet))
+        totals = _total_rows(archive, sheet)
         strings = _strings([cells.rows, more], archive, workbook.strings, limits)
     try:
         headings, rows = headings_and_rows(
@@ -137,17 +137,18 @@ def _merged_cells(rows: Sequence[Row], ranges: Iterable[str]) -> Iterator[CellEr
                     yield CellError(row.number, column, reason)
 
 
-def _total_rows(archive: Archive, sheet: Sheet) -> Iterator[int]:
-    """The numbers of the rows with the totals of tables (ECMA-376 part 1, 18.5.1.2)."""
-    rels: str = get_rels_path(sheet.part)  # type: ignore[no-untyped-call]
-    if rels not in archive:
-        return
-    for rel in get_dependents(archive, rels):
-        if _type(rel) == "table":
-            table = archive.root(rel.target)
-            match = _RANGE.fullmatch(table.get("ref", ""))
-            if match and int(table.get("totalsRowCount", 0)):
-                yield coordinate_to_tuple(match[2])[0]
+def _total_rows(archive: Archive, sheet: Sheet) -> list[int]:
+    """The numbers of the rows with the totals of tables (ECMA-376 part 1, 18.5.1.2). Damage in the
+    parts of tables is ignored, because only a warning depends on them."""
+    with suppress(Exception):
+        related = get_dependents(archive, get_rels_path(sheet.part))  # type: ignore[no-untyped-call]
+        tables = [archive.root(rel.target) for rel in related if _type(rel) == "table"]
+        return [
+            coordinate_to_tuple(table.attrib["ref"].partition(":")[2])[0]
+            for table in tables
+            if int(table.get("totalsRowCount", 0))
+        ]
+    return []
 
 
 def _continuation(archive: Archive, workbook: Workbook, sheet: Sheet, read: SheetHandler) -> Rows:
