@@ -37,7 +37,7 @@ _SPACED = (
 _LIKELY = 4
 """Encodings that a refusal names."""
 _SAMPLE = 50
-_SEPARATOR_LINE = re.compile('"?sep=([^"\r\n])"?(?:\r\n|\r|\n)', re.IGNORECASE)
+_DELIMITER_LINE = re.compile('"?sep=([^"\r\n])"?(?:\r\n|\r|\n)', re.IGNORECASE)
 """The line that tells Excel the delimiter; Excel does not count it as a row."""
 _LINE = re.compile("[^\r\n]++(?:\r\n|\r|\n)?|\r\n|\r|\n")
 _CTRL_Z = ["\x1a"]
@@ -57,7 +57,7 @@ def csv_table(document: bytes, name: str) -> Table:
 def read_csv(document: bytes, name: str, choice: Choice, limits: Limits) -> Table:
     """The table of a CSV document. Raises FileRefused with what follows the file's name."""
     text, encoding, source = decoded(document, choice.encoding)
-    line = _SEPARATOR_LINE.match(text)
+    line = _DELIMITER_LINE.match(text)
     delimiter = choice.delimiter or (line[1] if line else _detected_delimiter(text, limits))
     if delimiter not in DELIMITERS.values():
         raise FileRefused(

@@ -105,12 +105,8 @@ def workbook_table(file: BinaryIO, name: str, choice: Choice, limits: Limits) ->
         cell_errors=tuple(cells.cell_errors),
         warnings=(
             *_merged_cells(rows, cells.merged),
-            *(
-                CellError(row.number, None, _HIDDEN)
-                for row in rows
-                if row.number in cells.hidden_rows
-            ),
-            *(CellError(number, None, _TOTALS) for number in totals),
+            *_row_warnings(rows, cells.hidden_rows, _HIDDEN),
+            *_row_warnings(rows, totals, _TOTALS),
         ),
     )
     return joined(table, continued if is_ours else [], limits)
@@ -137,18 +133,23 @@ def _merged_cells(rows: Sequence[Row], ranges: Iterable[str]) -> Iterator[CellEr
                     yield CellError(row.number, column, reason)
 
 
-def _total_rows(archive: Archive, sheet: Sheet) -> list[int]:
+def _row_warnings(rows: Iterable[Row], numbers: set[int], reason: str) -> Iterator[CellError]:
+    """A warning for each row with one of the numbers."""
+    return (CellError(row.number, None, reason) for row in rows if row.number in numbers)
+
+
+def _total_rows(archive: Archive, sheet: Sheet) -> set[int]:
     """The numbers of the rows with the totals of tables (ECMA-376 part 1, 18.5.1.2). Damage in the
     parts of tables is ignored, because only a warning depends on them."""
     with suppress(Exception):
         related = get_dependents(archive, get_rels_path(sheet.part))  # type: ignore[no-untyped-call]
         tables = [archive.root(rel.target) for rel in related if _type(rel) == "table"]
-        return [
+        return {
             coordinate_to_tuple(table.attrib["ref"].partition(":")[2])[0]
             for table in tables
             if int(table.get("totalsRowCount", 0))
-        ]
-    return []
+        }
+    return set()
 
 
 def _continuation(archive: Archive, workbook: Workbook, sheet: Sheet, read: SheetHandler) -> Rows:
