@@ -18,6 +18,7 @@ from api.openapi.document import document
 from api.openapi.responses import REFUSALS, source
 from api.rest.idempotency import HEADER as IDEMPOTENCY
 from api.rest.tokens import POSITION
+from write_side.domain.workspace import SECRET_PREFIX
 
 DOCUMENT = document()
 COMPONENTS = DOCUMENT["components"]
@@ -90,7 +91,7 @@ OF_PAGE_RESPONSES = {
 OF_PROXIES = {"X-Forwarded-For"}  # set by proxies, not by clients; documented for operators
 OF_BODIES = {"Content-Type"}  # described as the media types of the body
 OF_TRACES = {"traceparent"}  # sent only by clients that use tracing
-SECRET = "clk_a-key-of-your-workspace"
+SECRET = f"{SECRET_PREFIX}a-key-of-your-workspace"
 WITH_EXAMPLES = ("parameters", "headers")
 
 
