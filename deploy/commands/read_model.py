@@ -61,7 +61,7 @@ async def _rebuild(
     if done.not_compared:
         compared = f"not compared: {done.not_compared}"
     elif done.differences:
-        compared = f"{len(done.differences)} differences accepted"
+        compared = f"{count(len(done.differences), 'difference')} accepted"
     show_result(
         f"the new read model is live, at position {done.position}; {compared}",
         as_json=as_json,

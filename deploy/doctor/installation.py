@@ -234,10 +234,10 @@ def check_webhooks(status: WebhooksStatus, unsigned: Collection[Name]) -> Iterat
     """``unsigned``: endpoints without a secret."""
     on = [webhook for webhook in status.endpoints if webhook.endpoint.off is None]
     if on and not status.totals.active:
-        text = f"no process delivers, and {len(on)} endpoints are on"
+        text = f"no process delivers to {count(len(on), 'endpoint')}"
         yield problem("webhooks", text, "contentlog webhooks")
     elif on:
-        yield ok("webhooks", f"a process delivers to {len(on)} endpoints")
+        yield ok("webhooks", f"a process delivers to {count(len(on), 'endpoint')}")
     for webhook in status.endpoints:
         yield from _check_endpoint(webhook, is_signed=webhook.endpoint.key not in unsigned)
 

@@ -32,7 +32,8 @@ _HAS_PREVIOUS = "SELECT to_regclass('read_model_previous.checkpoint') IS NOT NUL
 
 
 class ReadModelMismatch(Exception):
-    """The rebuilt read model differs from the live one, and nothing was switched."""
+    """The rebuilt read model differs from the live one, and nothing was switched. ``reason`` calls
+    it "the new one"."""
 
     def __init__(self, differences: list[Difference], reason: str) -> None:
         super().__init__(reason)
@@ -85,12 +86,11 @@ async def rebuild(
 def _refuse_differences(live: Live, found: list[Difference]) -> None:
     advice = "check the reason, then accept with --accept-differences"
     if live.not_comparable is not None:
-        reason = f"the live read model cannot be compared ({live.not_comparable}): {advice}"
+        reason = f"the new one cannot be compared with it ({live.not_comparable}): {advice}"
         raise ReadModelMismatch([], reason)
     if found:
-        raise ReadModelMismatch(
-            found, f"the live read model differs in {count(len(found), 'row')}: {advice}"
-        )
+        reason = f"the new one differs in {count(len(found), 'row')}: {advice}"
+        raise ReadModelMismatch(found, reason)
 
 
 async def rollback(settings: BuildSettings, report: Report) -> int:

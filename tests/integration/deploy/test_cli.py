@@ -363,6 +363,9 @@ async def test_status_reports_an_event_that_cannot_be_read(run: Run, database_ur
             await connection.execute("UPDATE read_model.checkpoint SET position = 0")
 
 
+TAMPER = "UPDATE read_model.workspace SET name = 'Tampered'"
+
+
 @pytest.mark.slow
 async def test_differences_are_printed_and_end_with_status_1(
     run: Run,
@@ -374,7 +377,11 @@ async def test_differences_are_printed_and_end_with_status_1(
     run("apply", "acme.yaml")
     run("rebuild")
     async with open_connection("", owner_of(database_url)) as connection:
-        await connection.execute("UPDATE read_model.workspace SET name = 'Tampered'")
+        await connection.execute(TAMPER)
+    accepted = run("rebuild", "--accept-differences")
+    assert accepted.stdout.splitlines()[-1].endswith("; 1 difference accepted")
+    async with open_connection("", owner_of(database_url)) as connection:
+        await connection.execute(TAMPER)
         await connection.execute("UPDATE write_side.usage SET used = 7 WHERE quota = 'entries'")
     model = '{"relation":"workspace","key":"[\\"acme\\"]","kind":"different"}'
     usage = (
@@ -386,8 +393,7 @@ async def test_differences_are_printed_and_end_with_status_1(
     done = run("rebuild", "--json")
     assert done.stdout.splitlines()[-1] == model
     unchanged = refused(done)
-    assert "the live read model is unchanged" in unchanged
-    assert "differs in 1 row: " in unchanged
+    assert "the live read model is unchanged: the new one differs in 1 row: " in unchanged
     with monkeypatch.context() as away:
         away.setattr(f"{__name__}.owner_of", lambda _: unreachable_url)
         line = refused(run("verify", "--repair"))

@@ -40,7 +40,12 @@ def faults(found: WebhooksStatus, unsigned: tuple[tuple[str, str], ...] = ()) ->
 @pytest.mark.parametrize(
     ("found", "level", "text", "fix"),
     [
-        (status(active=False), "problem", "no process delivers", "contentlog webhooks"),
+        (
+            status(active=False),
+            "problem",
+            "no process delivers to 1 endpoint",
+            "contentlog webhooks",
+        ),
         (
             status(off="the endpoint answered 410 Gone", active=False),
             "warning",
