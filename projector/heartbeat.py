@@ -18,6 +18,9 @@ ON CONFLICT (id) DO UPDATE SET role = 'active', halted = $2, heartbeat_at = now(
 _REMOVE = "DELETE FROM projector.process WHERE id = $1"
 # Processes that were killed could not remove their rows.
 _REMOVE_DEAD = "DELETE FROM projector.process WHERE heartbeat_at < now() - interval '1 minute'"
+# The lock admits one active projector, and its heartbeats use the connection that has the lock.
+_REMOVE_FORMER = """
+DELETE FROM projector.process WHERE role = 'active' AND halted IS NULL AND id <> $1"""
 
 
 class Heartbeat:
@@ -33,8 +36,9 @@ class Heartbeat:
         self._state.report("standby")
 
     async def take_over(self) -> None:
-        """Reports this projector as active. The reason of its earlier halt is kept until a
-        projector continues or halts."""
+        """Reports this projector as active, instead of one that was killed. The reason of an
+        earlier halt is kept until a projector continues or halts."""
+        await self._connection.execute(_REMOVE_FORMER, self._id)
         await self._connection.execute(_BEAT, self._id, "active")
         if self._state.role != "halted":
             self._state.report("active")

@@ -13,6 +13,7 @@ from projector import writer as writer_module
 from projector.background import update_chunk
 from projector.checkpoint import Checkpoint, CheckpointConflict, begin_epoch
 from projector.entry_search import EntrySearch
+from projector.heartbeat import Heartbeat
 from projector.log import Log
 from projector.process import connect_model
 from projector.writer import Writer
@@ -30,6 +31,7 @@ from tests.integration.projector.rebuilds import rebuild
 from tests.integration.projector.sample_log import LEAD, ContentBuilder, rows
 from write_side.domain.events import Translation
 from write_side.postgres.connection import Connection
+from write_side.process_state import ProcessState
 
 
 @pytest.fixture
@@ -65,6 +67,18 @@ async def test_the_active_projector_is_first_because_a_standby_may_have_halted_e
     status = await status_of(database_url)
     assert [projector.halted for projector in status.projectors] == ["now", "earlier"]
     assert status.halted == "now"
+
+
+async def test_a_projector_that_was_killed_is_not_shown_beside_its_successor(
+    models: tuple[Connection, Connection], database_url: str
+) -> None:
+    await models[0].execute(
+        "INSERT INTO projector.process (id, role, halted) VALUES "
+        "('killed', 'active', NULL), ('halted', 'active', 'reason'), ('other', 'standby', NULL)"
+    )
+    await Heartbeat(models[0], "successor", ProcessState()).take_over()
+    shown = [(one.id, one.role) for one in (await status_of(database_url)).projectors]
+    assert shown == [("halted", "active"), ("successor", "active"), ("other", "standby")]
 
 
 async def test_the_older_writer_is_fenced_off_and_writes_nothing(
