@@ -101,8 +101,8 @@ def _updated(entry: Entry, event: EntryUpdated) -> Entry:
 def published_at(entry: Entry, status: Status, at: datetime) -> datetime | None:
     """Set by the first publication and each time a draft is published; archiving keeps it
     (behaviour.md)."""
-    is_first = entry.status == "draft" or entry.published_at is None
-    return at if status == "published" and is_first else entry.published_at
+    was_unpublished = entry.status == "draft" or entry.published_at is None
+    return at if status == "published" and was_unpublished else entry.published_at
 
 
 def merged_translations(
