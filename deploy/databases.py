@@ -1,4 +1,5 @@
-"""The two databases of an installation: at their URLs, or the embedded PostgreSQL."""
+"""The two databases of an installation, at their URLs or in the embedded PostgreSQL. The read model
+is the default one, or one that has a name (ADR 58)."""
 
 from __future__ import annotations
 
@@ -17,8 +18,15 @@ from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
 
-from deploy.read_models import ReadModel, selected
-from deploy.settings import PREFIX, Settings, without_password
+from deploy.environment import check_model_name
+from deploy.settings import (
+    DEFAULT_MODEL,
+    PREFIX,
+    ModelEngine,
+    Settings,
+    SettingsError,
+    without_password,
+)
 from deploy.stopping import ignore_stops, run_stoppable, uninterrupted_end
 from write_side.domain.refusals import ExplainedError
 from write_side.postgres.pooler import PoolerUrl
@@ -35,6 +43,71 @@ CHECK_TIMEOUT = 5.0  # seconds
 
 class DatabaseUnreachable(ExplainedError):
     """A database cannot be reached; the text is one line that names the setting."""
+
+
+class ReadModel(Struct, frozen=True):
+    """``url`` None: the embedded PostgreSQL. ``pool_url``: through a pooler; None if there is none.
+    ``workspaces``: those that it holds; None for all."""
+
+    name: str = DEFAULT_MODEL
+    url: str | None = None
+    pool_url: PoolerUrl | None = None
+    workspaces: tuple[str, ...] | None = None
+    replica_urls: tuple[str, ...] = ()
+    engine: ModelEngine = "postgresql"
+
+    @property
+    def setting(self) -> str:
+        """The variable with its URL."""
+        return f"{self._prefix}URL"
+
+    @property
+    def pool_setting(self) -> str:
+        """The variable with the URL of its pooler."""
+        return f"{self._prefix}POOL_URL"
+
+    @property
+    def replica_setting(self) -> str:
+        """The variable with the URLs of its standbys."""
+        is_default = self.name == DEFAULT_MODEL
+        return f"{PREFIX}READ_REPLICA_URLS" if is_default else f"{self._prefix}REPLICA_URLS"
+
+    @property
+    def _prefix(self) -> str:
+        name = "" if self.name == DEFAULT_MODEL else f"{self.name.upper()}_"
+        return f"{PREFIX}READ_MODEL_{name}"
+
+
+def read_models(settings: Settings) -> tuple[ReadModel, ...]:
+    """All that the settings name, the default one first."""
+    default = ReadModel(
+        url=settings.read_model_url,
+        pool_url=_pooler(settings.read_model_pool_url),
+        replica_urls=settings.replica_urls,
+        engine=settings.read_model_engine,
+    )
+    named = (
+        ReadModel(name, one.url, _pooler(one.pool_url), one.slugs, one.replicas, one.engine)
+        for name, one in sorted(settings.named_models.items())
+    )
+    return (default, *named)
+
+
+def _pooler(url: str | None) -> PoolerUrl | None:
+    return PoolerUrl(url) if url else None
+
+
+def selected(settings: Settings) -> ReadModel:
+    """The one that ``CONTENTLOG_READ_MODEL`` or ``--read-model`` names. Raises SettingsError."""
+    known = {model.name: model for model in read_models(settings)}
+    if settings.read_model not in known:
+        check_model_name(settings.read_model)
+        names = ", ".join(f"'{name}'" for name in known)
+        raise SettingsError(
+            f"there is no read model '{settings.read_model}': choose from {names}, or set "
+            f"{ReadModel(settings.read_model).setting}"
+        )
+    return known[settings.read_model]
 
 
 class Databases(Struct, frozen=True):
@@ -99,10 +172,8 @@ async def _check(databases: Databases) -> None:
 
 @contextmanager
 def _located(settings: Settings, *, create: bool) -> Iterator[Databases]:
-    model, pool = selected(settings), settings.event_store_pool_url
-    databases = partial(
-        Databases, event_store_pool_url=PoolerUrl(pool) if pool else None, model=model
-    )
+    model, pool_url = selected(settings), _pooler(settings.event_store_pool_url)
+    databases = partial(Databases, event_store_pool_url=pool_url, model=model)
     if settings.event_store_url and model.url:
         yield databases(settings.event_store_url, model.url, settings.owner_url)
         return

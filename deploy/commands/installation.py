@@ -10,16 +10,17 @@ import msgspec
 
 from deploy.databases import (
     Databases,
+    ReadModel,
     connect_event_store,
     connect_owner,
     connect_read_model,
     open_connection,
     open_repository,
+    read_models,
     role_of,
 )
 from deploy.environment import describe, load_settings
 from deploy.failures import reason_of
-from deploy.read_models import ReadModel, read_models
 from deploy.runner import json_option, note, read_model_option, run, warn_of_unknown_settings
 from deploy.settings import Settings
 from read_side.engine import CITUS_DEFAULTS

@@ -12,9 +12,9 @@ import msgspec
 from msgspec import Struct
 
 from api.webhooks.operations import EndpointStatus, WebhooksStatus, read_webhooks_status
+from deploy.databases import ReadModel
 from deploy.doctor.findings import Finding, ok, problem, warning
 from deploy.environment import unknown_names
-from deploy.read_models import ReadModel
 from deploy.settings import DEFAULT_MODEL, Settings, without_password
 from read_side.engine import Engine, EngineRefused, check_engine
 from read_side.pool import Pool

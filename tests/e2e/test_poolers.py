@@ -14,8 +14,8 @@ import aiohttp
 import asyncpg
 import pytest
 
+from deploy.databases import ReadModel
 from deploy.doctor.installation import check_pooler, check_replica
-from deploy.read_models import ReadModel
 from tests.databases import RUNTIME, Databases, owner_of, runtime_url
 from tests.default_server import default_server
 from tests.e2e.proxied_service import SECRET, Service, prepare, serving, under_load

@@ -10,9 +10,8 @@ import asyncpg
 import pytest
 from click.testing import Result
 
-from deploy.databases import role_of
+from deploy.databases import ReadModel, role_of
 from deploy.doctor.installation import check_replica
-from deploy.read_models import ReadModel
 from tests.integration.deploy.test_cli import run
 from tests.integration.live_projector import caught_up, connected, projecting
 from tests.integration.projector.sample_log import ContentBuilder

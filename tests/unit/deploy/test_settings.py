@@ -8,8 +8,8 @@ import msgspec
 import pytest
 from asyncpg.connect_utils import SessionAttribute, SSLMode
 
+from deploy.databases import ReadModel, read_models, selected
 from deploy.environment import _OPTIONS, describe, load_settings, unknown_names
-from deploy.read_models import ReadModel, read_models, selected
 from deploy.settings import NamedReadModel, Settings, SettingsError, without_password
 from write_side.postgres.pooler import PoolerUrl
 
