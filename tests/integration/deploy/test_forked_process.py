@@ -163,7 +163,7 @@ async def test_the_end_is_waited_for_without_blocking_the_loop() -> None:
     have threads."""
     script = (
         "import asyncio, os\n"
-        "from deploy.forked_process import ForkedProcess\n"
+        "from deploy.supervisor import ForkedProcess\n"
         "async def main():\n"
         "    reading, writing = os.pipe()\n"
         "    process = ForkedProcess('work', lambda: os.read(reading, 1))\n"
