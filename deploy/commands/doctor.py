@@ -21,7 +21,7 @@ from deploy.runner import json_option, read_model_option, run
 from deploy.settings import Settings
 
 if TYPE_CHECKING:
-    from deploy.doctor.findings import Finding
+    from deploy.doctor.server import Finding
 
 _STORE_POOL = "CONTENTLOG_EVENT_STORE_POOL_URL"
 
@@ -47,7 +47,7 @@ async def _examine(
 ) -> list[Finding]:
     """Worst first. What cannot be looked at is a problem, and the rest is still looked at."""
     from deploy.doctor import installation
-    from deploy.doctor.findings import problem
+    from deploy.doctor.server import problem
 
     model = databases.model
     findings = [

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from api.webhooks.operations import EndpointStatus, WebhooksStatus, read_webhooks_status
 from deploy.databases import ReadModel
-from deploy.doctor.findings import Finding, ok, problem, warning
+from deploy.doctor.server import Finding, ok, problem, warning
 from deploy.environment import unknown_names
 from deploy.settings import DEFAULT_MODEL, Settings, without_password
 from read_side.engine import Engine, EngineRefused, check_engine

@@ -1,14 +1,15 @@
-"""Checks of a PostgreSQL server: plain functions of what it says about itself."""
+"""What a check finds, and the checks of a PostgreSQL server: plain functions of what it says about
+itself."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from typing import Literal
 
 import msgspec
 from msgspec import Struct
 
-from deploy.doctor.findings import Finding, ok, problem, warning
 from deploy.runner import utc_minute
 from write_side.postgres.connection import Connection
 from write_side.postgres.statements import statement
@@ -28,6 +29,28 @@ WAITING_SEGMENTS = 16
 ARCHIVE_AGE = timedelta(minutes=15)
 _RELOAD = "SELECT pg_reload_conf();"
 _RESTART = "then restart PostgreSQL"
+Level = Literal["ok", "warning", "problem"]
+
+
+class Finding(Struct, frozen=True):
+    """``subject``: what was looked at. ``fix``: the statement or command to run, or what to do."""
+
+    level: Level
+    subject: str
+    text: str
+    fix: str = ""
+
+
+def ok(subject: str, text: str) -> Finding:
+    return Finding("ok", subject, text)
+
+
+def warning(subject: str, text: str, fix: str) -> Finding:
+    return Finding("warning", subject, text, fix)
+
+
+def problem(subject: str, text: str, fix: str) -> Finding:
+    return Finding("problem", subject, text, fix)
 
 
 class ServerFacts(Struct, frozen=True, kw_only=True):

@@ -10,9 +10,8 @@ import pytest
 from msgspec.structs import replace
 
 from deploy.doctor import installation
-from deploy.doctor.findings import Finding
 from deploy.doctor.installation import PoolerFacts, judge
-from deploy.doctor.server import ServerFacts, check_durability, check_server
+from deploy.doctor.server import Finding, ServerFacts, check_durability, check_server
 from deploy.environment import load_settings
 from read_side.status import ProjectorStatus, ReadModelStatus
 

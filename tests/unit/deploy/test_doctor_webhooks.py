@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import pytest
 
 from api.webhooks.operations import EndpointStatus, WebhooksStatus
-from deploy.doctor.findings import Finding
 from deploy.doctor.installation import check_webhooks
+from deploy.doctor.server import Finding
 from write_side.domain.webhook import Webhook
 from write_side.store.webhook_cursors import Totals
 
