@@ -1,16 +1,19 @@
-"""The running server: its state, its settings, its start and its stop."""
+"""The server: its cluster, its settings, its state, its start and its stop."""
 
 import os
+import secrets
 import shlex
+import shutil
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from subprocess import CompletedProcess
 
-from deploy.embedded import cluster, files, sockets
+from deploy.embedded import files, sockets
 from deploy.embedded.errors import EmbeddedPostgresError, failed
 from deploy.embedded.place import Place
-from deploy.embedded.programs import Programs
+from deploy.embedded.programs import Programs, release
+from deploy.embedded.sockets import NAME, OWNER
 
 START_TIMEOUT = 600  # seconds for crash recovery, and for the last checkpoint of a stop
 SOCKET_TIMEOUT = 5  # seconds after which a ready server without a socket is stopped
@@ -32,6 +35,18 @@ SETTINGS = {
     "log_checkpoints": "off",
     "jit": "off",
 }
+DRAFT = "initdb-"
+ROLES = "contentlog-roles"  # in the cluster: shows that it has the roles below
+INITDB = (
+    *("--username", OWNER, "--auth", "peer", "--no-instructions"),
+    *("--encoding", "UTF8", "--locale", "C"),
+    *("--locale-provider", "builtin", "--builtin-locale", "C.UTF-8"),
+)
+CREATE = f"""\
+CREATE DATABASE {NAME}
+CREATE ROLE {NAME} LOGIN
+GRANT CREATE ON DATABASE {NAME} TO {NAME}
+"""
 NOT_DURABLE = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 
 
@@ -87,8 +102,8 @@ def start(
 
 def _start(place: Place, programs: Programs, lock: int, more: Mapping[str, str]) -> None:
     if not place.cluster.is_dir():
-        cluster.make(place, programs, lock, durable=more.get("fsync") != "off")
-    cluster.check_version(place)
+        _make_cluster(place, programs, lock, durable=more.get("fsync") != "off")
+    _check_version(place)
     _clear_stale_pid(place.cluster)
     settings = {
         **SETTINGS,
@@ -106,6 +121,67 @@ def _start(place: Place, programs: Programs, lock: int, more: Mapping[str, str])
     if done.returncode != 0:
         output = place.log.read_bytes()[log_size:].decode(errors="replace")
         raise failed("PostgreSQL did not start", output, place.home, place.log)
+
+
+def _make_cluster(place: Place, programs: Programs, lock: int, *, durable: bool) -> None:
+    """Creates the cluster with its database in a draft folder, then renames it. A start that is
+    killed here leaves a draft, which the next start removes."""
+    for leftover in place.home.glob(f"{DRAFT}*"):
+        shutil.rmtree(leftover, ignore_errors=True)
+    draft = place.home / f"{DRAFT}{secrets.token_hex(4)}"
+    programs.account.make_private(draft)
+    no_sync, no_fsync = ((), ()) if durable else (("--no-sync",), ("-F",))
+    single = ("--single", "-D", str(draft), "-c", "exit_on_error=on", *no_fsync, "template1")
+    try:
+        _run_on_draft(programs, lock, draft, "initdb", "-D", str(draft), *INITDB, *no_sync)
+        _run_on_draft(programs, lock, draft, "postgres", *single, stdin=CREATE)
+        files.write(draft / ROLES, f"{OWNER}\n{NAME}\n")
+        draft.rename(place.cluster)
+    except BaseException:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise
+    # Without this, a power failure could undo the rename, and the next start would delete the
+    # cluster.
+    files.sync_folder(place.home)
+
+
+def _run_on_draft(
+    programs: Programs, lock: int, draft: Path, *command: str, stdin: str = ""
+) -> None:
+    done = programs.account.run(programs.command(*command), keep=(lock,), stdin=stdin)
+    if done.returncode != 0:
+        what = f"PostgreSQL could not create its cluster in {draft.parent}"
+        raise failed(what, done.stdout, draft.parent)
+
+
+def _check_version(place: Place) -> None:
+    """Raises EmbeddedPostgresError for a cluster of a different major version or of an unreleased
+    contentlog, and for one that is not complete."""
+    found, ours = _version(place), release().partition(".")[0]
+    if not found:
+        raise EmbeddedPostgresError(
+            f"{place.cluster} is not a complete PostgreSQL cluster: restore it from a backup, or "
+            f"move {place.data} away to start with an empty one"
+        )
+    if found != ours:
+        raise EmbeddedPostgresError(
+            f"{place.cluster} was made by PostgreSQL {found} and this is PostgreSQL {ours}: dump "
+            f"it with PostgreSQL {found} and move {place.data} away to start with an empty one, "
+            "or set CONTENTLOG_EVENT_STORE_URL and CONTENTLOG_READ_MODEL_URL to another server"
+        )
+    if not (place.cluster / ROLES).exists():
+        raise EmbeddedPostgresError(
+            f"{place.cluster} was made by an unreleased version of contentlog, which cannot be "
+            f"upgraded: move {place.data} away to start with an empty one, or set CONTENTLOG_DATA "
+            "to another folder"
+        )
+
+
+def _version(place: Place) -> str:
+    try:
+        return (place.cluster / "PG_VERSION").read_text(encoding="utf-8").strip()
+    except FileNotFoundError:
+        return ""
 
 
 def stop(place: Place, programs: Programs) -> None:
