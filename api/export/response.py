@@ -17,9 +17,8 @@ from aiohttp import web
 from api.context import Call
 from api.export.table import csv_chunks
 from api.export.xlsx_file import write_xlsx
-from api.http.large_bodies import LARGE, temporary_space
+from api.http.large_bodies import LARGE, Spool, temporary_space
 from api.http.request_log import log_fault
-from api.http.spool import Spool
 from read_side.export import LIMIT, Export, export
 from read_side.paging import Filters
 from write_side.domain.identity import Scope

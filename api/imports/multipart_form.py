@@ -13,8 +13,7 @@ from msgspec import Struct
 
 from api.context import Call
 from api.errors import BadRequest, FileTooLarge
-from api.http.large_bodies import after_handling
-from api.http.spool import Spool
+from api.http.large_bodies import Spool, after_handling
 from api.rest.request_body import arriving
 from write_side.domain.refusals import shortened
 from write_side.domain.text import unstorable

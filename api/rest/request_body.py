@@ -22,9 +22,8 @@ from msgspec import Raw
 
 from api.context import Call
 from api.errors import BadRequest, BodyTooLarge, SlowClient
-from api.http.large_bodies import LARGE, after_handling
+from api.http.large_bodies import LARGE, Spool, after_handling
 from api.http.loop_turns import DECOMPRESS
-from api.http.spool import Spool
 from write_side.domain.text import without_strings
 
 SLOWEST = 8 * 1024  # bytes per second at which a body must arrive after ``client_timeout``

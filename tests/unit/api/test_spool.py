@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from api.errors import NoTemporarySpace
-from api.http.large_bodies import LARGE, LargeBodies
-from api.http.spool import Spool
+from api.http.large_bodies import LARGE, LargeBodies, Spool
 
 
 class FullDisk:
