@@ -17,8 +17,17 @@ ApiError
 
 from __future__ import annotations
 
+import re
+
 import asyncpg
 from aiohttp import web
+from aiohttp.http_exceptions import (
+    BadHttpMessage,
+    BadHttpMethod,
+    BadStatusLine,
+    InvalidURLError,
+    LineTooLong,
+)
 
 from api.rest.wire import ErrorBody, encode
 from read_side.refusals import IncompleteIndex, InvalidQuery, NotFound, ReadModelUnavailable
@@ -37,6 +46,9 @@ MAX_HEADER = 8_192
 MAX_HEADERS = 65_536
 """Bytes of all headers in total. 128 of the largest would take 2 MB of memory for each
 connection."""
+NO_HTTP = "Bad request: this is not valid HTTP"
+BAD_URL = f"{NO_HTTP}; in a URL, percent-encode spaces and characters outside ASCII"
+_METHOD = re.compile(r"b'[A-Za-z][\w-]* (?:/|\*|https?:)", re.ASCII)
 
 
 class ApiError(Exception):
@@ -278,6 +290,27 @@ def headers_of(error: Exception) -> dict[str, str]:
         case 503:
             return {"Retry-After": "1"}
     return {}
+
+
+def refusal_of(error: BaseException | None) -> Exception:
+    """The error to respond with if aiohttp's parser refuses a request: 414, 431, 501, or 400 for
+    anything that is not HTTP."""
+    match error:
+        case LineTooLong(args=(_, limit, *_)) if limit == MAX_TARGET:
+            return web.HTTPRequestURITooLong()
+        case LineTooLong():
+            return web.HTTPRequestHeaderFieldsTooLarge()
+        case BadHttpMethod() if _METHOD.search(error.message):
+            return web.HTTPNotImplemented()
+        case BadHttpMessage(message="Too many headers received"):
+            return web.HTTPRequestHeaderFieldsTooLarge()
+        case InvalidURLError() | BadStatusLine() if not isinstance(error, BadHttpMethod):
+            return BadRequest(BAD_URL)
+        case BadHttpMessage():
+            # Further lines show the bytes.
+            reason = error.message.partition("\n")[0].rstrip(":.")
+            return BadRequest(f"{NO_HTTP}: {reason}")
+    return BadRequest(NO_HTTP)
 
 
 def error_response(error: Exception) -> web.Response:

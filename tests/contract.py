@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 from jsonschema import Draft202012Validator, FormatChecker
 
+from api.errors import NO_HTTP
 from api.http.cors import crosses_origins
-from api.http.parser_errors import NO_HTTP
 from api.openapi.document import document
 from api.openapi.responses import header_references
 

@@ -19,11 +19,10 @@ from aiohttp.http_parser import RawRequestMessage
 from aiohttp.streams import StreamReader
 
 from api.context import LIMIT_STATUS, SERVICE
-from api.errors import MAX_HEADERS, MAX_TARGET, error_response
+from api.errors import MAX_HEADERS, MAX_TARGET, error_response, refusal_of
 from api.http.client_address import client
 from api.http.large_bodies import response_sent
 from api.http.open_connections import OpenConnections
-from api.http.parser_errors import refusal_of
 from api.http.request_log import (
     ROUTE,
     LongRequests,

@@ -16,7 +16,7 @@ from aiohttp import web
 
 from api import errors
 from api.changes.pages import UNKNOWN_AFTER, includes_entries, kinds
-from api.http.parser_errors import BAD_URL
+from api.errors import BAD_URL
 from api.http.representation import READ, VARY
 from api.imports.endpoints import ENCODED, NOT_A_FORM, NOT_DONE, NOTHING
 from api.imports.endpoints import MISSING as MISSING_PARTS

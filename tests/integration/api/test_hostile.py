@@ -11,7 +11,7 @@ import pytest
 from msgspec import json
 from yarl import URL
 
-from api.http.parser_errors import NO_HTTP
+from api.errors import NO_HTTP
 from tests.integration.api.server import Client, Server
 from tests.integration.projector.sample_log import ContentBuilder
 
