@@ -21,8 +21,7 @@ from api.http.representation import takes_gzip
 from api.rest import wire
 from api.rest.cached_response import Reading, add_position, cached_response, json_response
 from api.rest.include_paths import Fields
-from api.rest.includes import IncludeReader, LargeIncludes
-from api.rest.past_includes import past_includes
+from api.rest.includes import IncludeReader, LargeIncludes, past_includes
 from api.rest.point_in_time import ListBudget, PastList
 from api.rest.shape import Shape, check_past, checked_fields
 from read_side.entries import EntryRow
