@@ -23,12 +23,11 @@ from api.imports.endpoints import MISSING as MISSING_PARTS
 from api.rest import parameters, wire
 from api.rest.content import FIELDS, MISSING
 from api.rest.idempotency import command_key
-from api.rest.include_paths import parse_include
 from api.rest.includes import too_many_included
 from api.rest.list_query import PageCursors
 from api.rest.request_body import DAMAGED, NOT_OURS, SLOWEST
 from api.rest.request_checks import BEYOND_THE_LOG, UNKNOWN_POSITION
-from api.rest.shape import parse_shape
+from api.rest.shape import parse_include, parse_shape
 from read_side.past_lists import TOO_FAR
 from read_side.queries.budget import Budget
 from read_side.queries.comparison import selection

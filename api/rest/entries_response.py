@@ -20,10 +20,9 @@ from api.http.large_bodies import JSON, BodyFile, LargeResponse
 from api.http.representation import takes_gzip
 from api.rest import wire
 from api.rest.cached_response import Reading, add_position, cached_response, json_response
-from api.rest.include_paths import Fields
 from api.rest.includes import IncludeReader, LargeIncludes, past_includes
 from api.rest.point_in_time import ListBudget, PastList
-from api.rest.shape import Shape, check_past, checked_fields
+from api.rest.shape import Fields, Shape, check_past, checked_fields
 from read_side.entries import EntryRow
 from read_side.notices import Dependency, content_types
 from read_side.paging import LargePage, Page

@@ -1,5 +1,5 @@
-"""``include``: the entries and media files to which the entries of a page refer, level by level (ADR
-46). With ``asOf``, they are as of the same time as the page."""
+"""``include``: the entries and media files to which the entries of a page refer, level by level
+(ADR 46). With ``asOf``, they are as of the same time as the page."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from api.context import Call
 from api.errors import BadRequest
 from api.rest import wire
-from api.rest.include_paths import (
+from api.rest.point_in_time import ListBudget, PastEntry, entries_of_ids
+from api.rest.shape import (
+    MAX_LISTED,
     Fields,
     Path,
     Step,
     UnknownStep,
     leading_fields,
+    one_of,
     refused_step,
     steps_of,
 )
-from api.rest.point_in_time import ListBudget, PastEntry, entries_of_ids
-from api.rest.shape import MAX_LISTED, one_of
 from read_side import entries, notices
 from read_side.entries import INLINE, EntriesRead, EntryRow
 from read_side.lookups import read_media_files

@@ -3,8 +3,9 @@ refer to (behaviour.md, "Select" and "Include")."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -12,17 +13,18 @@ from msgspec import Struct
 
 from api.errors import BadRequest
 from api.rest import parameters, wire
-from api.rest.include_paths import Path, parse_include, refused_step, unknown_step
 from api.rest.parameters import Query
 from read_side.content_types import NamedFields, field_slugs, named_fields
 from read_side.pool import Pool
 from write_side.domain.content_type import ContentType
-from write_side.domain.definition import value_fields
+from write_side.domain.definition import Field, value_fields
 from write_side.domain.field_types import FIELD_TYPES
 from write_side.domain.identity import Scope, is_slug
 from write_side.domain.refusals import shortened
 from write_side.domain.rendering import stored_values
 
+MAX_PATHS = 10
+MAX_LEVELS = 3
 MAX_NAMES = 50
 MAX_LISTED = 30
 ALWAYS = "id"
@@ -30,6 +32,9 @@ FIELDS = "fields"
 _PREFIX = f"{FIELDS}."
 _LEADING = [name for name, spec in FIELD_TYPES.items() if spec.refers_to]
 _SELECTABLE = [name for name, spec in FIELD_TYPES.items() if spec.holds_values]
+Path = tuple[str, ...]
+Fields = Mapping[tuple[str, str], Field]
+"""Fields by the slugs of content type and field."""
 
 
 # Not tracked by the garbage collector, because each cached response has one (``CachedResponse``).
@@ -89,6 +94,115 @@ def parse_shape(query: Query, entry: type[wire.Entry]) -> Shape:
             )
     members = tuple(sorted({ALWAYS, *names} & {*known}))
     return Shape(members, tuple(sorted(slugs)), parse_include(query))
+
+
+class Step(Struct, eq=False):
+    """Entries that a path reaches. ``next``: the fields that lead on from there."""
+
+    next: dict[str, Step]
+
+    def slugs(self) -> set[str]:
+        """The slugs of all fields from here on."""
+        return {*self.next}.union(*(step.slugs() for step in self.next.values()))
+
+
+class UnknownStep(Struct, frozen=True):
+    """The first field of a path that leads nowhere. ``types``: the slugs of the content types in
+    which it was looked for, None for all; ``field``: what they have under this slug."""
+
+    path: Path
+    slug: str
+    types: frozenset[str] | None
+    field: Field | None
+
+
+def parse_include(query: Query) -> tuple[Path, ...]:
+    """Sorted, without those that begin another. Raises BadRequest."""
+    value = query.get("include")
+    if not value:
+        return ()
+    texts = parameters.names(value)
+    if len(texts) > MAX_PATHS:
+        raise BadRequest(f"include has {len(texts)} paths; the limit is {MAX_PATHS}")
+    paths = sorted({_path(text) for text in texts})
+    # What begins with a path follows it in this order.
+    return tuple(
+        path for path, following in pairwise([*paths, ()]) if following[: len(path)] != path
+    )
+
+
+def _path(text: str) -> Path:
+    path = tuple(text.split("."))
+    if not all(map(is_slug, path)):
+        raise BadRequest(
+            f"Unknown path '{shortened(text)}' in include: use the slugs of reference and "
+            "media fields, separated by dots"
+        )
+    if len(path) > MAX_LEVELS:
+        raise BadRequest(
+            f"The path '{shortened(text)}' in include has {len(path)} levels; "
+            f"the limit is {MAX_LEVELS}"
+        )
+    return path
+
+
+def steps_of(paths: Iterable[Path]) -> Step:
+    """The paths as a tree, which begins at the entries of the page."""
+    start = Step({})
+    for path in paths:
+        step = start
+        for slug in path:
+            step = step.next.setdefault(slug, Step({}))
+    return start
+
+
+def unknown_step(path: Path, fields: Fields, types: frozenset[str] | None) -> UnknownStep | None:
+    """None if some content type has each field of the path. ``types``: where the path begins; None
+    for all."""
+    for number in range(1, len(path) + 1):
+        leading = leading_fields(path, number, fields, types)
+        if isinstance(leading, UnknownStep):
+            return leading
+        types = _targets(leading)
+    return None
+
+
+def leading_fields(
+    path: Path, number: int, fields: Fields, types: frozenset[str] | None
+) -> list[Field] | UnknownStep:
+    """The fields of these types that the path may mean at ``number``, counted from 1."""
+    slug = path[number - 1]
+    found = [
+        field
+        for (type_slug, field_slug), field in fields.items()
+        if field_slug == slug and (types is None or type_slug in types)
+    ]
+    needed = ("entry",) if number < len(path) else ("entry", "media")
+    leading = [field for field in found if field.spec.refers_to in needed]
+    return leading or UnknownStep(path, slug, types, found[0] if found else None)
+
+
+def _targets(fields: Collection[Field]) -> frozenset[str] | None:
+    """The content types to which they refer; None for all."""
+    if not all(field.to for field in fields):
+        return None
+    return frozenset(slug for field in fields for slug in field.to)
+
+
+def refused_step(unknown: UnknownStep, allowed: str) -> BadRequest:
+    """``allowed``: what may stand there, in words."""
+    field, path = unknown.field, ".".join(unknown.path)
+    message = f"Unknown path '{path}' in include: "
+    if field is None:
+        return BadRequest(f"{message}there is no field '{unknown.slug}'; {allowed}")
+    if field.spec.refers_to == "media":
+        return BadRequest(f"{message}the media files of '{unknown.slug}' refer to nothing")
+    if field.spec.is_nested:
+        return BadRequest(
+            f"{message}'{unknown.slug}' is a repeater, and references inside repeaters cannot be "
+            f"included; {allowed}"
+        )
+    return BadRequest(f"{message}'{unknown.slug}' refers to nothing; {allowed}")
 
 
 def one_of(slugs: Collection[str]) -> str:

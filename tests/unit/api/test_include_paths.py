@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from api.errors import BadRequest
-from api.rest.include_paths import parse_include, steps_of, unknown_step
+from api.rest.shape import parse_include, steps_of, unknown_step
 from tests.integration.api.shapes import TYPES
 
 FIELDS = {(slug, field.slug): field for slug, fields in TYPES.items() for field in fields}
