@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 
 from msgspec import Struct
 
+from deploy.embedded.errors import error_lines
 from deploy.embedded.postmaster import option_line
 from deploy.embedded.programs import Account, by_name, current_account
 from write_side.domain.refusals import ExplainedError
@@ -66,19 +67,13 @@ def run(user: Account, command: list[str], failure: str) -> str:
     """What the command prints. Raises BackupError with ``failure`` and the first error."""
     done = user.run(command, environment=environment())
     if done.returncode != 0:
-        raise BackupError(f"{failure}: {first_error(done.stdout)}")
+        raise BackupError(f"{failure}: {error_lines(done.stdout)[0]}")
     return done.stdout
 
 
 def environment() -> dict[str, str]:
     """The variables that hold options of pgBackRest, such as the keys of a repository."""
     return {name: value for name, value in os.environ.items() if name.startswith("PGBACKREST_")}
-
-
-def first_error(output: str) -> str:
-    lines = [line.strip() for line in output.splitlines() if line.strip()]
-    errors = [line for line in lines if "ERROR:" in line or "FATAL:" in line or "error:" in line]
-    return (errors or lines or ["no output"])[0]
 
 
 class Cluster(Struct, frozen=True):
@@ -116,7 +111,7 @@ class Cluster(Struct, frozen=True):
         # pg_ctl does not wait for the end of the replay.
         if done.returncode != 0 or not self._becomes_ready():
             output = log.read_text(errors="replace") if log.exists() else done.stdout
-            raise BackupError(f"PostgreSQL does not start on {self.data}: {first_error(output)}")
+            raise BackupError(f"PostgreSQL does not start on {self.data}: {error_lines(output)[0]}")
 
     def _becomes_ready(self) -> bool:
         """False if the server ends before."""

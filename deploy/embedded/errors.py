@@ -40,13 +40,14 @@ def failed(what: str, output: str, folder: Path, log: Path | None = None) -> Emb
     if any(text in output for text in _FULL_TEXT):
         return disk_full(folder)
     more = f"; see {log}" if log else ""
-    return EmbeddedPostgresError(f"{what}: {_worst_line(output)}{more}")
+    return EmbeddedPostgresError(f"{what}: {error_lines(output)[-1]}{more}")
 
 
-def _worst_line(output: str) -> str:
+def error_lines(output: str) -> list[str]:
+    """The lines of a program's output that report errors, or else all lines."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     severe = [line for line in lines if any(word in line for word in _SEVERE)]
-    return (severe or lines or ["no output"])[-1]
+    return severe or lines or ["no output"]
 
 
 @contextmanager

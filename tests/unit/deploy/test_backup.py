@@ -14,11 +14,12 @@ import pytest
 from click.testing import CliRunner
 
 from deploy.backup import cluster
-from deploy.backup.cluster import BackupError, first_error, program, programs_of
+from deploy.backup.cluster import BackupError, program, programs_of
 from deploy.backup.pgbackrest import Stanza, newest
 from deploy.backup.verification import VerifiedStore, check_place, check_space
 from deploy.cli import cli
 from deploy.commands.backup import _age
+from deploy.embedded.errors import error_lines
 from deploy.embedded.programs import Account, current_account
 from projector.rebuild.operations import VerificationResult
 from tests.trials import drill
@@ -155,7 +156,7 @@ def test_only_options_of_pgbackrest_are_passed_on(monkeypatch: pytest.MonkeyPatc
     ],
 )
 def test_the_first_error_of_an_output_is_shown(output: str, line: str) -> None:
-    assert first_error(output) == line
+    assert error_lines(output)[0] == line
 
 
 def test_nothing_is_restored_into_a_cluster(tmp_path: Path) -> None:
