@@ -22,6 +22,7 @@ from aiohttp import web
 from aiohttp.payload import BytesIOPayload, IOBasePayload, Payload
 
 from api.errors import Busy, NoTemporarySpace
+from api.http.compression import GZIP_FORMAT, GZIP_LEVEL, tag_of
 from api.http.open_connections import most_connections
 from write_side.fair_queue import FairQueue, is_within_share
 
@@ -161,10 +162,7 @@ def temporary_space() -> Iterator[None]:
 
 
 class BodyFile:
-    """``write`` and ``end`` block, so call them in a thread. Raises NoTemporarySpace.
-
-    ``digest``: of the bytes before compression.
-    """
+    """``write`` and ``end`` block, so call them in a thread. Raises NoTemporarySpace."""
 
     def __init__(self) -> None:
         with temporary_space():
@@ -172,9 +170,9 @@ class BodyFile:
         self._hash = hashlib.sha256()
         self._gzip: zlib._Compress | None = None
 
-    def compress(self, level: int, window: int) -> None:
+    def compress(self) -> None:
         """Call this before the first byte is written."""
-        self._gzip = zlib.compressobj(level, zlib.DEFLATED, window)
+        self._gzip = zlib.compressobj(GZIP_LEVEL, zlib.DEFLATED, GZIP_FORMAT)
 
     def write(self, piece: bytes) -> None:
         self._hash.update(piece)
@@ -190,8 +188,9 @@ class BodyFile:
             self._file.flush()
 
     @property
-    def digest(self) -> str:
-        return self._hash.hexdigest()
+    def tag(self) -> str:
+        """The ETag of what was written."""
+        return tag_of(self._hash.hexdigest())
 
     def payload(self, content_type: str) -> Payload:
         self._file.seek(0)

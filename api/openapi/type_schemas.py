@@ -59,12 +59,12 @@ class Names:
         self._taken.update(member.casefold() for member in members(claimed))
         return claimed
 
-    def claim_type(self, slug: str, members: Callable[[str], Iterable[str]]) -> str:
+    def claim_type(self, slug: str) -> str:
         """The name of a content type's entry: Posts, or PostsEntry if that is taken."""
         name = pascal_case(slug)
         if name[0].isdigit():
             name = f"Type{name}"
-        return self.claim(name if self._free(members(name)) else f"{name}Entry", members)
+        return self.claim(name if self._free(type_names(name)) else f"{name}Entry", type_names)
 
     def _free(self, names: Iterable[str]) -> bool:
         return self._taken.isdisjoint(name.casefold() for name in names)
@@ -187,7 +187,7 @@ def entry_schema(row: ContentTypeRow) -> Schema:
     generic = generic_schemas()
     found = {name: generic[name] for name in ("EntryStatus", "TypeReference", "WorkflowStage")}
     names = Names((*found, DATE_RANGE))
-    name = names.claim_type(row.slug, type_names)
+    name = names.claim_type(row.slug)
     definitions = _Definitions(names, name, found, DEFINITIONS)
     served = _served_fields(definitions, list(value_fields(row.fields)))
     return {

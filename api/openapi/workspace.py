@@ -16,7 +16,6 @@ from api.openapi.type_schemas import (
     described_type,
     generic_schemas,
     included_schema,
-    type_names,
 )
 from api.rest import wire
 from read_side.content_types import ContentTypeRow
@@ -37,7 +36,7 @@ def workspace_document(rows: Sequence[ContentTypeRow]) -> bytes:
         return wire.encode(generic)
     names = Names((*_names_of(generic), DATE_RANGE))
     oldest_first = sorted(rows, key=lambda row: (row.created_at, row.slug))
-    named = {row.slug: names.claim_type(row.slug, type_names) for row in oldest_first}
+    named = {row.slug: names.claim_type(row.slug) for row in oldest_first}
     schemas: dict[str, Any] = {
         name: schema for name, schema in generic_schemas().items() if name not in _LEFT_OUT
     }

@@ -15,7 +15,6 @@ from msgspec.structs import replace
 
 from api.context import Call
 from api.errors import BadRequest
-from api.http.compression import GZIP_FORMAT, GZIP_LEVEL, tag_of
 from api.http.large_bodies import JSON, BodyFile, LargeResponse
 from api.http.representation import takes_gzip
 from api.rest import wire
@@ -56,11 +55,11 @@ async def _response_from_file(reader: EntryReader, large: LargePage) -> LargeRes
     compressed = large.size <= MAX_COMPRESSED and takes_gzip(call.request)
     file = await bodies.file(call.request, workspace, large.size + wire.MAX_LIMIT * PER_ENTRY)
     if compressed:
-        file.compress(GZIP_LEVEL, GZIP_FORMAT)
+        file.compress()
     async with bodies.turns.turn(workspace):
         includes = await reader.write(file, large)
     call.service.limits.charge_bytes(call.caller, large.size + includes.bytes)
-    response = LargeResponse(file.payload(JSON), tag_of(file.digest))
+    response = LargeResponse(file.payload(JSON), file.tag)
     if compressed:
         response.headers["Content-Encoding"] = "gzip"
     assert includes.stamp is not None
