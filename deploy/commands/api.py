@@ -1,25 +1,16 @@
 """`contentlog api`: one process, or several on one port.
 
 The workers share a port, memory and their metrics. They are forked from a parent that has imported
-everything (ADR 61). prometheus_client keeps the counts of each worker in files of a folder, whose
-name it reads from the environment when it is imported. The files are named by the worker's number,
-not by its process id, so that its successor continues its counts.
+everything (ADR 61).
 """
 
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import gc
 import os
-import shutil
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from functools import partial
 from importlib import import_module
-from pathlib import Path
-from tempfile import TemporaryDirectory, gettempdir
 
 import click
 from msgspec.structs import replace
@@ -32,11 +23,6 @@ from deploy.settings import Settings
 from deploy.stopping import run_stoppable
 from deploy.supervisor import Child, supervise
 from deploy.tracing import TraceSettings, exported_traces, trace_settings
-
-METRICS = "PROMETHEUS_MULTIPROC_DIR"
-FOLDER = "contentlog-metrics-"
-NEW = 60.0
-"""Seconds within which a new metrics folder may not be locked yet."""
 
 host_option = click.option("--host", help="The address to listen on (CONTENTLOG_HOST).")
 port_option = click.option("--port", type=WholeNumber(1, 65535), help="The port (CONTENTLOG_PORT).")
@@ -82,28 +68,24 @@ def check_port(settings: Settings) -> None:
 
 
 def _run_workers(settings: Settings, traces: TraceSettings | None, databases: Databases) -> None:
+    from prometheus_client.multiprocess import mark_process_dead
+
+    from deploy.worker_metrics import shared_metrics
+
     number = 0  # of the worker in this process
+    with shared_metrics(lambda: number) as folder:
 
-    def serve(own_number: int) -> None:
-        nonlocal number
-        number = own_number
-        response_cache.BYTES.inc(0)  # opens all of the worker's metrics files, or fails
-        _serve(settings, traces, databases)
+        def serve(own_number: int) -> None:
+            nonlocal number
+            number = own_number
+            response_cache.BYTES.inc(0)  # opens all of the worker's metrics files, or fails
+            _serve(settings, traces, databases, folder)
 
-    def ended(worker: Child) -> None:
-        mark_process_dead(workers.index(worker) + 1)  # type: ignore[no-untyped-call]
+        def ended(worker: Child) -> None:
+            mark_process_dead(workers.index(worker) + 1)  # type: ignore[no-untyped-call]
 
-    workers = [Child(f"api worker {n}", partial(serve, n)) for n in range(1, settings.workers + 1)]
-    with metrics_folder() as folder:
-        os.environ[METRICS] = folder
-        from prometheus_client import values
-        from prometheus_client.multiprocess import mark_process_dead
-
-        from deploy.metrics_file import MetricsFile
-
-        # Before any module with metrics is imported.
-        values.MmapedDict = MetricsFile  # type: ignore[attr-defined]
-        values.ValueClass = values.MultiProcessValue(lambda: number)  # type: ignore[no-untyped-call]
+        numbers = range(1, settings.workers + 1)
+        workers = [Child(f"api worker {n}", partial(serve, n)) for n in numbers]
         # A worker's garbage collector would write to all memory that the workers share, and new
         # objects would take the pages of collected ones.
         gc.disable()
@@ -115,7 +97,12 @@ def _run_workers(settings: Settings, traces: TraceSettings | None, databases: Da
         asyncio.run(supervise(workers, ended=ended))
 
 
-def _serve(settings: Settings, traces: TraceSettings | None, databases: Databases) -> None:
+def _serve(
+    settings: Settings,
+    traces: TraceSettings | None,
+    databases: Databases,
+    metrics_folder: str | None = None,
+) -> None:
     from api.server import serve
     from api.settings import ApiSettings
 
@@ -145,38 +132,7 @@ def _serve(settings: Settings, traces: TraceSettings | None, databases: Database
         changes_kept_days=settings.changes_kept_days,
         streams_per_key=settings.streams_per_key,
         streams_per_workspace=settings.streams_per_workspace,
-        metrics_folder=os.environ.get(METRICS),
+        metrics_folder=metrics_folder,
     )
     with exported_traces(traces, "contentlog-api"):
         asyncio.run(trimmed(serve(api_settings)))
-
-
-@contextmanager
-def metrics_folder() -> Iterator[str]:
-    """A new folder for the workers' metrics, locked until it is removed at the end. First removes
-    those of processes that were killed. Raises OSError."""
-    for left in Path(gettempdir()).glob(f"{FOLDER}*"):
-        # It may be another user's, or removed by another process at the same time.
-        with suppress(OSError):
-            _remove_if_left(left)
-    with TemporaryDirectory(prefix=FOLDER) as folder, _locked(Path(folder)):
-        yield folder
-
-
-def _remove_if_left(folder: Path) -> None:
-    """Raises OSError."""
-    found = folder.lstat()
-    if found.st_uid == os.geteuid() and found.st_mtime < time.time() - NEW:
-        with _locked(folder):
-            shutil.rmtree(folder)
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Raises BlockingIOError if a process has it locked. The lock ends with the process."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    finally:
-        os.close(descriptor)

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import pytest
 
-from deploy.metrics_file import SIZE, MetricsFile
+from deploy.worker_metrics import SIZE, MetricsFile
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="files may have holes elsewhere")
 VALUES = 2 * SIZE // 100

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from deploy.commands.api import FOLDER, NEW, metrics_folder
+from deploy.worker_metrics import FOLDER, NEW, metrics_folder
 
 HOLDING = """
 import time
-from deploy.commands.api import metrics_folder
+from deploy.worker_metrics import metrics_folder
 with metrics_folder() as folder:
     open(f"{folder}/gauge.db", "w").close()
     print(folder, flush=True)
