@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import resource
 import shutil
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Awaitable, Collection, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 
@@ -12,9 +12,25 @@ import msgspec
 from msgspec import Struct
 
 from api.webhooks.operations import EndpointStatus, WebhooksStatus, read_webhooks_status
-from deploy.databases import ReadModel
-from deploy.doctor.server import Finding, ok, problem, warning
+from deploy.databases import (
+    Databases,
+    ReadModel,
+    connect_event_store,
+    connect_read_model,
+    open_read_model,
+    open_repository,
+)
+from deploy.doctor.server import (
+    Finding,
+    check_durability,
+    check_server,
+    ok,
+    problem,
+    read_facts,
+    warning,
+)
 from deploy.environment import unknown_names
+from deploy.failures import DOCTOR, reason_of
 from deploy.settings import DEFAULT_MODEL, Settings, without_password
 from read_side.engine import Engine, EngineRefused, check_engine
 from read_side.pool import Pool
@@ -25,7 +41,7 @@ from read_side.schema import (
     WorkspacesMismatch,
     check_identity,
 )
-from read_side.status import ReadModelStatus
+from read_side.status import ReadModelStatus, read_status
 from write_side.domain.refusals import count
 from write_side.domain.webhook import Name
 from write_side.postgres.connection import Connection, connected
@@ -45,6 +61,7 @@ LAG = 1_000
 FAR_BEHIND = 300.0
 """Seconds that the deliveries to an endpoint may be behind."""
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
+_STORE_POOL = "CONTENTLOG_EVENT_STORE_POOL_URL"
 _REPLICA = "SELECT pg_is_in_recovery() AS is_standby, position FROM read_model.checkpoint"
 
 
@@ -58,6 +75,77 @@ class PoolerFacts(Struct, frozen=True, kw_only=True):
     jit: str
     process: int
     announced: int
+
+
+async def examine(
+    databases: Databases, settings: Settings, environment: Mapping[str, str]
+) -> list[Finding]:
+    """Worst first. What cannot be looked at is a problem, and the rest is still looked at."""
+    model = databases.model
+    findings = [
+        *check_settings(settings, environment),
+        embedded(settings),
+        *check_machine(settings),
+    ]
+    failures: list[Finding] = []
+
+    async def look_at(subject: str, look: Awaitable[list[Finding]]) -> None:
+        try:
+            findings.extend(await look)
+        except Exception as error:
+            failures.append(problem(subject, reason_of(error).removesuffix(DOCTOR), ""))
+
+    await look_at("event store", _look_at_store(databases, settings))
+    await look_at("read model", _look_at_model(databases, settings))
+    for name, setting, direct, pool in (
+        ("event store", _STORE_POOL, databases.event_store_url, databases.event_store_pool_url),
+        ("read model", model.pool_setting, databases.read_model_url, model.pool_url),
+    ):
+        if pool is not None:
+            findings.append(await check_pooler(name, setting, direct, pool))
+    findings += [await check_replica(url, model) for url in model.replica_urls]
+    if not failures:
+        await look_at("processes", _look_at_processes(databases))
+    order = ("problem", "warning", "ok")
+    return sorted([*failures, *findings], key=lambda finding: order.index(finding.level))
+
+
+async def _look_at_store(databases: Databases, settings: Settings) -> list[Finding]:
+    async with connect_event_store(databases) as connection:
+        facts = await read_facts(connection)
+        pooled = databases.event_store_pool_url is not None
+        return [
+            *check_server("event store", facts, settings.workers, pooled=pooled),
+            *check_durability("event store", facts, is_embedded=not settings.event_store_url),
+            *await check_store(connection),
+        ]
+
+
+async def _look_at_model(databases: Databases, settings: Settings) -> list[Finding]:
+    model = databases.model
+    findings: list[Finding] = []
+    async with connect_read_model(databases) as connection:
+        if databases.read_model_url != databases.event_store_url:
+            facts = await read_facts(connection)
+            pooled = model.pool_url is not None
+            findings += check_server("read model", facts, settings.workers, pooled=pooled)
+        shape = await check_shape(connection, model.workspaces, model.engine)
+        return [*findings, shape]
+
+
+async def _look_at_processes(databases: Databases) -> list[Finding]:
+    model = databases.model
+    async with connect_read_model(databases) as connection:
+        status = await read_status(connection)
+        shape = await check_shape(connection, model.workspaces, model.engine)
+    async with open_repository(databases) as repository:
+        head = await repository.recorder.head()
+        findings = list(check_projectors(status, head))
+        if shape.level == "ok":
+            async with open_read_model(databases) as read_model:
+                cursors = Cursors(repository.recorder.fetch)
+                findings += await look_at_webhooks(cursors, read_model)
+        return findings
 
 
 def check_settings(settings: Settings, environment: Mapping[str, str]) -> Iterator[Finding]:

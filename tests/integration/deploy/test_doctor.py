@@ -150,6 +150,6 @@ def test_a_refusal_by_postgresql_does_not_advise_to_run_the_doctor(
     async def refused(*_: object) -> None:
         raise asyncpg.QueryCanceledError("statement timeout")
 
-    monkeypatch.setattr("deploy.commands.doctor._look_at_store", refused)
+    monkeypatch.setattr("deploy.doctor.installation._look_at_store", refused)
     finding = finding_of(run("doctor", "--json"), "statement timeout")
     assert finding["text"] == "PostgreSQL or the operating system refused: statement timeout"
