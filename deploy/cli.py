@@ -26,7 +26,7 @@ COMMANDS = {
     "projector": "servers",
     "webhooks": "servers",
     "status": "installation",
-    "doctor": "doctor",
+    "doctor": "installation",
     "rebuild": "read_model",
     "rollback": "read_model",
     "verify": "read_model",

@@ -1,4 +1,5 @@
-"""`contentlog migrate`, `status` and `settings`: an installation's schemas, state and settings."""
+"""`contentlog migrate`, `status`, `doctor` and `settings`: an installation's schemas, state, faults
+and settings."""
 
 from __future__ import annotations
 
@@ -21,12 +22,14 @@ from deploy.databases import (
 )
 from deploy.environment import describe, load_settings
 from deploy.failures import reason_of
+from deploy.progress import show_rows
 from deploy.runner import json_option, note, read_model_option, run, warn_of_unknown_settings
 from deploy.settings import Settings
 from read_side.engine import CITUS_DEFAULTS
 from write_side.domain.refusals import count
 
 if TYPE_CHECKING:
+    from deploy.doctor.server import Finding
     from write_side.repository import Repository
 
 STATUS_TIMEOUT = 5.0  # seconds for the read models that are only listed
@@ -174,6 +177,29 @@ def _projector(projector: dict[str, Any]) -> str:
         f"projector   {projector['role']}, {projector['id']}, "
         f"last heartbeat {projector['heartbeat_age']:.1f} s ago{halted}"
     )
+
+
+@click.command("doctor", epilog="\b\nExample:\n  contentlog doctor")
+@read_model_option
+@json_option
+def doctor_command(as_json: bool) -> None:
+    """Check an installation, and say what to change.
+
+    Looks at the settings, the databases, the processes and this machine, and changes nothing. Exits
+    with status 1 if there is a problem; warnings leave it at 0.
+    """
+    from deploy.doctor.installation import examine
+
+    environment = dict(os.environ)
+    findings = run(lambda databases, settings: examine(databases, settings, environment))
+    show_rows(findings, _finding_text, as_json=as_json)
+    if any(finding.level == "problem" for finding in findings):
+        raise click.exceptions.Exit(1)
+
+
+def _finding_text(finding: Finding) -> str:
+    text = f"{finding.level:8} {finding.subject}: {finding.text}"
+    return f"{text}\n         {finding.fix}" if finding.fix else text
 
 
 @click.command("settings", epilog="\b\nExample:\n  CONTENTLOG_PORT=9000 contentlog settings")
