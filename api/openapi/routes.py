@@ -17,8 +17,7 @@ from api.context import Call
 from api.errors import BadRequest
 from api.http.static_files import StaticFiles, limited_by_address
 from api.openapi.document import document
-from api.openapi.type_schemas import entry_schema
-from api.openapi.workspace import workspace_document
+from api.openapi.workspace import entry_schema, workspace_document
 from api.rest import parameters, wire
 from api.rest.cached_response import json_response
 from api.rest.request_checks import check_read, with_checks

@@ -16,8 +16,7 @@ from msgspec import Raw
 from openapi_spec_validator import validate
 
 from api.openapi.document import document
-from api.openapi.type_schemas import Names, entry_schema, pascal_case
-from api.openapi.workspace import workspace_document
+from api.openapi.workspace import Names, entry_schema, pascal_case, workspace_document
 from api.rest import wire
 from read_side.content_types import ContentTypeRow
 from read_side.entries import EntryRow
