@@ -22,7 +22,7 @@ from deploy.failures import explained
 COMMANDS = {
     "dev": "dev",
     "migrate": "installation",
-    "api": "api",
+    "api": "servers",
     "projector": "servers",
     "webhooks": "servers",
     "status": "installation",
@@ -87,7 +87,7 @@ class Commands(click.Group):
                 return super().invoke(ctx)
         except KeyboardInterrupt:
             _block_stops(signal.SIG_BLOCK)
-            is_server = COMMANDS.get(ctx.invoked_subcommand or "") in ("api", "dev", "servers")
+            is_server = COMMANDS.get(ctx.invoked_subcommand or "") in ("dev", "servers")
             raise click.exceptions.Exit(0 if is_server else 1) from None
 
 

@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 
 import click
 
-from deploy.commands.api import at_address, check_port, host_option, port_option
 from deploy.commands.installation import migrate_databases
+from deploy.commands.servers import at_address, check_port, host_option, port_option
 from deploy.databases import Databases, connect_event_store, open_databases, open_repository
 from deploy.environment import load_settings
 from deploy.failures import Failed

@@ -1,10 +1,15 @@
-"""`contentlog projector` and `webhooks`, and what they share with `contentlog api`."""
+"""`contentlog api`, `projector` and `webhooks`: the processes that serve.
+
+The API is one process, or several on one port. Its workers share the port, memory and their
+metrics. They are forked from a parent that has imported everything (ADR 61).
+"""
 
 from __future__ import annotations
 
 import asyncio
 import ctypes
 import errno
+import gc
 import logging
 import os
 import socket
@@ -13,18 +18,20 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from contextlib import AsyncExitStack, contextmanager, suppress
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec.structs import replace
 
-from deploy.databases import Databases, open_databases
+from deploy.databases import Databases, check_event_store, open_databases
 from deploy.environment import load_settings
 from deploy.failures import Failed
 from deploy.logs import configure_logs
-from deploy.runner import environment, read_model_option, warn_of_unknown_settings
+from deploy.runner import WholeNumber, environment, read_model_option, warn_of_unknown_settings
 from deploy.settings import PREFIX, Settings
-from deploy.stopping import STOPPING
-from deploy.tracing import exported_traces, trace_settings
+from deploy.stopping import STOPPING, run_stoppable
+from deploy.tracing import TraceSettings, exported_traces, trace_settings
 
 if TYPE_CHECKING:
     from prometheus_client.registry import Collector
@@ -44,6 +51,120 @@ QUIET = 0.05
 _trim: Any = None
 if sys.platform == "linux":
     _trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+
+host_option = click.option("--host", help="The address to listen on (CONTENTLOG_HOST).")
+port_option = click.option("--port", type=WholeNumber(1, 65535), help="The port (CONTENTLOG_PORT).")
+
+
+@click.command("api", epilog="\b\nExample:\n  contentlog api --host 0.0.0.0 --port 80 --workers 4")
+@host_option
+@port_option
+@read_model_option
+@click.option("--workers", type=WholeNumber(1, 256), help="Processes (CONTENTLOG_WORKERS).")
+def api_command(host: str | None, port: int | None, workers: int | None) -> None:
+    """Serve the API until SIGTERM or Ctrl-C.
+
+    With several workers, a parent process keeps them running on the same port.
+    """
+    settings = at_address(server_settings(), host, port)
+    settings = replace(settings, workers=workers or settings.workers)
+    traces = trace_settings(os.environ)
+    check_port(settings)
+    with open_databases(settings) as databases:
+        # Otherwise each worker would fail and be restarted forever.
+        run_stoppable(check_event_store(databases))
+        if settings.workers > 1:
+            _run_workers(settings, traces, databases)
+        else:
+            _serve(settings, traces, databases)
+
+
+def at_address(settings: Settings, host: str | None, port: int | None) -> Settings:
+    """The settings with the options of the command line."""
+    return replace(settings, host=host or settings.host, port=port or settings.port)
+
+
+def check_port(settings: Settings) -> None:
+    """Raises Failed if an address is in use or does not belong to this machine."""
+    check_address(settings.host, settings.port, "HOST", "PORT", "--host and --port, or ")
+    if settings.admin_port == settings.port:
+        raise Failed(
+            f"port {settings.port} is the API's: choose another with CONTENTLOG_ADMIN_PORT"
+        )
+    if settings.admin_port is not None:
+        check_address(settings.admin_host, settings.admin_port, "ADMIN_HOST", "ADMIN_PORT")
+
+
+def _run_workers(settings: Settings, traces: TraceSettings | None, databases: Databases) -> None:
+    from prometheus_client.multiprocess import mark_process_dead
+
+    from deploy.supervisor import Child, supervise
+    from deploy.worker_metrics import shared_metrics
+
+    number = 0  # of the worker in this process
+    with shared_metrics(lambda: number) as folder:
+
+        def serve(own_number: int) -> None:
+            nonlocal number
+            number = own_number
+            response_cache.BYTES.inc(0)  # opens all of the worker's metrics files, or fails
+            _serve(settings, traces, databases, folder)
+
+        def ended(worker: Child) -> None:
+            mark_process_dead(workers.index(worker) + 1)  # type: ignore[no-untyped-call]
+
+        numbers = range(1, settings.workers + 1)
+        workers = [Child(f"api worker {n}", partial(serve, n)) for n in numbers]
+        # A worker's garbage collector would write to all memory that the workers share, and new
+        # objects would take the pages of collected ones.
+        gc.disable()
+        import_module("api.server")
+        from api.rest import response_cache
+
+        gc.freeze()
+        gc.enable()
+        asyncio.run(supervise(workers, ended=ended))
+
+
+def _serve(
+    settings: Settings,
+    traces: TraceSettings | None,
+    databases: Databases,
+    metrics_folder: str | None = None,
+) -> None:
+    from api.server import serve
+    from api.settings import ApiSettings
+
+    api_settings = ApiSettings(
+        event_store_url=databases.event_store_url,
+        read_model_url=databases.read_model_url,
+        event_store_pool_url=databases.event_store_pool_url,
+        read_model_pool_url=databases.model.pool_url,
+        read_model=databases.model.name,
+        read_replica_urls=databases.model.replica_urls,
+        host=settings.host,
+        port=settings.port,
+        admin_host=settings.admin_host,
+        admin_port=settings.admin_port,
+        reuse_port=settings.workers > 1,
+        max_body_bytes=settings.max_body_bytes,
+        client_timeout=settings.client_timeout_ms / 1000,
+        read_your_writes=settings.read_your_writes_ms / 1000,
+        key_rate_limit=settings.key_rate_limit,
+        ip_rate_limit=settings.ip_rate_limit,
+        cost_limit=settings.cost_limit,
+        cache_bytes=settings.cache_bytes,
+        response_file_bytes=settings.response_file_bytes,
+        trusted_proxies=settings.trusted_proxies,
+        webhook_networks=settings.networks,
+        thumbnails=settings.thumbnails,
+        changes_kept_days=settings.changes_kept_days,
+        streams_per_key=settings.streams_per_key,
+        streams_per_workspace=settings.streams_per_workspace,
+        metrics_folder=metrics_folder,
+    )
+    with exported_traces(traces, "contentlog-api"):
+        asyncio.run(trimmed(serve(api_settings)))
 
 
 @click.command("projector", epilog="\b\nExample:\n  contentlog projector")

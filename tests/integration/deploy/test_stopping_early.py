@@ -83,7 +83,7 @@ def api():
     Finalized()
     {rest}
 
-sys.modules["deploy.commands.api"] = types.SimpleNamespace(api_command=api)
+sys.modules["deploy.commands.servers"] = types.SimpleNamespace(api_command=api)
 sys.argv = ["contentlog", "api"]
 main()
 """

@@ -14,8 +14,8 @@ import pytest
 from click.testing import CliRunner
 
 from deploy.cli import COMMANDS, cli
-from deploy.commands.api import check_port
 from deploy.commands.dev import base_url, greeting
+from deploy.commands.servers import check_port
 from deploy.embedded.errors import EmbeddedPostgresError
 from deploy.embedded.place import check_exists
 from deploy.failures import Failed, explanation
@@ -109,12 +109,11 @@ def test_an_unknown_setting_causes_one_warning_at_the_start(
 
     for module in (
         "deploy.runner",
-        "deploy.commands.api",
         "deploy.commands.servers",
         "deploy.commands.dev",
     ):
         monkeypatch.setattr(f"{module}.open_databases", started)
-    monkeypatch.setattr("deploy.commands.api.check_port", lambda _: None)
+    monkeypatch.setattr("deploy.commands.servers.check_port", lambda _: None)
     monkeypatch.setattr("deploy.commands.dev.check_port", lambda _: None)
     env = {"CONTENTLOG_PROT": "1", "CONTENTLOG_LOG_FORMAT": "text"}
     result = CliRunner().invoke(cli, [command], env=env)
@@ -163,7 +162,7 @@ def test_a_login_name_of_any_bytes_is_text(monkeypatch: pytest.MonkeyPatch) -> N
 def test_only_migrate_and_dev_create_a_database(
     arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("deploy.commands.api.check_port", lambda _: None)
+    monkeypatch.setattr("deploy.commands.servers.check_port", lambda _: None)
     monkeypatch.setattr("deploy.commands.servers.configure_logs", lambda _: None)
     data = tmp_path / "data"
     unset = {"CONTENTLOG_EVENT_STORE_URL": None, "CONTENTLOG_READ_MODEL_URL": None}
@@ -253,7 +252,7 @@ def test_a_lost_connection_is_explained_without_the_drivers_words(error: Excepti
 
 
 def test_a_port_in_use_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr("deploy.commands.api.open_databases")
+    monkeypatch.delattr("deploy.commands.servers.open_databases")
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

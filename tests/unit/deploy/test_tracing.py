@@ -79,7 +79,7 @@ def test_traces_without_the_extra_are_refused(monkeypatch: pytest.MonkeyPatch) -
 def test_nothing_of_opentelemetry_is_imported_unless_it_is_asked_for() -> None:
     program = (
         "import sys, api.server, api.webhooks.process, projector.process\n"
-        "import deploy.commands.api\n"
+        "import deploy.commands.servers\n"
         "print([name for name in sys.modules if name.startswith('opentelemetry')])"
     )
     done = subprocess.run(
