@@ -33,30 +33,10 @@ class WebhookSettings(DatabaseUrls, frozen=True):
 
 
 class ApiSettings(DatabaseUrls, frozen=True, kw_only=True):
-    """``read_your_writes``: seconds a POST waits until its entry can be read.
+    """See ``deploy/settings.py``, which has a text for each setting; here, times are in seconds.
 
-    ``ready_lag``: seconds the read model may be behind the log while /readyz answers 200.
-    ``client_timeout``: seconds a client may take for a request, plus what its size allows.
-
-    ``key_rate_limit`` and ``ip_rate_limit`` are requests a minute, ``cost_limit`` is units of cost
-    a minute of a workspace; 0 for no limit. ``cache_bytes``: of responses that a process keeps in
-    memory; 0 for none. ``response_file_bytes``: of the temporary files with large requests and
-    responses of a process. ``trusted_proxies`` are addresses and networks,
-    separated by commas, whose X-Forwarded-For counts.
-
-    ``admin_port``: of a second listener, which shows operators the metrics without a key; None for
-    no listener.
-
-    ``changes_kept_days``: of the change feed; 0 for all changes. ``streams_per_key`` and
-    ``streams_per_workspace``: of one process.
-
-    ``read_model``: its name, for operators.
-
-    ``webhook_networks``: those in which webhooks are delivered although they are not public.
-
-    ``thumbnails``: whether the dashboard loads images of the media library from their hosts.
-
-    ``metrics_folder``: the folder in which the workers of one command keep their counts.
+    ``read_model``: its name, for operators. ``metrics_folder``: the folder in which the workers of
+    one command keep their counts.
     """
 
     read_model: str = "default"
@@ -68,7 +48,6 @@ class ApiSettings(DatabaseUrls, frozen=True, kw_only=True):
     reuse_port: bool = False
     max_body_bytes: int = 4 * 1024 * 1024
     read_your_writes: float = 2.0
-    ready_lag: float = 30.0
     client_timeout: float = 30.0
     key_rate_limit: int = 600
     ip_rate_limit: int = 1200

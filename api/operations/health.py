@@ -27,6 +27,8 @@ from write_side.store.recorder import Lag
 
 PATIENCE = 3.0
 """Seconds that a database has to respond."""
+READY_LAG = 30.0
+"""Seconds that the read model may be behind the log while the service is ready."""
 KEPT = 0.25
 """Seconds for which a status is reused."""
 T = TypeVar("T")
@@ -156,9 +158,8 @@ async def detailed_readyz(request: web.Request) -> web.Response:
 
 async def _current(request: web.Request) -> Readiness:
     service, status = request.app[SERVICE], await request.app[STATUS].current()
-    readiness = _readiness(status, service.settings.ready_lag)
     replicas = service.replicas.status() or None
-    return replace(readiness, read_model=service.settings.read_model, replicas=replicas)
+    return replace(_readiness(status), read_model=service.settings.read_model, replicas=replicas)
 
 
 def readiness_response(body: PublicReadiness) -> web.Response:
@@ -167,11 +168,11 @@ def readiness_response(body: PublicReadiness) -> web.Response:
     )
 
 
-def _readiness(status: ServiceStatus, ready_lag: float) -> Readiness:
+def _readiness(status: ServiceStatus) -> Readiness:
     if status.model is None or status.behind is None:
         return Readiness(ready=False, reason=f"a database does not respond: {status.fault}")
     reason = None
-    if status.behind.seconds > ready_lag:
+    if status.behind.seconds > READY_LAG:
         reason = "the read model is too far behind the log"
     if status.halted:
         reason = f"the projector has halted: {status.halted}"

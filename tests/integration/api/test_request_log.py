@@ -163,9 +163,10 @@ class TestHealth:
 
     @pytest.mark.asyncio(loop_scope="function")
     async def test_not_ready_if_the_read_model_is_too_old(
-        self, database_url: str, repository: Repository
+        self, database_url: str, repository: Repository, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        async with serving(database_url, repository, projector=False, ready_lag=0.2) as server:
+        monkeypatch.setattr(health, "READY_LAG", 0.2)
+        async with serving(database_url, repository, projector=False) as server:
             assert (await server.operator.get("/readyz")).status == 200
             await server.workspace()
 
@@ -207,9 +208,10 @@ class TestHealth:
 class TestWhoSeesTheDetails:
     @pytest.mark.asyncio(loop_scope="function")
     async def test_in_public_readyz_shows_only_ready_or_not(
-        self, database_url: str, repository: Repository
+        self, database_url: str, repository: Repository, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        async with serving(database_url, repository, projector=False, ready_lag=0.05) as server:
+        monkeypatch.setattr(health, "READY_LAG", 0.05)
+        async with serving(database_url, repository, projector=False) as server:
             for secret in (None, "nobody's"):
                 answer = await server.client(secret).get("/readyz")
                 assert (answer.status, answer.body) == (200, {"ready": True})
