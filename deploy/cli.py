@@ -6,7 +6,6 @@ Commands are loaded when they are called and import heavy modules when they run,
 
 from __future__ import annotations
 
-import contextlib
 import io
 import os
 import signal
@@ -109,10 +108,9 @@ def main() -> None:
     _block_stops(signal.SIG_BLOCK)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     sys.unraisablehook = _repeat_interrupt
-    with contextlib.suppress(AttributeError):
-        signal.signal(signal.SIGALRM, _as_sigterm)
-        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup ignores it
-            signal.signal(signal.SIGHUP, _as_sigterm)
+    signal.signal(signal.SIGALRM, _as_sigterm)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup ignores it
+        signal.signal(signal.SIGHUP, _as_sigterm)
     try:
         cli(prog_name="contentlog")
     finally:
@@ -138,14 +136,13 @@ def _unbuffered(stream: int) -> TextIO:
 
 
 def _block_stops(how: int) -> None:
-    with contextlib.suppress(AttributeError):  # not on Windows
-        signal.pthread_sigmask(how, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM))
+    signal.pthread_sigmask(how, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM))
 
 
 def _repeat_interrupt(ignored: Any) -> None:
     """Python ignores exceptions in finalizers and in some callbacks, such as those of imports. If
     the exception is the KeyboardInterrupt of a signal, SIGTERM follows after REPEAT_AFTER."""
-    if isinstance(ignored.exc_value, KeyboardInterrupt) and hasattr(signal, "setitimer"):
+    if isinstance(ignored.exc_value, KeyboardInterrupt):
         signal.setitimer(signal.ITIMER_REAL, REPEAT_AFTER)
     else:
         sys.__unraisablehook__(ignored)

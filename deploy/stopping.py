@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import sys
 import threading
 from collections.abc import Coroutine, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -60,29 +59,23 @@ async def _stoppable(work: Coroutine[Any, Any, T]) -> T:
         if is_stopped:
             raise KeyboardInterrupt
         is_stopped = True
-        _set_alarm(BLOCKED)
+        signal.setitimer(signal.ITIMER_REAL, BLOCKED)
         loop.call_soon_threadsafe(cancel)  # also wakes the loop
 
     def cancel() -> None:
-        _set_alarm(0)
+        signal.setitimer(signal.ITIMER_REAL, 0)
         working.cancel()
 
-    numbers = (signal.SIGTERM,) if sys.platform == "win32" else (signal.SIGTERM, signal.SIGALRM)
-    before = {number: signal.signal(number, stop) for number in numbers}
+    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGALRM)}
     try:
         result = await work
     except asyncio.CancelledError:
         if not is_stopped:
             raise
     finally:
-        _set_alarm(0)
+        signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in before.items():
             signal.signal(number, handler)
     if is_stopped:
         raise KeyboardInterrupt
     return result
-
-
-def _set_alarm(seconds: float) -> None:
-    if sys.platform != "win32":
-        signal.setitimer(signal.ITIMER_REAL, seconds)
