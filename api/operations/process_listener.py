@@ -18,8 +18,6 @@ from write_side.process_state import ProcessState, Role
 
 CLOSING = 1.0
 """Seconds that a probe in progress has at the end."""
-_STATE = web.AppKey("process_state", ProcessState)
-_METRICS = web.AppKey("process_metrics", CollectorRegistry)
 
 
 class ProcessReadiness(PublicReadiness, frozen=True):
@@ -27,19 +25,6 @@ class ProcessReadiness(PublicReadiness, frozen=True):
 
     role: Role
     reason: str | None = None
-
-
-async def _readyz(request: web.Request) -> web.Response:
-    """503 if it has halted, or if a database does not respond."""
-    state = request.app[_STATE]
-    return readiness_response(ProcessReadiness(state.fault is None, state.role, state.fault))
-
-
-async def _metrics(request: web.Request) -> web.Response:
-    return web.Response(
-        body=generate_latest(request.app[_METRICS]),
-        headers={"Content-Type": "text/plain; version=0.0.4"},
-    )
 
 
 def _measure(process: str, state: ProcessState, registry: CollectorRegistry) -> None:
@@ -60,15 +45,23 @@ async def process_listener(
     host: str, port: int, process: str, state: ProcessState, metrics: Iterable[Collector] = ()
 ) -> AsyncIterator[None]:
     """Serves the endpoints. ``metrics``: additional ones of the process."""
-    app = web.Application()
-    app[_STATE] = state
-    app[_METRICS] = registry = CollectorRegistry()
+    registry = CollectorRegistry()
     ProcessCollector(registry=registry)
     _measure(process, state, registry)
     for collector in metrics:
         registry.register(collector)
+
+    async def readyz(_request: web.Request) -> web.Response:
+        """503 if it has halted, or if a database does not respond."""
+        return readiness_response(ProcessReadiness(state.fault is None, state.role, state.fault))
+
+    async def all_metrics(_request: web.Request) -> web.Response:
+        body = generate_latest(registry)
+        return web.Response(body=body, headers={"Content-Type": "text/plain; version=0.0.4"})
+
+    app = web.Application()
     app.add_routes(
-        [web.get("/healthz", healthz), web.get("/readyz", _readyz), web.get("/metrics", _metrics)]
+        [web.get("/healthz", healthz), web.get("/readyz", readyz), web.get("/metrics", all_metrics)]
     )
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=CLOSING)
     await runner.setup()
