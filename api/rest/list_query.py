@@ -24,6 +24,7 @@ from read_side.queries.request import (
     MOST_SORT_KEYS,
     MOST_VALUES,
     OPERATORS,
+    UNKNOWN_CURSOR,
     Boundary,
     EntryQuery,
     Filter,
@@ -213,10 +214,7 @@ class PageCursors:
             return query
         plain = self._seal.open(_context(scope, locale, query), cursor)
         if plain is None:
-            raise BadRequest(
-                "Unknown cursor: use first, or the pagination.next of the same list, with the same "
-                "status, language, filters, sort keys, search, locale and asOf"
-            )
+            raise BadRequest(UNKNOWN_CURSOR)
         return replace(query, after=_BOUNDARY.decode(plain))
 
 

@@ -37,9 +37,10 @@ class Combination(Struct, frozen=True):
 
 
 class Catalogue(Struct, frozen=True):
-    """What a query may read. ``fields``: of the one type that it names. ``incomplete``: paths whose
-    index is being filled."""
+    """What a query may read. ``type_id`` and ``fields``: of the one type that it names.
+    ``incomplete``: paths whose index is being filled."""
 
+    type_id: str | None
     fields: tuple[Field, ...]
     combinations: tuple[Combination, ...]
     incomplete: frozenset[str]
@@ -66,6 +67,7 @@ def catalogue(records: Sequence[Any], type_slug: str | None) -> Catalogue:
     if not records and type_slug is not None:
         raise TypeNotFound
     return Catalogue(
+        type_id=records[0]["id"] if type_slug is not None else None,
         fields=decode_fields(records[0]["fields"]) if type_slug is not None else (),
         combinations=tuple(
             Combination(record["id"], record["slug"], *counted)

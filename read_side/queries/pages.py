@@ -18,8 +18,9 @@ from read_side.queries.budget import Budget
 from read_side.queries.comparison import EntrySelection, selection
 from read_side.queries.finder import Finder, PageQuery
 from read_side.queries.lists import Lists, catalogue
-from read_side.queries.request import Boundary, EntryQuery
+from read_side.queries.request import UNKNOWN_CURSOR, Boundary, EntryQuery
 from read_side.queries.statements import Match, Statements
+from read_side.refusals import InvalidQuery
 from read_side.search import MOST, SearchResult, search
 from write_side.domain.identity import Scope
 from write_side.postgres.connection import Connection
@@ -50,6 +51,8 @@ async def find(connection: Connection, scope: Scope, query: EntryQuery) -> Found
     """Raises TypeNotFound, InvalidQuery, TooBroad, IncompleteIndex."""
     where = (scope.workspace, scope.environment, query.type_slug)
     known = catalogue(await connection.fetch(_LISTS, *where), query.type_slug)
+    if query.after is not None and query.after.type_id not in (None, known.type_id):
+        raise InvalidQuery(UNKNOWN_CURSOR)
     selected = selection(query, known.fields)
     lists = Lists(scope, known.selected(selected, query))
     if not lists.combinations or selected.ids == frozenset():
@@ -59,7 +62,9 @@ async def find(connection: Connection, scope: Scope, query: EntryQuery) -> Found
     return FoundPage(
         [one.position for one in page],
         total if query.counted else None,
-        Boundary(page[-1].keys, page[-1].position) if len(found) > query.limit else None,
+        Boundary(page[-1].keys, page[-1].position, known.type_id)
+        if len(found) > query.limit
+        else None,
         known.stamp,
         paged,
         has_unread,

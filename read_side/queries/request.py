@@ -16,6 +16,10 @@ LONGEST_VALUE = 1_000
 """Bytes of UTF-8."""
 ANY_OF = ("in", "nin")
 """The operators that take several values."""
+UNKNOWN_CURSOR = (
+    "Unknown cursor: use first, or the pagination.next of the same list, with the same status, "
+    "language, filters, sort keys, search, locale and asOf"
+)
 OPERATORS = (
     *("eq", "ne", "lt", "lte", "gt", "gte"),
     *ANY_OF,
@@ -47,10 +51,12 @@ class SortKey(Struct, frozen=True):
 
 class Boundary(Struct, frozen=True, array_like=True):
     """Where a page begins: after the entry with these keys, one for each sort key, and this
-    position. The entry need not exist any more."""
+    position. The entry need not exist any more. ``type_id``: of the list's content type, because a
+    slug may be that of another type later; None for a list of several types or of the past."""
 
     keys: tuple[bytes, ...]
     position: int
+    type_id: str | None = None
 
 
 class EntryQuery(Struct, frozen=True, kw_only=True):

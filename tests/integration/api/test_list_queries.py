@@ -13,7 +13,9 @@ from read_side.queries import budget, finder
 from read_side.queries.request import OPERATORS
 from tests.integration.api.graphql import data, run_query
 from tests.integration.api.server import Answer, Client, Server
+from tests.integration.api.test_refusals import refused
 from tests.integration.projector.sample_log import STAGES, raws
+from write_side.commands import RemoveContentType
 from write_side.domain.definition import Field, Option
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -235,6 +237,23 @@ async def test_cursors_of_others_are_refused(server: Server) -> None:
         assert answer.status in (400, 404), path
         assert answer.status == 404 or "Unknown cursor" in answer.body["error"]
     assert (await server.client().get(f"{POSTS}?cursor={cursor}&limit=7")).status == 200
+
+
+async def test_a_cursor_of_a_removed_type_is_refused_in_a_new_one(server: Server) -> None:
+    builder, client = await server.workspace("renewed"), server.client("secret-of-renewed")
+    cursors = []
+    for title in ("old", "new"):
+        await builder.content_type(slug="posts")
+        ids = [await builder.entry(f"{title}-{n}", status="published") for n in range(2)]
+        await server.caught_up()
+        first = await client.get(f"{POSTS}?cursor=first&limit=1")
+        cursors.append(f"{POSTS}?cursor={first.body['pagination']['next']}")
+        if title == "old":
+            for entry_id in ids:
+                await builder.delete(entry_id)
+            await builder.execute(RemoveContentType, scope=builder.scope, slug="posts")
+    refused(await client.get(cursors[0]), 400, "Unknown cursor")
+    assert [one["slug"] for one in (await client.get(cursors[1])).data] == ["new-0"]
 
 
 async def test_without_a_total(server: Server) -> None:
