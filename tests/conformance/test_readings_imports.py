@@ -172,7 +172,7 @@ async def test_imports_25_the_language_column_of_an_export_is_read() -> None:
     ]
     assert found.notes == [
         ("error", "Language", "is not a supported language: use a code like en-US or fr-FR"),
-        ("error", "Related", "names no entry: no entry has the id or slug 'four'"),
+        ("error", "Related", "names no entry with the id or slug 'four'"),
     ]
 
 

@@ -137,7 +137,7 @@ class References(Struct, frozen=True):
         found = next(filter(None, (self._with_slug(field, *each) for each in among)), None)
         if found is None:
             kind = f"of type {' or '.join(field.to)} " if field.to else ""
-            raise BadCell(f"names no entry: no entry {kind}has the id or slug {shortened(name)!r}")
+            raise BadCell(f"names no entry {kind}with the id or slug {shortened(name)!r}")
         if len(found) > 1:
             own = sum(key is not None for key in found.values())
             of_file = f"{own} of them in this file: import it without this cell, then "
@@ -160,7 +160,7 @@ class References(Struct, frozen=True):
     def _file(self, _field: Field, name: str, _language: str) -> Named:
         found = self.files.get(name, [])
         if not found:
-            raise BadCell(f"names no file: no media file has the id or URL {shortened(name)!r}")
+            raise BadCell(f"names no media file with the id or URL {shortened(name)!r}")
         if len(found) > 1:
             raise BadCell(f"is ambiguous: these files have that URL: {', '.join(found)}")
         return found[0], None

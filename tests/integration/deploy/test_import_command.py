@@ -32,7 +32,7 @@ BAD = "Title,Body,Views,Related\nOne,x,many,\nTwo,y,2,one\n,z,3,gone\n"
 PROBLEMS = [
     "row 2, Views: 'many' takes a number, such as 1234.5 or 1,234.5",
     "row 4, Title: is blank",
-    "row 4, Related: 'gone' names no entry: no entry of type posts has the id or slug 'gone'",
+    "row 4, Related: 'gone' names no entry of type posts with the id or slug 'gone'",
 ]
 RunCli = Callable[..., Result]
 

@@ -299,17 +299,17 @@ BAD = [
     ("Campaign", "a / b", "takes a range of ISO 8601 dates, from / to, such as 2026-01-31 / "),
     ("Kind", "sports", "takes one of: news, how to"),
     ("Tags", "a, c", "takes a list, with commas between the options, of: a, b"),
-    ("Author", "bob", "names no entry: no entry of type authors has the id or slug 'bob'"),
-    ("Related", "ada, x", "names no entry: no entry has the id or slug 'x'"),
-    ("Related", "x,ada,y,x", "names no entry: no entry has the id or slug 'x'; also wrong: 'y'"),
-    ("Related", "a, b, c, d, e, f, g, h", "names no entry: no entry has the id or slug 'a'; also "),
+    ("Author", "bob", "names no entry of type authors with the id or slug 'bob'"),
+    ("Related", "ada, x", "names no entry with the id or slug 'x'"),
+    ("Related", "x,ada,y,x", "names no entry with the id or slug 'x'; also wrong: 'y'"),
+    ("Related", "a, b, c, d, e, f, g, h", "names no entry with the id or slug 'a'; also "),
     (
         "Gallery",
         "https://x/a,b.png",
-        "names no file: no media file has the id or URL 'https://x/a'; also wrong: 'b.png'; in a "
+        "names no media file with the id or URL 'https://x/a'; also wrong: 'b.png'; in a "
         'list, write a URL that contains a comma as a JSON array: ["URL"]',
     ),
-    ("Cover", "x.png", "names no file: no media file has the id or URL 'x.png'"),
+    ("Cover", "x.png", "names no media file with the id or URL 'x.png'"),
     ("Meta", "{oops", "takes JSON text: "),
     ("Meta", '{"a": "b"', "takes JSON text: it ends too early; close its strings, arrays and obj"),
     ("FAQ", '{"q": "x"}', "takes an array of objects keyed by its field slugs"),
@@ -378,7 +378,7 @@ async def test_references_are_looked_up_in_the_imports_language_and_then_in_all(
         (3, "About", f"'bob' {ambiguous.format(3)}"),
         (
             *(4, "Author"),
-            "'nobody' names no entry: no entry of type authors has the id or slug 'nobody'",
+            "'nobody' names no entry of type authors with the id or slug 'nobody'",
         ),
     ]
 
