@@ -23,7 +23,7 @@ def command_key(client_key: str | None, key_id: str, scope: Scope) -> str | None
     if client_key is None:
         return None
     if not _CLIENT_KEY.fullmatch(client_key):
-        raise BadRequest(f"{HEADER} takes 1 to 255 visible ASCII characters")
+        raise BadRequest(f"{HEADER} takes 1 to 255 printable ASCII characters")
     # The first two contain no line break, so the combination is unambiguous.
     origin = "\n".join((key_id, scope.environment, client_key))
     return f"http/{hashlib.sha256(origin.encode()).hexdigest()}"
