@@ -173,7 +173,8 @@ class Sender:
                         await self._exchange(url, body, signed, response)
             error = _refusal(response.status)
         except (aiohttp.ClientError, OSError, ValueError) as fault:
-            error = self._reason(fault)
+            # The time may end after the status has arrived.
+            error = _refusal(response.status) if response.status else self._reason(fault)
         return Outcome(
             message_id=message.id,
             type=message.type,

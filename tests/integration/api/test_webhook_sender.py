@@ -113,6 +113,11 @@ async def slow_body(_server: HookServer, writer: asyncio.StreamWriter) -> None:
     await asyncio.sleep(60)
 
 
+async def late_and_slow(server: HookServer, writer: asyncio.StreamWriter) -> None:
+    await asyncio.sleep(0.7)
+    await slow_body(server, writer)
+
+
 async def endless_headers(_server: HookServer, writer: asyncio.StreamWriter) -> None:
     writer.write(b"HTTP/1.1 200 OK\r\n")
     for number in range(200_000):
@@ -143,9 +148,10 @@ async def test_an_endpoint_that_does_not_answer_is_given_up(
     assert 900 < outcome.duration_ms < 30_000, "the endpoint takes 60 s or more"
 
 
-async def test_a_slow_body_does_not_undo_the_status(sender: Sender) -> None:
-    async with hook_server(slow_body) as server:
-        outcome = await send(sender, server)
+@pytest.mark.parametrize("response", [slow_body, late_and_slow])
+async def test_a_slow_body_does_not_undo_the_status(impatient: Sender, response: Any) -> None:
+    async with hook_server(response) as server:
+        outcome = await send(impatient, server)
     assert (outcome.status, outcome.error, outcome.response) == (200, None, "begin")
 
 
