@@ -24,6 +24,8 @@ LEFT JOIN (
         LIMIT 1
     ) v
     WHERE near.until > :at
-      AND (:title_part::text IS NULL OR position(lower(:title_part) IN lower(v.title)) > 0)
-      AND (:slug_part::text IS NULL OR position(lower(:slug_part) IN lower(v.slug)) > 0)
+      AND (:title_part::text IS NULL
+           OR position(replace(lower(:title_part), 'ς', 'σ') IN replace(lower(v.title), 'ς', 'σ')) > 0)
+      AND (:slug_part::text IS NULL
+           OR position(replace(lower(:slug_part), 'ς', 'σ') IN replace(lower(v.slug), 'ς', 'σ')) > 0)
 ) v ON true

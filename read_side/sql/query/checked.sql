@@ -2,7 +2,7 @@
 -- those that do are sorted. The lists of each combination's conditions are adjacent in :check_lists, and
 -- the ranges of each condition in :check_lows and :check_highs. :sort_keys has the keys that all entries of a
 -- combination share, and null for those of each entry. convert_from has the collation of the name of an
--- encoding, "C", whose lower() knows ASCII only.
+-- encoding, "C", whose lower() knows ASCII only. A capital sigma has two small letters; both count as the same.
 --
 -- The values of an entry are looked up by pairs, for which only the index (position, list) can be used. The
 -- planner does not know how long a list is, and could otherwise read a whole one for each candidate.
@@ -43,8 +43,8 @@ CROSS JOIN LATERAL (
                   AND CASE WHEN v.list = bound.list AND v.key >= bound.low AND v.key < (:check_highs::bytea[])[condition.first - 1
                           + width_bucket(v.key, (:check_lows::bytea[])[condition.first : condition.last])]
                       THEN condition.part IS NULL
-                          OR position(lower(condition.part)
-                              IN lower(convert_from(v.key, 'UTF8') COLLATE "default")) > 0
+                          OR position(replace(lower(condition.part), 'ς', 'σ')
+                              IN replace(lower(convert_from(v.key, 'UTF8') COLLATE "default"), 'ς', 'σ')) > 0
                       ELSE false END
                 LIMIT 1)
             END, true)
