@@ -3,7 +3,7 @@
 Refused
 ├── UnknownWorkspace
 ├── UnknownContentType
-├── UnknownEntry
+├── UnknownEntry ── UnknownVersion
 ├── UnknownKey
 ├── UnknownWebhook
 ├── UnknownImport, UnknownUpload
@@ -63,6 +63,15 @@ class UnknownContentType(Refused):
 class UnknownEntry(Refused):
     def __init__(self) -> None:
         super().__init__("Content entry not found")
+
+
+class UnknownVersion(UnknownEntry):
+    """``newest``: the number of the newest version; the first is 1."""
+
+    def __init__(self, version: int, newest: int) -> None:
+        Refused.__init__(
+            self, f"This entry has no version {version}; choose versions from 1 to {newest}"
+        )
 
 
 class UnknownKey(Refused):
