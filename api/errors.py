@@ -208,6 +208,7 @@ STATUS: dict[type[Exception], int] = {
     NotFound: 404,
     r.UnknownContentType: 404,
     r.UnknownEntry: 404,
+    r.UnknownVersion: 404,
     r.UnknownImport: 404,
     r.UnknownUpload: 404,
     r.UnknownWebhook: 404,

@@ -23,7 +23,7 @@ from write_side.domain.entry import Entry
 from write_side.domain.entry_changes import Change, change
 from write_side.domain.events import EntryEvent
 from write_side.domain.identity import Scope, content_type_stream, entry_stream, is_id, media_stream
-from write_side.domain.refusals import UnknownEntry
+from write_side.domain.refusals import UnknownEntry, UnknownVersion
 from write_side.domain.workspace import Media, evolve_media
 from write_side.entry_snapshots import SHAPE, after
 from write_side.repository import Repository
@@ -117,7 +117,7 @@ class _LatestChanges:
 async def entry_versions(
     repository: Repository, scope: Scope, entry_id: str, versions: Collection[int]
 ) -> dict[int, Entry]:
-    """The entry of the scope at these versions. Raises UnknownEntry if one does not exist."""
+    """The entry of the scope at these versions. Raises UnknownEntry and UnknownVersion."""
     request = HistoryRequest(entry_id, before=max(versions) + 1)
     entry: Entry | None = None
     found: dict[int, Entry] = {}
@@ -126,8 +126,10 @@ async def entry_versions(
             entry = entries.evolve(entry, repository.mapper.event_of(row))
             if entry.version in versions:
                 found[entry.version] = entry
-    if entry is None or entry.scope != scope or len(found) < len(set(versions)):
+    if entry is None or entry.scope != scope:
         raise UnknownEntry
+    if missing := set(versions) - set(found):
+        raise UnknownVersion(min(missing), entry.version)
     return found
 
 

@@ -87,7 +87,7 @@ async def entry_changes(
 async def requested_comparison(
     request: DashboardRequest, details: EntryDetails, stages: Sequence[Stage], locale: str
 ) -> Comparison | None:
-    """None if the URL requests none. Raises BadRequest, UnknownEntry."""
+    """None if the URL requests none. Raises BadRequest, UnknownVersion."""
     if "compare" not in request.query:
         return None
     before = number(request.query["compare"])

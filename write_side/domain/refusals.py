@@ -3,7 +3,7 @@
 Refused
 ├── UnknownWorkspace
 ├── UnknownContentType
-├── UnknownEntry ── UnknownVersion
+├── UnknownEntry, UnknownVersion
 ├── UnknownKey
 ├── UnknownWebhook
 ├── UnknownImport, UnknownUpload
@@ -65,13 +65,9 @@ class UnknownEntry(Refused):
         super().__init__("Content entry not found")
 
 
-class UnknownVersion(UnknownEntry):
-    """``newest``: the number of the newest version; the first is 1."""
-
+class UnknownVersion(Refused):
     def __init__(self, version: int, newest: int) -> None:
-        Refused.__init__(
-            self, f"This entry has no version {version}; choose versions from 1 to {newest}"
-        )
+        super().__init__(f"This entry has no version {version}; its versions are 1 to {newest}")
 
 
 class UnknownKey(Refused):

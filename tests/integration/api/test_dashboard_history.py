@@ -76,7 +76,9 @@ async def test_two_versions_are_compared(server: Server, acme: ContentBuilder) -
         changed = re.findall(r'class="change"><dt>(\w+)', page)
         assert changed == ["Title", "Slug", "Status", "Body", "Note", "Title", "Body"]
         assert "The two versions are the same" in (await visitor.get(f"{where}?compare=4")).text
-        assert (await visitor.get(f"{where}?compare=9")).status == 404
+        missing = await visitor.get(f"{where}?compare=1&with=9")
+        assert missing.status == 404
+        assert "This entry has no version 9; its versions are 1 to 4" in missing.text
         assert (await visitor.get(f"{where}?compare=x")).status == 400
 
 

@@ -74,6 +74,7 @@ ELSEWHERE = {
     "InvalidDefinition",
     "FileMismatch",
     "UnknownUpload",
+    "UnknownVersion",
     "UnknownWebhook",
     "VersionConflict",
 }

@@ -70,6 +70,7 @@ def texts() -> list[tuple[r.Refused, str]]:
         ),
         (r.UnknownImport("i-1"), "There is no import 'i-1'"),
         (r.UnknownUpload(), "This upload has expired or was discarded: upload the file again"),
+        (r.UnknownVersion(9, 4), "This entry has no version 9; its versions are 1 to 4"),
         (
             r.FileMismatch("i-1", "posts.csv"),
             "The import id 'i-1' was used for another file, 'posts.csv': "
