@@ -273,6 +273,39 @@ async def test_a_form_that_fails_keeps_its_input(
 
 
 @pytest.mark.slow
+async def test_a_form_is_sent_again_after_signing_in_in_another_tab(session: PageSession) -> None:
+    page = await signed_in(session)
+    await page.goto(f"{session.origin}/dashboard/imports/new?type=posts")
+    file = {"name": "posts.csv", "mimeType": "text/csv", "buffer": _csv(*RIGHT).encode()}
+    await page.get_by_label("A CSV or Excel file").set_input_files(file)  # type: ignore[arg-type]
+    await page.get_by_role("button", name="Upload").click()
+    await _at(page, "Columns")
+    other = PageSession(await page.context.new_page(), session.origin)
+    await other.page.goto(f"{session.origin}/dashboard/entries")
+    await other.page.get_by_role("button", name="Sign out").click()
+    await other.page.get_by_label("API key").wait_for()
+    await _column(page, "E").select_option("")
+    failure = page.get_by_role("alert")
+    await expect(failure).to_contain_text("Your session has ended")
+    async with page.expect_popup() as opened:
+        await failure.get_by_role("link", name="Sign in in a new tab").click()
+    other = PageSession(await opened.value, session.origin)
+    await signed_in(other)
+    check = page.get_by_role("button", name="Check 3 rows")
+    await check.press("Enter")
+    await expect(failure.locator("strong")).to_have_text("You have signed in again")
+    await expect(check).to_be_focused()
+    await check.press("Enter")
+    await _at(page, "Preview")
+    await page.context.set_offline(True)
+    await page.get_by_role("link", name=re.compile("^All")).click()
+    await expect(failure).to_have_text(re.compile("cannot be reached[^.]*Try again in a moment"))
+    await page.context.set_offline(False)
+    await page.get_by_role("link", name="Back to columns").click()
+    await expect(_column(page, "E")).to_have_value("")
+
+
+@pytest.mark.slow
 async def test_a_workbook_is_imported_by_keyboard_while_content_changes(
     session: PageSession, shared: BrowserFixture
 ) -> None:
@@ -338,6 +371,7 @@ async def test_it_works_without_scripts(shared: BrowserFixture) -> None:
     file = {"name": "plain.csv", "mimeType": "text/csv", "buffer": text.encode()}
     await page.get_by_label("A CSV or Excel file").set_input_files(file)  # type: ignore[arg-type]
     await page.get_by_role("button", name="Upload").click()
+    await _at(page, "Columns")
     await _at(page, "Columns")
     await page.get_by_role("button", name="Check 1 row").click()
     await _at(page, "Preview")

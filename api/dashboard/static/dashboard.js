@@ -92,37 +92,63 @@
   });
 
   // If a form or link fails, keep the page with its input, and show a message until the next request.
-  function showFailure(title) {
+  function showFailure(title, advice) {
     const failure = document.getElementById("failure");
     if (!failure) return;
     failure.hidden = title === "";
     failure.querySelector("strong").textContent = title;
     if (title === "") return;
+    for (const one of failure.querySelectorAll("[data-advice]")) one.hidden = one.dataset.advice !== advice;
     // A dialog would cover the message.
     document.querySelector("dialog[open]")?.close();
     failure.scrollIntoView({ block: "nearest" });
   }
 
   document.addEventListener("htmx:beforeSend", () => showFailure(""));
+  const kindOf = ({ requestConfig }) => (requestConfig.verb === "get" ? "link" : "form");
   for (const name of ["htmx:sendError", "htmx:timeout"]) {
-    document.addEventListener(name, () => showFailure("The service cannot be reached"));
+    document.addEventListener(name, ({ detail }) => showFailure("The service cannot be reached", kindOf(detail)));
+  }
+  // A form whose session has ended is not left for the sign-in page.
+  document.addEventListener("htmx:beforeOnLoad", (event) => {
+    const signIn = event.detail.xhr.getResponseHeader("HX-Redirect");
+    if (kindOf(event.detail) === "link" || !signIn) return;
+    event.preventDefault();
+    showFailure("Your session has ended", "ended");
+    document.querySelector("#failure a").href = signIn.split("?")[0];
+  });
+  // After signing in again in another tab, the forms of this page get tokens of the new session.
+  function renewForms(found) {
+    const token = found.querySelector(".bar input[name=csrf]")?.value;
+    const isStale = token && found.querySelector("[data-stale-form]");
+    if (!isStale || found.body.dataset.workspace !== document.body.dataset.workspace) return false;
+    for (const input of document.querySelectorAll("input[name=csrf]")) input.value = token;
+    for (const form of document.querySelectorAll("[hx-headers]")) {
+      form.setAttribute("hx-headers", JSON.stringify({ "X-CSRF-Token": token }));
+    }
+    document.querySelector(".bar").replaceWith(found.querySelector(".bar"));
+    nameTheme();
+    return true;
   }
   // The service's other 4xx pages are about this form: show them.
   document.addEventListener("htmx:beforeSwap", (event) => {
     const { xhr } = event.detail;
     if (xhr.status < 400) return;
     const found = new DOMParser().parseFromString(xhr.responseText, "text/html");
-    if (xhr.status < 500 && xhr.status !== 429 && found.getElementById("main")) return;
+    const isRenewed = renewForms(found);
+    if (!isRenewed && xhr.status < 500 && xhr.status !== 429 && found.getElementById("main")) return;
     event.detail.shouldSwap = false;
+    if (isRenewed) return showFailure("You have signed in again", "renewed");
     // The heading, the message and the ID of the request. Not the advice: reloading would lose the input.
     const texts = [...found.querySelectorAll("h1, h1 + p:not(.soft), h1 ~ p:has(code)")];
-    showFailure(texts.map((one) => one.textContent.trim()).join(". ") || `Error ${xhr.status}`);
+    const title = texts.map((one) => one.textContent.trim()).join(". ") || `Error ${xhr.status}`;
+    showFailure(title, kindOf(event.detail));
   });
 
   // The disabled button lost the focus: return it, so that Enter tries again.
   document.addEventListener("htmx:afterRequest", (event) => {
-    const { successful, requestConfig } = event.detail;
-    if (successful || document.activeElement !== document.body) return;
+    const { successful, requestConfig, xhr } = event.detail;
+    if ((successful && xhr.status !== 204) || document.activeElement !== document.body) return;
     requestConfig.triggeringEvent?.submitter?.focus({ preventScroll: true });
   });
 
