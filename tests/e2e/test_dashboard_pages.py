@@ -141,13 +141,13 @@ async def test_the_page_of_a_webhook_follows_its_deliveries(
     await page.goto(f"{session.origin}/dashboard/webhooks/search")
     details = page.locator("details", has_text="wordswithoutspaces")
     await details.locator("summary").click()
-    await page.get_by_label("Deliver again what came after").fill("2026-")
+    await page.get_by_label("Replay changes after").fill("2026-")
     late = Outcome(message_id="3", type="entry.created", status=503, error="HTTP 503")
     await Cursors(shared.acme.repository.recorder.fetch).record_test("acme", "search", late)
     await expect(page.get_by_role("row", name="HTTP 503")).to_be_visible()
     assert await details.evaluate("one => one.open")
-    await expect(page.get_by_label("Deliver again what came after")).to_be_focused()
-    await expect(page.get_by_label("Deliver again what came after")).to_have_value("2026-")
+    await expect(page.get_by_label("Replay changes after")).to_be_focused()
+    await expect(page.get_by_label("Replay changes after")).to_have_value("2026-")
 
 
 async def test_a_user_signs_in_finds_an_entry_and_signs_out(session: PageSession) -> None:
