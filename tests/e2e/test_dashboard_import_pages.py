@@ -191,6 +191,9 @@ async def test_a_dropped_file_is_corrected_imported_and_reverted(
     await expect(page.locator("#announcer")).to_have_text("2 rows, page 1 of 1")
     problem = page.get_by_role("cell", name="Views takes a number")
     await expect(problem).to_have_class(re.compile("problem"))
+    await page.set_viewport_size({"width": 1000, "height": 800})
+    row = "one => [one.scrollLeft = 300, one.querySelector('td').offsetLeft - one.scrollLeft]"
+    assert await page.locator(".tall").evaluate(row) == [300, 0], "its number is visible"
 
     await page.get_by_role("link", name="Upload a corrected file").click()
     await zone.evaluate(_DROP, ["posts.csv", _csv(*RIGHT)])
@@ -297,10 +300,10 @@ async def test_a_form_is_sent_again_after_signing_in_in_another_tab(session: Pag
     await expect(check).to_be_focused()
     await check.press("Enter")
     await _at(page, "Preview")
-    await page.context.set_offline(True)
+    await page.context.set_offline(offline=True)
     await page.get_by_role("link", name=re.compile("^All")).click()
     await expect(failure).to_have_text(re.compile("cannot be reached[^.]*Try again in a moment"))
-    await page.context.set_offline(False)
+    await page.context.set_offline(offline=False)
     await page.get_by_role("link", name="Back to columns").click()
     await expect(_column(page, "E")).to_have_value("")
 
