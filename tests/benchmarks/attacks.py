@@ -126,7 +126,7 @@ def _workbooks(cookie: str) -> Iterator[Shape]:
     """Workbooks with about 16 MB of XML each, the most that is accepted at any compression
     ratio."""
     token = new_csrf_token(cookie.partition("=")[2].strip())
-    headers = f"Sec-Fetch-Site: same-origin\r\nX-CSRF-Token: {token}\r\n{cookie}"
+    headers = f"Sec-Fetch-Site: same-origin\r\n{cookie}"
     headers += "Content-Type: multipart/form-data; boundary=b\r\n"
     sheets = {
         "elements": "<a/>" * 3_900_000,
@@ -136,7 +136,8 @@ def _workbooks(cookie: str) -> Iterator[Shape]:
     for name, rows in sheets.items():
         document = workbook(HEADINGS + rows)
         part = b'--b\r\nContent-Disposition: form-data; name="%b"'
-        body = part % b"type" + b"\r\n\r\nposts\r\n"
+        body = part % b"csrf" + b"\r\n\r\n" + token.encode() + b"\r\n"
+        body += part % b"type" + b"\r\n\r\nposts\r\n"
         body += part % b"file" + b'; filename="a.xlsx"\r\n\r\n' + document + b"\r\n--b--\r\n"
         size = f"{len(document) // 1000} kB"
         yield Shape(f"workbook: {size} of {name}", "/dashboard/imports", body, headers)

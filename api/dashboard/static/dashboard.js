@@ -123,9 +123,6 @@
     const isStale = token && found.querySelector("[data-stale-form]");
     if (!isStale || found.body.dataset.workspace !== document.body.dataset.workspace) return false;
     for (const input of document.querySelectorAll("input[name=csrf]")) input.value = token;
-    for (const form of document.querySelectorAll("[hx-headers]")) {
-      form.setAttribute("hx-headers", JSON.stringify({ "X-CSRF-Token": token }));
-    }
     document.querySelector(".bar").replaceWith(found.querySelector(".bar"));
     nameTheme();
     return true;

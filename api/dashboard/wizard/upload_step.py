@@ -23,7 +23,6 @@ from write_side.domain.refusals import InvalidEntry
 from write_side.imports.table import LIMITS, FileRefused
 from write_side.imports.uploads import keep_upload
 
-CSRF_HEADER = "X-CSRF-Token"
 MAX_FIELDS = 10
 _NO_FILE = "Choose a file"
 
@@ -95,22 +94,19 @@ async def _show(
 
 
 class _CheckedReader(FormReader):
-    """Without a token in the header, the first part must be a valid token; otherwise nothing after
-    it is read. Raises ForgedRequest."""
+    """The first part must be a valid token; otherwise nothing after it is read. Raises
+    ForgedRequest."""
 
     def __init__(self, request: DashboardRequest) -> None:
         super().__init__(request, MAX_FIELDS)
         self._session = request.session
-        token = request.request.headers.get(CSRF_HEADER)
-        self._is_checked = token is not None
-        if token is not None:
-            check_csrf_token(request.session, token)
+        self._is_checked = False
 
     def check_part(self, name: str) -> None:
         if not self._is_checked and name != CSRF:
             check_csrf_token(self._session, "")
 
     def check_field(self, name: str, text: str) -> None:
-        if name == CSRF and not self._is_checked:
+        if name == CSRF:
             check_csrf_token(self._session, text)
             self._is_checked = True
