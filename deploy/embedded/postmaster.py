@@ -18,7 +18,7 @@ from deploy.embedded.sockets import NAME, OWNER
 START_TIMEOUT = 600  # seconds for crash recovery, and for the last checkpoint of a stop
 SOCKET_TIMEOUT = 5  # seconds after which a ready server without a socket is stopped
 ACCEPTS, REJECTS, NO_RESPONSE = 0, 1, 2  # exit statuses of pg_isready
-STOP_TIMEOUT = 30  # seconds for processes that cannot be asked to stop
+STOP_TIMEOUT = 30  # seconds for processes that do not begin to stop
 LARGEST_LOG = 8_000_000  # bytes
 SETTINGS = {
     "listen_addresses": "",
@@ -186,11 +186,14 @@ def _version(place: Place) -> str:
 
 def stop(place: Place, programs: Programs) -> None:
     """Stops the server if there is one, and returns when all of its processes have ended."""
-    limit = time.monotonic() + STOP_TIMEOUT
+    began = not_stopping = time.monotonic()
     while (lock := files.take(place.server_lock)) is None:
-        if _pid_is_server(place.cluster):
-            _pg_ctl(place, programs, "stop", "-m", "fast")
-        if time.monotonic() > limit:
+        now = time.monotonic()
+        if _status(place.cluster) == "stopping":
+            not_stopping = now
+        elif _pid_is_server(place.cluster):
+            _pg_ctl(place, programs, "stop", "-W", "-m", "fast")
+        if now - not_stopping > STOP_TIMEOUT or now - began > START_TIMEOUT:
             raise EmbeddedPostgresError(
                 f"PostgreSQL did not stop: see {place.log}, "
                 f"and end the processes that have {place.server_lock} open"
@@ -207,7 +210,7 @@ def _pg_ctl(
     keep: tuple[int, ...] = (),
     log: int | None = None,
 ) -> CompletedProcess[str]:
-    command = programs.command("pg_ctl", *arguments, "-s", "-w", "-t", str(START_TIMEOUT))
+    command = programs.command("pg_ctl", "-s", "-w", "-t", str(START_TIMEOUT), *arguments)
     # Not as -D, which pg_ctl hands to a shell with its dollar signs and quotes as they are.
     folder = {"PGDATA": str(place.cluster)}
     return programs.account.run(command, keep=keep, log=log, environment=folder)

@@ -218,6 +218,23 @@ def test_stopping_a_dead_server_signals_no_process(
 
 
 @pytest.mark.slow
+def test_a_server_that_hangs_is_not_waited_for_as_long_as_one_that_stops(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postmaster, "STOP_TIMEOUT", 0.1)
+    using = use(data, durable=False)
+    using.__enter__()
+    frozen = paused(data / "postgres")
+    try:
+        with pytest.raises(EmbeddedPostgresError, match="did not stop"):
+            using.__exit__(None, None, None)
+    finally:
+        for pid in frozen:
+            send(pid, signal.SIGCONT)
+    until(lambda: not running_in(data))
+
+
+@pytest.mark.slow
 def test_a_server_that_lost_its_socket_is_started_again(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
