@@ -158,10 +158,10 @@ async def test_names_are_unique_among_live_keys_and_secrets_in_all_workspaces(
     await context.workspace("rival")
     await issue(context, "website", "one")
     async with context.assert_refused(
-        KeyTaken, "The key 'website' cannot be issued: its name is in use"
+        KeyTaken, "The key 'website' cannot be issued: this workspace already has a key"
     ):
         await issue(context, "website", "two")
-    async with context.assert_refused(KeyTaken, "or its secret is in use by another key"):
+    async with context.assert_refused(KeyTaken, "or another key has the same secret"):
         await issue(context, "mobile", "one")
     async with context.assert_refused(KeyTaken, "choose others or revoke that key first"):
         await issue(context, "website", "one", "rival")

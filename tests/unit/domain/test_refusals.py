@@ -47,8 +47,8 @@ def texts() -> list[tuple[r.Refused, str]]:
         ),
         (
             r.KeyTaken("web"),
-            "The key 'web' cannot be issued: its name is in use in this workspace, or its secret "
-            "is in use by another key; choose others or revoke that key first",
+            "The key 'web' cannot be issued: this workspace already has a key with this name, or "
+            "another key has the same secret; choose others or revoke that key first",
         ),
         (r.WorkspaceTaken("acme"), "A workspace 'acme' already exists; choose another slug"),
         (
