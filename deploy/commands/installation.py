@@ -4,6 +4,7 @@ and settings."""
 from __future__ import annotations
 
 import os
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -24,15 +25,28 @@ from deploy.environment import describe, load_settings
 from deploy.failures import reason_of
 from deploy.progress import show_rows
 from deploy.runner import json_option, note, read_model_option, run, warn_of_unknown_settings
-from deploy.settings import Settings
+from deploy.settings import Settings, without_password
 from read_side.engine import CITUS_DEFAULTS
-from write_side.domain.refusals import count
+from write_side.domain.refusals import ExplainedError, count
+from write_side.postgres.statements import statement
 
 if TYPE_CHECKING:
     from deploy.doctor.server import Finding
+    from write_side.postgres.connection import Connection
     from write_side.repository import Repository
 
 STATUS_TIMEOUT = 5.0  # seconds for the read models that are only listed
+
+
+class DifferentDatabases(ExplainedError):
+    """The owner's URL is of another database than the event store's."""
+
+    def __init__(self, databases: Databases) -> None:
+        owner, store = databases.owner_url or "", databases.event_store_url
+        super().__init__(
+            f"CONTENTLOG_OWNER_URL ({without_password(owner)}) and CONTENTLOG_EVENT_STORE_URL "
+            f"({without_password(store)}) lead to different databases: name the same one in both"
+        )
 
 
 @click.command("migrate", epilog="\b\nExample:\n  contentlog migrate")
@@ -58,7 +72,10 @@ async def migrate_databases(databases: Databases) -> list[str]:
         steps = await migrate(connection)
         if databases.owner_url:
             steps += await grant_runtime(connection, *role_of(databases.event_store_url))
+        owners_database = await _identity(connection)
     async with connect_event_store(databases) as connection:
+        if await _identity(connection) != owners_database:
+            raise DifferentDatabases(databases)
         await set_defaults(connection)
     async with connect_read_model(databases) as connection:
         model = databases.model
@@ -68,6 +85,13 @@ async def migrate_databases(databases: Databases) -> list[str]:
         *(f"event store: {step}" for step in steps or ["up to date"]),
         f"read model: {'created' if created else 'already exists'}",
     ]
+
+
+async def _identity(connection: Connection) -> tuple[str, datetime]:
+    """The same for two connections to one database."""
+    row = await connection.fetchrow(statement("deploy", "pooler_facts"))
+    assert row is not None
+    return row["database"], row["started"]
 
 
 @click.command("status", epilog="\b\nExample:\n  contentlog status --json")

@@ -1,6 +1,6 @@
 -- no parameters
 -- What has to be the same for a connection through a pooler and one past it, and what a pooler cannot ask
--- for. `process` is that of the session.
+-- for. `database` and `started` are the same for connections to one database. `process` is that of the session.
 SELECT current_database() AS database,
        current_user AS role,
        pg_postmaster_start_time() AS started,

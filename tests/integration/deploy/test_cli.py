@@ -340,6 +340,16 @@ async def test_an_installation_without_rebuild_tables_is_rebuilt(
     assert run("status").exit_code == 0
 
 
+def test_migrate_refuses_an_owner_of_another_database(
+    run: Run, model_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner = owner_of(model_url)
+    monkeypatch.setattr(f"{__name__}.owner_of", lambda _: owner)
+    line = refused(run("migrate"))
+    assert line.startswith("CONTENTLOG_OWNER_URL (postgresql://")
+    assert line.endswith("lead to different databases: name the same one in both")
+
+
 async def test_status_says_that_a_rebuild_is_starting(run: Run, database_url: str) -> None:
     async with open_connection("", database_url) as connection:
         await connection.execute(
