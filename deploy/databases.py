@@ -73,6 +73,11 @@ class ReadModel(Struct, frozen=True):
         return f"{PREFIX}READ_REPLICA_URLS" if is_default else f"{self._prefix}REPLICA_URLS"
 
     @property
+    def option(self) -> str:
+        """What a command needs to work on this one, after a space; empty for the default one."""
+        return "" if self.name == DEFAULT_MODEL else f" --read-model {self.name}"
+
+    @property
     def _prefix(self) -> str:
         name = "" if self.name == DEFAULT_MODEL else f"{self.name.upper()}_"
         return f"{PREFIX}READ_MODEL_{name}"

@@ -32,19 +32,19 @@ from deploy.doctor.server import (
 from deploy.environment import unknown_names
 from deploy.failures import DOCTOR, reason_of
 from deploy.settings import DEFAULT_MODEL, Settings, without_password
-from read_side.engine import Engine, EngineRefused, check_engine
+from read_side.engine import EngineRefused, check_engine
 from read_side.pool import Pool
 from read_side.schema import (
     CHECKPOINT,
     ShapeMismatch,
-    Workspaces,
     WorkspacesMismatch,
     check_identity,
+    described,
 )
 from read_side.status import ReadModelStatus, read_status
-from write_side.domain.refusals import count
+from write_side.domain.refusals import ExplainedError, count
 from write_side.domain.webhook import Name
-from write_side.postgres.connection import Connection, connected
+from write_side.postgres.connection import NOT_MIGRATED, Connection, connected
 from write_side.postgres.faults import FAULTS
 from write_side.postgres.pooler import PoolerUrl, UnexpectedPooler
 from write_side.postgres.statements import statement
@@ -129,7 +129,7 @@ async def _look_at_model(databases: Databases, settings: Settings) -> list[Findi
             facts = await read_facts(connection)
             pooled = model.pool_url is not None
             findings += check_server("read model", facts, settings.workers, pooled=pooled)
-        shape = await check_shape(connection, model.workspaces, model.engine)
+        shape = await check_shape(connection, model)
         return [*findings, shape]
 
 
@@ -137,10 +137,10 @@ async def _look_at_processes(databases: Databases) -> list[Finding]:
     model = databases.model
     async with connect_read_model(databases) as connection:
         status = await read_status(connection)
-        shape = await check_shape(connection, model.workspaces, model.engine)
+        shape = await check_shape(connection, model)
     async with open_repository(databases) as repository:
         head = await repository.recorder.head()
-        findings = list(check_projectors(status, head))
+        findings = list(check_projectors(status, head, model.option))
         if shape.level == "ok":
             async with open_read_model(databases) as read_model:
                 cursors = Cursors(repository.recorder.fetch)
@@ -218,18 +218,24 @@ async def check_store(connection: Connection) -> list[Finding]:
     return findings
 
 
-async def check_shape(connection: Connection, workspaces: Workspaces, engine: Engine) -> Finding:
-    """``workspaces``: those that it must hold. ``engine``: of the settings."""
-    row = await connection.fetchrow(CHECKPOINT)
-    assert row is not None
-    rebuild = "contentlog rebuild --accept-differences"
+async def check_shape(connection: Connection, model: ReadModel) -> Finding:
+    """Raises ExplainedError if there is no read model."""
     try:
-        check_identity(row, workspaces)
-        await check_engine(connection, engine)
+        row = await connection.fetchrow(CHECKPOINT)
+    except NOT_MIGRATED as error:
+        raise ExplainedError(
+            f"it does not exist in this database: run `contentlog migrate{model.option}`"
+        ) from error
+    assert row is not None
+    rebuild = f"contentlog rebuild --accept-differences{model.option}"
+    try:
+        check_identity(row, model.workspaces)
+        await check_engine(connection, model.engine)
     except ShapeMismatch:
         return problem("read model", "the read model was made by another version", rebuild)
     except WorkspacesMismatch as error:
-        return problem("read model", str(error), rebuild)
+        text = f"it holds {described(error.actual)}, but its settings say "
+        return problem("read model", f"{text}{described(model.workspaces)}", rebuild)
     except EngineRefused as error:
         return problem("read model", str(error), "operations.md, The read model on Citus")
     return ok("read model", "its tables are those of this version")
@@ -291,16 +297,18 @@ async def _read(url: str) -> PoolerFacts:
         return msgspec.convert(facts, PoolerFacts)
 
 
-def check_projectors(status: ReadModelStatus, head: int) -> Iterator[Finding]:
+def check_projectors(status: ReadModelStatus, head: int, option: str = "") -> Iterator[Finding]:
+    """``option``: of the read model."""
+    start = f"contentlog projector{option}"
     active = [one for one in status.projectors if one.role == "active"]
     if status.halted:
         text = f"the projector has halted: {status.halted}"
         yield problem("projector", text, "operations.md, A projector has halted")
     elif not active:
-        yield problem("projector", "none is active", "contentlog projector")
+        yield problem("projector", "none is active", start)
     elif len(status.projectors) < 2:
         text = "there is no standby: a crash delays reads until it is restarted"
-        yield warning("projector", text, "start a second contentlog projector")
+        yield warning("projector", text, f"start a second {start}")
     else:
         yield ok("projector", "one is active and one stands by")
     lag = head - status.position

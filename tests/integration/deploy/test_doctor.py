@@ -144,6 +144,24 @@ async def test_processes_that_cannot_be_looked_at_are_a_problem_and_the_rest_is_
     assert finding_of(result, "its tables are those of this version")["level"] == "ok"
 
 
+async def test_the_fixes_for_a_named_read_model_have_its_name(
+    run: Run, database_url: str, model_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def doctor(text: str) -> str:
+        finding = finding_of(run("doctor", "--json", "--read-model", "eu"), text)
+        return finding["fix"] or finding["text"]
+
+    rebuild = "contentlog rebuild --accept-differences --read-model eu"
+    monkeypatch.setenv("CONTENTLOG_READ_MODEL_EU_URL", model_url)
+    monkeypatch.setenv("CONTENTLOG_READ_MODEL_EU_WORKSPACES", "acme")
+    assert doctor("it holds all workspaces, but") == rebuild
+    async with connected(model_url) as connection:
+        await connection.execute("UPDATE read_model.checkpoint SET shape = 'another'")
+        assert doctor("made by another version") == rebuild
+        await connection.execute("DROP SCHEMA read_model CASCADE")
+    assert doctor("does not exist").endswith("run `contentlog migrate --read-model eu`")
+
+
 def test_a_refusal_by_postgresql_does_not_advise_to_run_the_doctor(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

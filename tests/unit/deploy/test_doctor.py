@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 from msgspec.structs import replace
 
+from deploy.databases import ReadModel
 from deploy.doctor import installation
 from deploy.doctor.installation import PoolerFacts, judge
 from deploy.doctor.server import Finding, ServerFacts, check_durability, check_server
@@ -238,6 +239,11 @@ def test_each_fault_of_the_projectors_is_found_alone(
     [fault] = faults(list(installation.check_projectors(found, 10)))
     assert fault.level == level
     assert text in fault.text
+
+
+def test_the_fix_for_a_named_read_model_has_its_name() -> None:
+    [fault] = faults(list(installation.check_projectors(status(), 10, ReadModel("eu").option)))
+    assert fault.fix == "contentlog projector --read-model eu"
 
 
 def test_two_projectors_without_lag_have_no_faults() -> None:
