@@ -13,7 +13,7 @@ from msgspec import Struct
 from projector.projection import RecordedEvent
 from read_side.engine import is_distributed
 from read_side.notices import CHANNEL, Notice
-from read_side.schema import Workspaces, check_identity
+from read_side.schema import Workspaces, check_identity, existing_checkpoint
 from write_side.domain.refusals import ExplainedError
 from write_side.postgres.connection import Connection
 from write_side.postgres.statements import statement
@@ -61,12 +61,12 @@ class Checkpoint(Struct, frozen=True):
 async def begin_epoch(
     connection: Connection, workspaces: Workspaces = None
 ) -> tuple[int, Checkpoint]:
-    """Fences off any other writer of the read model. Raises ShapeMismatch, WorkspacesMismatch."""
+    """Fences off any other writer of the read model. Raises ShapeMismatch, WorkspacesMismatch,
+    IncompleteReadModel."""
     async with committed_everywhere(connection), connection.transaction():
         # No crash of PostgreSQL takes it back, so no two writers have the same epoch.
         await connection.execute(DURABLE)
-        row = await connection.fetchrow(_BEGIN_EPOCH)
-        assert row is not None
+        row = existing_checkpoint(await connection.fetchrow(_BEGIN_EPOCH))
         position, distributed = row["position"], await is_distributed(connection)
         notice = Notice(epoch=row["epoch"], after=position, position=position)
         if not distributed:

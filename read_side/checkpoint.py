@@ -16,7 +16,7 @@ from read_side.engine import is_distributed
 from read_side.freshness import Freshness
 from read_side.high_water_mark import HighWaterMark, open_high_water_mark
 from read_side.notices import CHANNEL, decode_notice
-from read_side.schema import CHECKPOINT, Workspaces, workspaces_of
+from read_side.schema import CHECKPOINT, Workspaces, existing_checkpoint, workspaces_of
 from read_side.stamp import position_of, stamp_of
 from write_side import tracing
 from write_side.domain.identity import Scope
@@ -210,8 +210,7 @@ async def wait_until_visible(url: str, position: int, patience: float) -> bool:
 
 
 async def fetch_checkpoint(connection: Connection) -> LiveCheckpoint:
-    row = await connection.fetchrow(CHECKPOINT)
-    assert row is not None
+    row = existing_checkpoint(await connection.fetchrow(CHECKPOINT))
     announced = await connection.fetchrow(_ANNOUNCED) if await is_distributed(connection) else row
     assert announced is not None
     return LiveCheckpoint(

@@ -63,8 +63,25 @@ class WorkspacesMismatch(ExplainedError):
         )
 
 
+class IncompleteReadModel(ExplainedError, ConnectionError):
+    """The read model has tables but no checkpoint, as while a backup is restored."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the read model has no checkpoint: if a backup is being restored, wait until that is "
+            "done; otherwise drop the schema 'read_model' and run `contentlog migrate`"
+        )
+
+
 def described(workspaces: Workspaces) -> str:
     return "all workspaces" if workspaces is None else f"the workspaces '{', '.join(workspaces)}'"
+
+
+def existing_checkpoint(checkpoint: asyncpg.Record | None) -> asyncpg.Record:
+    """The row of ``checkpoint``. Raises IncompleteReadModel if there is none."""
+    if checkpoint is None:
+        raise IncompleteReadModel
+    return checkpoint
 
 
 def workspaces_of(checkpoint: asyncpg.Record) -> Workspaces:
@@ -88,7 +105,7 @@ async def create(
 ) -> bool:
     """Creates an empty live read model if there is none. Returns whether it was created.
 
-    Raises ShapeMismatch, WorkspacesMismatch, EngineRefused.
+    Raises ShapeMismatch, WorkspacesMismatch, EngineRefused, IncompleteReadModel.
     """
     # In a separate transaction, because a rebuild that replaces a different shape needs these
     # tables too.
@@ -98,9 +115,7 @@ async def create(
     async with connection.transaction():
         await connection.execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
         if await connection.fetchval(_EXISTS):
-            checkpoint = await connection.fetchrow(CHECKPOINT)
-            assert checkpoint is not None
-            check_identity(checkpoint, workspaces)
+            check_identity(existing_checkpoint(await connection.fetchrow(CHECKPOINT)), workspaces)
             await check_engine(connection, engine)
             return False
         await connection.execute(_FORGET_ANNOUNCED)

@@ -198,11 +198,14 @@ class Access:
             return await self._recorder.fetch(statement, *parameters)
 
     async def _watch(self) -> None:
+        faults = FaultLog(_log, "keys cannot be loaded")
         while True:
             await wait_until_set(self._wakeup, POLL)
             self._wakeup.clear()
             try:
                 await self._next_refresh()
+            except asyncpg.PostgresError as error:  # as while a backup is restored
+                faults.add(error)
             except Exception as error:
                 _log.error("keys cannot be loaded", exc_info=error)
 

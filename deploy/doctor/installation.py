@@ -40,6 +40,7 @@ from read_side.schema import (
     WorkspacesMismatch,
     check_identity,
     described,
+    existing_checkpoint,
 )
 from read_side.status import ReadModelStatus, read_status
 from write_side.domain.refusals import ExplainedError, count
@@ -219,14 +220,13 @@ async def check_store(connection: Connection) -> list[Finding]:
 
 
 async def check_shape(connection: Connection, model: ReadModel) -> Finding:
-    """Raises ExplainedError if there is no read model."""
+    """Raises ExplainedError if there is no read model, or no complete one."""
     try:
-        row = await connection.fetchrow(CHECKPOINT)
+        row = existing_checkpoint(await connection.fetchrow(CHECKPOINT))
     except NOT_MIGRATED as error:
         raise ExplainedError(
             f"it does not exist in this database: run `contentlog migrate{model.option}`"
         ) from error
-    assert row is not None
     rebuild = f"contentlog rebuild --accept-differences{model.option}"
     try:
         check_identity(row, model.workspaces)

@@ -20,7 +20,7 @@ from projector.rebuild.progress import Operation
 from projector.rebuild.switch import Candidate
 from projector.rows import columns
 from read_side.engine import is_distributed
-from read_side.schema import SHAPE, Workspaces, described, workspaces_of
+from read_side.schema import SHAPE, Workspaces, described, existing_checkpoint, workspaces_of
 from write_side.domain.identity import Scope
 from write_side.postgres.connection import Connection
 from write_side.postgres.statements import statement
@@ -51,8 +51,7 @@ class Live(Struct, frozen=True):
     async def look(cls, url: str, log: Log, workspaces: Workspaces) -> Live:
         """``workspaces``: those that the new one holds."""
         async with snapshot(url) as connection:
-            row = await connection.fetchrow(_CHECKPOINT)
-        assert row is not None
+            row = existing_checkpoint(await connection.fetchrow(_CHECKPOINT))
         if row["position"] == 0:
             return cls(await log.head(), "it is empty", is_empty=True)
         if row["shape"] != SHAPE:

@@ -10,7 +10,9 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
+import asyncpg
 import pytest
+from structlog.testing import capture_logs
 
 from api.auth import access
 from api.auth.access import Access
@@ -117,6 +119,27 @@ async def test_the_first_load_is_repeated_while_the_store_is_slow(
     monkeypatch.setattr(KeyLoader, "refresh", slow)
     async with Access(NOWHERE, builder.repository) as known:
         assert await known.caller(SECRET)
+
+
+async def test_a_fault_that_lasts_is_logged_once_a_minute(
+    builder: ContentBuilder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attempts = 0
+
+    async def refuse(_: KeyLoader) -> None:
+        nonlocal attempts
+        attempts += 1
+        raise asyncpg.UndefinedTableError('relation "write_side.access" does not exist')
+
+    async def is_repeated() -> bool:
+        return attempts > 2
+
+    monkeypatch.setattr(access, "POLL", 0.001)
+    async with Access(NOWHERE, builder.repository):
+        monkeypatch.setattr(KeyLoader, "refresh", refuse)
+        with capture_logs() as logs:
+            await until(is_repeated)
+    assert [one["event"] for one in logs].count("keys cannot be loaded") == 1
 
 
 async def test_the_first_load_fails_in_the_end(

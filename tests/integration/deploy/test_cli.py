@@ -140,6 +140,16 @@ def test_migrate_creates_both_databases_once(run: Run, empty_database_url: str) 
     assert json.loads(run("status", "--json", url=empty_database_url).stdout)["head"] == 0
 
 
+async def test_a_read_model_that_is_not_restored_completely_is_named(
+    run: Run, database_url: str
+) -> None:
+    async with connected(database_url) as connection:
+        await connection.execute("DELETE FROM read_model.checkpoint")
+    for command in ("status", "verify", "migrate"):
+        assert refused(run(command)).startswith("the read model has no checkpoint: ")
+    assert "problem  read model: the read model has no checkpoint: " in run("doctor").stdout
+
+
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_an_api_on_an_empty_database_says_only_what_to_run(
     start: Callable[..., subprocess.Popen[str]], empty_database_url: str, workers: str

@@ -17,6 +17,8 @@ from projector.heartbeat import Heartbeat
 from projector.log import Log
 from projector.process import connect_model
 from projector.writer import Writer
+from read_side.checkpoint import fetch_checkpoint
+from read_side.schema import IncompleteReadModel
 from tests.integration.live_projector import (
     caught_up,
     checkpoint_of,
@@ -30,7 +32,7 @@ from tests.integration.live_projector import (
 from tests.integration.projector.rebuilds import rebuild
 from tests.integration.projector.sample_log import LEAD, ContentBuilder, rows
 from write_side.domain.events import Translation
-from write_side.postgres.connection import Connection
+from write_side.postgres.connection import Connection, is_transient
 from write_side.process_state import ProcessState
 
 
@@ -54,6 +56,18 @@ async def test_a_heartbeat_during_the_status_is_zero_seconds_ago(
     )
     [projector] = (await status_of(database_url)).projectors
     assert projector.heartbeat_age == 0
+
+
+async def test_a_read_model_that_is_being_restored_is_waited_for(
+    models: tuple[Connection, Connection],
+) -> None:
+    await models[0].execute("DELETE FROM checkpoint")
+    with pytest.raises(IncompleteReadModel) as projector:
+        await begin_epoch(models[0])
+    with pytest.raises(IncompleteReadModel) as reader:
+        await fetch_checkpoint(models[1])
+    assert is_transient(projector.value)
+    assert is_transient(reader.value)
 
 
 async def test_the_active_projector_is_first_because_a_standby_may_have_halted_earlier(
