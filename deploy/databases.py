@@ -258,6 +258,8 @@ async def _reached(
     setting: str, url: str, opening: AbstractAsyncContextManager[T]
 ) -> AsyncIterator[T]:
     """Opens a connection or pool. Raises DatabaseUnreachable, which names the setting."""
+    from asyncpg import TooManyConnectionsError
+
     from write_side.postgres.faults import FAULTS
 
     async with AsyncExitStack() as stack:
@@ -265,8 +267,10 @@ async def _reached(
             opened = await stack.enter_async_context(opening)
         except (ValueError, *FAULTS) as error:
             reason = str(error) or type(error).__name__
+            remedy = f"check {setting}"
+            if isinstance(error, TooManyConnectionsError):
+                remedy = "end some connections, or raise max_connections or the CONNECTION LIMIT"
             raise DatabaseUnreachable(
-                f"cannot connect to PostgreSQL at {without_password(url)} ({reason}): "
-                f"check {setting}"
+                f"cannot connect to PostgreSQL at {without_password(url)} ({reason}): {remedy}"
             ) from error
         yield opened

@@ -75,6 +75,11 @@ def load_settings(environment: Mapping[str, str]) -> Settings:
             networks(getattr(settings, name))
         except ValueError as error:
             raise SettingsError(f"{PREFIX}{name.upper()} takes {PROXIES}: {error}") from None
+    if settings.owner_url and not settings.event_store_url:
+        raise SettingsError(
+            f"{PREFIX}OWNER_URL is set, but {PREFIX}EVENT_STORE_URL is not: set it to the same "
+            "database, with the role that may only append and read"
+        )
     named = replace(settings, named_models=dict(_named_models(environment)))
     for name in ("event_store_url", "read_model_url"):
         pool = name.replace("url", "pool_url")

@@ -458,6 +458,18 @@ def test_an_unreachable_server_is_one_line_without_its_password(
         assert names_the_setting(refused(run(command, url=unreachable_url)))
 
 
+async def test_a_server_without_a_free_connection_is_not_blamed_on_the_url(
+    run: Run, database_url: str
+) -> None:
+    async with connected(database_url) as owner:
+        database = await owner.fetchval("SELECT current_database()")
+        await owner.execute(f'ALTER DATABASE "{database}" CONNECTION LIMIT 0')
+    line = refused(run("status"))
+    assert line.endswith(
+        "): end some connections, or raise max_connections or the CONNECTION LIMIT"
+    )
+
+
 @pytest.mark.parametrize("workers", ["1", "2"])
 @pytest.mark.parametrize("pool", [False, True])
 def test_an_api_names_the_setting_of_an_event_store_that_it_cannot_reach(

@@ -80,9 +80,14 @@ def test_replicas_are_separated_by_commas_and_may_have_several_hosts() -> None:
     )
 
 
-def test_a_pooler_needs_the_url_of_what_is_behind_it() -> None:
-    with pytest.raises(SettingsError, match=r"READ_MODEL_POOL_URL is set, but .*MODEL_URL is not"):
-        load_settings({"CONTENTLOG_READ_MODEL_POOL_URL": URL})
+@pytest.mark.parametrize(
+    ("name", "needed"),
+    [("READ_MODEL_POOL_URL", "READ_MODEL_URL"), ("OWNER_URL", "EVENT_STORE_URL")],
+    ids=["pooler", "owner"],
+)
+def test_another_url_of_a_database_needs_the_first(name: str, needed: str) -> None:
+    with pytest.raises(SettingsError, match=f"{name} is set, but CONTENTLOG_{needed} is not"):
+        load_settings({f"CONTENTLOG_{name}": URL})
 
 
 @pytest.mark.parametrize("pooled", [True, False])
