@@ -11,7 +11,7 @@ from write_side.domain.refusals import ExplainedError
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _REFUSED = (
     *(errno.EACCES, errno.EPERM, errno.EROFS),
-    *(errno.ENOTDIR, errno.EEXIST, errno.ELOOP, errno.ENAMETOOLONG),
+    *(errno.ENOENT, errno.ENOTDIR, errno.EEXIST, errno.ELOOP, errno.ENAMETOOLONG),
 )
 _FULL_TEXT = ("No space left on device", "Disk quota exceeded")
 _SEVERE = ("PANIC:", "FATAL:", "ERROR:", "error:")

@@ -69,8 +69,10 @@ def _programs(found: Place, system_folders: tuple[Path, ...]) -> Programs:
 
 def main(data: Path) -> str:
     """Uses the server, and starts it if it does not run. Ends when the server does, so that the
-    supervisor of this process starts it again."""
+    supervisor of this process starts it again. Creates no database, because the folder may have
+    been moved."""
     try:
+        place.check_exists(data)
         with use(data) as url:
             while sockets.accepts(url):
                 time.sleep(INTERVAL)

@@ -13,7 +13,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from deploy.embedded import postmaster
+from deploy.embedded import postmaster, server
 from deploy.embedded.errors import EmbeddedPostgresError, failed
 from deploy.embedded.files import take
 from deploy.embedded.programs import by_name
@@ -265,6 +265,20 @@ def test_a_server_that_responds_too_slowly_keeps_running(
                 send(pid, signal.SIGCONT)
         assert started_at(url) == before
         leave(other)
+
+
+@pytest.mark.slow
+def test_a_data_folder_that_is_moved_while_it_is_used_is_not_created_again(data: Path) -> None:
+    using = use(data, durable=False)
+    using.__enter__()
+    moved = data.rename(data.with_name("moved"))
+    try:
+        assert server.main(data).startswith(f"there is no database in {data}: ")
+        with pytest.raises(EmbeddedPostgresError, match=r"cannot be used: .* No such file"):
+            using.__exit__(None, None, None)
+        assert not data.exists()
+    finally:
+        kill_all_in(moved)
 
 
 def until_initdb_runs(data: Path) -> None:
