@@ -31,12 +31,16 @@ def write(path: Path, text: str, mode: int = 0o600) -> None:
     """Writes the file atomically, replacing an existing one."""
     draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
     opened = open_own(draft, os.O_WRONLY | os.O_EXCL)
-    with os.fdopen(opened, "w", encoding="utf-8") as file:
-        os.fchmod(opened, mode)
-        file.write(text)
-        file.flush()
-        os.fsync(opened)
-    draft.replace(path)
+    try:
+        with os.fdopen(opened, "w", encoding="utf-8") as file:
+            os.fchmod(opened, mode)
+            file.write(text)
+            file.flush()
+            os.fsync(opened)
+        draft.replace(path)
+    except BaseException:
+        draft.unlink()
+        raise
 
 
 def sync_folder(folder: Path) -> None:

@@ -1,6 +1,7 @@
 """The embedded PostgreSQL: starts, stops, crashes, and reasons why it does not start."""
 
 import asyncio
+import errno
 import os
 import re
 import shutil
@@ -15,7 +16,7 @@ import pytest
 
 from deploy.embedded import postmaster, server
 from deploy.embedded.errors import EmbeddedPostgresError, failed
-from deploy.embedded.files import take
+from deploy.embedded.files import take, write
 from deploy.embedded.programs import by_name
 from deploy.embedded.server import use
 from tests.cluster import use_cluster
@@ -406,6 +407,20 @@ def test_a_disk_that_is_full_at_the_start_is_named(small_disk: Path) -> None:
     (small_disk / "ballast").unlink()
     with use(small_disk) as url:
         assert ask(url, "SELECT 1") == "1"
+
+
+def test_a_file_that_cannot_be_written_leaves_the_old_one_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def disk_full(_opened: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    (tmp_path / "pg_hba.conf").write_text("old")
+    monkeypatch.setattr(os, "fsync", disk_full)
+    with pytest.raises(OSError, match="No space left"):
+        write(tmp_path / "pg_hba.conf", "new")
+    [left] = tmp_path.iterdir()
+    assert left.read_text() == "old"
 
 
 def test_a_full_disk_is_recognized_by_postgresqls_message() -> None:
