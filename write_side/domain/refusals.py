@@ -163,8 +163,8 @@ class ContentTypeTaken(Taken):
 class KeyTaken(Taken):
     def __init__(self, name: str) -> None:
         super().__init__(
-            f"The key {name!r} cannot be issued: this workspace already has a key with this name, or "
-            "another key has the same secret; choose others or revoke that key first"
+            f"The key {name!r} cannot be issued: this workspace already has a key with this name, "
+            "or another key has the same secret; choose others or revoke that key first"
         )
 
 
