@@ -16,8 +16,7 @@ import structlog
 from msgspec import Struct
 
 from projector.checkpoint import DURABLE_COMMITS
-from projector.follower import Follower
-from projector.heartbeat import Heartbeat
+from projector.follower import Follower, Heartbeat
 from projector.log import Halted
 from projector.postponed_words import PostponedWords
 from read_side.engine import is_distributed

@@ -13,7 +13,7 @@ from projector import writer as writer_module
 from projector.background import update_chunk
 from projector.checkpoint import Checkpoint, CheckpointConflict, begin_epoch
 from projector.entry_search import EntrySearch
-from projector.heartbeat import Heartbeat
+from projector.follower import Heartbeat
 from projector.log import Log
 from projector.process import connect_model
 from projector.writer import Writer

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from projector.checkpoint import Checkpoint
-from projector.heartbeat import Heartbeat
+from projector.follower import Heartbeat
 from projector.log import Halted, Log
 from projector.process import RETRY_HALTED
 from read_side.schema import SHAPE
