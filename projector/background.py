@@ -16,10 +16,9 @@ from msgspec import Struct
 
 from projector.checkpoint import check_epoch, hold_checkpoint
 from projector.entry_rows import entry_rows, locale_rows, put_entries, put_locales
-from projector.entry_search import EntrySearch
+from projector.entry_search import EntrySearch, search_rows
 from projector.entry_values import TypeValues, add_parts
 from projector.rows import EntryState, columns
-from projector.search_rows import search_rows
 from projector.stored_rows import entry_state, type_row
 from projector.write_transaction import WriteTransaction, write_transaction
 from write_side.domain.content_type import ContentType

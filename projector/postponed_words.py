@@ -10,8 +10,7 @@ from typing import TypeAlias
 import structlog
 
 from projector.checkpoint import CheckpointConflict, check_epoch
-from projector.entry_search import EntrySearch
-from projector.search_rows import search_rows
+from projector.entry_search import EntrySearch, search_rows
 from projector.stored_rows import entry_state, load_types
 from projector.write_transaction import write_transaction
 from write_side.postgres.connection import Connection, is_transient

@@ -8,8 +8,7 @@ from typing import Any, get_args
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from projector.change_feed import type_change
-from projector.history import add_history
+from projector.history import add_history, type_change
 from projector.rows import (
     EntryState,
     ImportRow,

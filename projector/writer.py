@@ -8,7 +8,6 @@ from typing import Any
 import asyncpg
 import msgspec
 
-from projector.change_feed import notice
 from projector.checkpoint import Checkpoint, hold_checkpoint
 from projector.entry_rows import (
     ENTRY_COLUMNS,
@@ -19,6 +18,7 @@ from projector.entry_rows import (
 )
 from projector.entry_search import EntrySearch
 from projector.entry_values import ValuesOfTypes, copy_values, mark_incomplete, put_values
+from projector.history import notice
 from projector.projection import Inconsistent, RecordedEvent, beginning_of, project
 from projector.rows import (
     Rows,

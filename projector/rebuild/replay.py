@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from projector.checkpoint import hold_checkpoint
 from projector.entry_rows import ENTRY_COLUMNS, entry_rows, locale_rows
-from projector.entry_search import EntrySearch
+from projector.entry_search import EntrySearch, search_rows
 from projector.entry_values import ValuesOfTypes, copy_values
 from projector.history import add_history
 from projector.log import Log
@@ -25,7 +25,6 @@ from projector.rows import (
     columns,
     locale_keys,
 )
-from projector.search_rows import search_rows
 from projector.stored_rows import add_missing, load_types
 from projector.write_transaction import WriteTransaction, write_transaction
 from write_side.domain.content_type import ContentType

@@ -11,7 +11,7 @@ import pytest
 from msgspec import Raw
 from structlog.testing import capture_logs
 
-from projector import entry_search, search_rows
+from projector import entry_search
 from projector.entry_values import TypeValues
 from tests.integration.live_projector import dump, project_all
 from tests.integration.projector.command_strategies import HARD_TEXTS
@@ -103,7 +103,7 @@ async def test_hard_values_are_projected_and_rebuilt(
 
 
 HARD = "unlucky"
-WORDS, DOCUMENT = (search_rows, "words"), (entry_search, "search_document")
+WORDS, DOCUMENT = (entry_search, "words"), (entry_search, "search_document")
 FAULTS: dict[str, tuple[tuple[ModuleType, str], Callable[[], Any]]] = {
     "ValueError": (WORDS, lambda: int("9" * 5_000)),
     "CharacterNotInRepertoireError": (WORDS, lambda: ["a\0b"]),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from projector.change_feed import media_changes, type_changes
+from projector.history import media_changes, type_changes
 from projector.projection import RecordedEvent, project
 from projector.rows import MediaRow, Rows
 from read_side.notices import TypeChange

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from projector import search_rows as module
-from projector.entry_search import EntrySearch
+from projector import entry_search as module
+from projector.entry_search import EntrySearch, search_changes, search_document
 from projector.projection import project
 from projector.rows import Rows
-from projector.search_rows import search_changes, search_document
 from tests.unit.projector.test_projection import recorded, rows_after, types_of
 from tests.unit.samples import created, deleted, raws, type_created, updated
 from write_side.domain import events as e
