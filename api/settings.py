@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from write_side.domain.webhook_address import Network
+from write_side.domain.webhook import Network
 from write_side.postgres.pooler import PoolerUrl
 
 

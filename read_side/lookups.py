@@ -1,17 +1,20 @@
-"""The other content of an environment: languages, locales, media, imports."""
+"""The other content of an environment: languages, locales, media, imports; and the webhook
+endpoints of all workspaces."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from read_side.pool import Pool, fetch
 from read_side.refusals import MediaFileNotFound
 from write_side.domain.identity import Scope
+from write_side.domain.webhook import Name, Webhook
 
 _WEB = re.compile("https?://", re.IGNORECASE)
 _SOURCE = re.compile(
@@ -122,3 +125,34 @@ async def locales(pool: Pool, scope: Scope, status: str | None = None) -> dict[s
 async def workspace_name(pool: Pool, slug: str) -> str | None:
     records = await fetch(pool, "workspace_name", slug)
     return records[0]["name"] if records else None
+
+
+class WebhooksMark(Struct, frozen=True):
+    """Changes whenever an endpoint changes."""
+
+    endpoints: int
+    position: int
+
+
+async def webhooks(pool: Pool) -> list[Webhook]:
+    """All of them. Raises ReadModelUnavailable."""
+    return [msgspec.convert(dict(row), Webhook) for row in await fetch(pool, "webhooks")]
+
+
+async def webhooks_waiting(pool: Pool, cursors: Mapping[Name, int]) -> dict[Name, float]:
+    """For each endpoint that is on and has a change to deliver after its cursor: the seconds since
+    the oldest one. Raises ReadModelUnavailable."""
+    rows = await fetch(
+        pool,
+        "webhooks_waiting",
+        [workspace for workspace, _ in cursors],
+        [name for _, name in cursors],
+        list(cursors.values()),
+    )
+    return {(row["workspace"], row["name"]): row["seconds"] for row in rows}
+
+
+async def webhooks_mark(pool: Pool) -> WebhooksMark:
+    """Raises ReadModelUnavailable."""
+    [row] = await fetch(pool, "webhooks_mark")
+    return WebhooksMark(**row)

@@ -20,7 +20,7 @@ from read_side.pool import Pool
 from write_side.domain.events import Plan
 from write_side.domain.identity import PRODUCTION, Scope
 from write_side.repository import Repository
-from write_side.store.dashboard_sessions import Sessions
+from write_side.store.access import Sessions
 
 
 class NoSession(Exception):

@@ -21,7 +21,7 @@ from api.context import SERVICE
 from api.errors import ForgedRequest
 from api.http.client_address import is_https
 from api.http.default_headers import ROOT
-from write_side.store.dashboard_sessions import LIFETIME
+from write_side.store.access import LIFETIME
 
 COOKIE = "contentlog_session"
 

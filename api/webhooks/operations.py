@@ -13,14 +13,13 @@ from api.rest.tokens import ChangeTokens
 from api.webhooks.message import sample_message
 from api.webhooks.sender import open_sender
 from read_side.changes import position_before
+from read_side.lookups import webhooks, webhooks_waiting
 from read_side.pool import Pool
-from read_side.webhooks import webhooks, webhooks_waiting
 from write_side.commands import RotateWebhookSecret, SwitchWebhookOn
 from write_side.dispatch import execute
 from write_side.domain.identity import Actor, Scope
 from write_side.domain.refusals import InvalidDefinition, UnknownWebhook
-from write_side.domain.webhook import Webhook, new_webhook_secret
-from write_side.domain.webhook_address import Network
+from write_side.domain.webhook import Network, Webhook, new_webhook_secret
 from write_side.domain.workspace import expiry
 from write_side.repository import Repository
 from write_side.store.access import token_key

@@ -25,9 +25,9 @@ from api.webhooks.endpoint_task import DeliveryContext, DeliveryLimits, Endpoint
 from api.webhooks.message import FeedChanges
 from api.webhooks.sender import open_sender
 from read_side.checkpoint import Arrived, CheckpointWatch, fetch_checkpoint
+from read_side.lookups import WebhooksMark, webhooks, webhooks_mark
 from read_side.pool import Pool, open_pool
 from read_side.refusals import ReadModelUnavailable
-from read_side.webhooks import WebhooksMark, webhooks, webhooks_mark
 from write_side.commands import SwitchWebhookOff
 from write_side.dispatch import execute
 from write_side.domain.identity import Actor

@@ -25,8 +25,7 @@ from aiohttp.payload import BytesPayload
 from msgspec import Struct
 
 from api.webhooks.message import Message, headers
-from write_side.domain.webhook import NETWORKS
-from write_side.domain.webhook_address import Network, refused_address
+from write_side.domain.webhook import NETWORKS, Network, refused_address
 from write_side.store.webhook_cursors import Outcome
 
 TIMEOUT = 15.0

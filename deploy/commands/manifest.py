@@ -12,7 +12,7 @@ from deploy.databases import Databases, open_repository
 from deploy.failures import Failed
 from deploy.progress import shown_once
 from deploy.runner import json_option, note, operator, run, until_visible
-from write_side.domain.webhook_address import Network
+from write_side.domain.webhook import Network
 
 EXAMPLE = """\b
 Example:

@@ -24,12 +24,12 @@ from write_side.domain.events import Plan
 from write_side.domain.identity import PRODUCTION, STAGING, Actor, Scope
 from write_side.domain.refusals import InvalidDefinition, KeyTaken
 from write_side.domain.webhook import (
+    Network,
     Webhook,
     check_destination,
     check_number,
     new_webhook_secret,
 )
-from write_side.domain.webhook_address import Network
 from write_side.domain.workspace import Key, check_expiry, new_secret, secret_hash, shown_time
 from write_side.manifest.content_type_diff import diff_content_types
 from write_side.manifest.document import ManifestKey, ManifestWebhook

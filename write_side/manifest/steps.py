@@ -11,7 +11,7 @@ from write_side.commands import Command
 from write_side.dispatch import execute
 from write_side.domain.events import Plan
 from write_side.domain.identity import PRODUCTION, STAGING, Actor
-from write_side.domain.webhook_address import Network
+from write_side.domain.webhook import Network
 from write_side.domain.workspace import Workspace
 from write_side.manifest.document import Manifest
 from write_side.manifest.source import Source

@@ -16,8 +16,8 @@ from api.webhooks import endpoint_task, process
 from api.webhooks.message import PAGE, DeliverablePage, FeedChanges
 from api.webhooks.operations import read_webhooks_status
 from api.webhooks.sender import open_sender
+from read_side.lookups import WebhooksMark, webhooks_mark
 from read_side.pool import Pool
-from read_side.webhooks import WebhooksMark, webhooks_mark
 from tests.integration.api.certificates import made_certificates
 from tests.integration.api.deliveries import (
     SECRET,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from write_side.domain.dates import extended_form
+from write_side.domain.cells import extended_form
 from write_side.domain.values import is_iso_datetime
 
 

@@ -18,10 +18,11 @@ from write_side.domain.webhook import (
     check_selection,
     check_url,
     evolve_webhooks,
+    literal_address,
     new_webhook_secret,
+    refused_address,
     secret_bytes,
 )
-from write_side.domain.webhook_address import literal_address, refused_address
 
 REFUSED_ADDRESSES = [
     "0.0.0.0",  # noqa: S104 - not bound to
