@@ -15,9 +15,8 @@ from projector.checkpoint import Checkpoint
 from projector.entry_values import Incomplete, incomplete
 from projector.log import Halted, Log
 from projector.process import connected_model
-from projector.rebuild.distributed import take_snapshots
 from projector.rebuild.progress import Operation
-from projector.rebuild.switch import Candidate
+from projector.rebuild.switch import IDLE_TIMEOUT, Candidate
 from projector.rows import columns
 from read_side.engine import is_distributed
 from read_side.schema import SHAPE, Workspaces, described, existing_checkpoint, workspaces_of
@@ -32,6 +31,9 @@ Bucket: TypeAlias = tuple[str, int]
 ROWS_AT_ONCE = 20_000
 _CHECKPOINT = "SELECT * FROM checkpoint"
 _POSITION = "SELECT position FROM checkpoint"
+# A batch updates the checkpoint on every node. This one waits until all of them have committed it.
+_PAUSE = "UPDATE checkpoint SET epoch = epoch"
+_LOOK_EVERYWHERE = "SELECT count(*) FROM workspace"
 _BUCKETS = """
 SELECT relation, bucket, count(*) AS rows, sum(hash) AS sum FROM digest GROUP BY relation, bucket"""
 _ROWS = """
@@ -93,8 +95,21 @@ async def snapshot(url: str) -> AsyncIterator[Connection]:
             # It is idle while the candidate follows, but with a limit, because vacuum waits for it.
             await connection.execute("SET LOCAL idle_in_transaction_session_timeout = '10min'")
             if distributed:
-                await take_snapshots(url, connection)
+                await _take_snapshots(url, connection)
             yield connection
+
+
+async def _take_snapshots(url: str, reading: Connection) -> None:
+    """Takes a snapshot on every node of Citus, which has none of several nodes (ADR 59), for a
+    transaction that has just begun to read the live read model; all of one checkpoint. The
+    projector is paused for that moment."""
+    async with connected_model(url) as pausing:
+        transaction = pausing.transaction()
+        await transaction.start()
+        await pausing.execute(IDLE_TIMEOUT)
+        await pausing.execute(_PAUSE)
+        await reading.execute(_LOOK_EVERYWHERE)
+        await transaction.rollback()
 
 
 async def differences(live: Connection, log: Connection) -> list[Difference]:

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+
+import asyncpg
 
 from projector import postponed_words
 from projector.checkpoint import (
@@ -22,18 +24,12 @@ from projector.checkpoint import (
     committed_everywhere,
 )
 from projector.log import BATCH, Log, check_complete
-from projector.rebuild.distributed import (
-    BETWEEN_ATTEMPTS,
-    IDLE_TIMEOUT,
-    SWITCH_ATTEMPTS,
-    ReadLockTimeout,
-    lock_out_readers,
-)
 from projector.rebuild.progress import Operation
 from projector.writer import Writer
 from read_side.engine import is_distributed
 from read_side.notices import CHANNEL, Notice
 from read_side.schema import DISCARDED, LIVE, NEXT, PREVIOUS, Workspaces
+from write_side.domain.refusals import ExplainedError
 from write_side.postgres.connection import Connection
 
 TO_NEXT = ((PREVIOUS, DISCARDED), (LIVE, PREVIOUS), (NEXT, LIVE))
@@ -44,6 +40,27 @@ SWITCH_SECONDS = 30.0
 """The live projector waits for a switch, so a switch must not wait for a silent database."""
 CLOSE = 1_000
 """The number of events behind the log at which a switch begins; the rest is projected within it."""
+LOCK_SECONDS = 0.2
+"""The time that the first attempt to lock out readers may take. New reads wait for it."""
+MOST_LOCK_SECONDS = 0.8
+"""The most that any attempt may take. It is less than PostgreSQL's deadlock_timeout: if a read and
+the switch wait for each other's tables, the switch gives up, and no read is ended."""
+SWITCH_ATTEMPTS = 200
+BETWEEN_ATTEMPTS = 1.0
+IDLE_TIMEOUT = "SET LOCAL idle_in_transaction_session_timeout = '30s'"
+"""If this process is paused or its machine is gone, the live projector must not wait longer."""
+
+# Every client connects to the coordinator, so its locks are enough; those of the workers' copies of
+# the tables would take ten times as long.
+_LOCK_HERE = "SELECT set_config('citus.enable_ddl_propagation', $1, true)"
+_TIMEOUT = "SELECT set_config('statement_timeout', $1, true)"
+# In the order in which most reads lock them: all have the checkpoint last.
+_LOCK_TABLES = """
+SELECT format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE',
+              string_agg(logicalrelid::text, ', ' ORDER BY partmethod, c.oid))
+FROM pg_dist_partition JOIN pg_class c ON c.oid = logicalrelid
+JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = ANY ($1) AND NOT c.relispartition"""
 _WAIT_FOR_WORDS = f"SELECT pg_advisory_xact_lock({postponed_words.LOCK})"
 # The live projector waits here until the switch is over, and is then fenced off.
 _STOP_LIVE = "UPDATE read_model.checkpoint SET epoch = epoch + 1 RETURNING position, epoch"
@@ -53,6 +70,16 @@ SELECT format('ALTER SCHEMA %I RENAME TO %I', nspname, $2::text)
 FROM pg_namespace WHERE nspname = $1"""
 _FOLLOW_NAME = "SET search_path = read_model"
 _NOTIFY = "SELECT pg_notify($1, $2)"
+
+
+class ReadLockTimeout(ExplainedError):
+    """Reads of the live read model have not ended in time."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "reads of the live read model take too long: end those that pg_stat_activity shows "
+            "on the coordinator, then try again"
+        )
 
 
 class Candidate:
@@ -122,7 +149,7 @@ class Candidate:
             await self.model.execute(_WAIT_FOR_WORDS)
             if distributed:
                 # First: a batch that waits for the checkpoint has locks that this waits for.
-                await lock_out_readers(self.model, {old for old, _ in renamings}, attempt)
+                await _lock_out_readers(self.model, {old for old, _ in renamings}, attempt)
             live = await self.model.fetchrow(_STOP_LIVE)
             assert live is not None
             # Not beyond the log's head, because the log may have been restored to an earlier point.
@@ -156,3 +183,22 @@ def terminated_after(seconds: float, *connections: Connection) -> Iterator[None]
         yield
     finally:
         timer.cancel()
+
+
+async def _lock_out_readers(connection: Connection, schemas: Iterable[str], attempt: int) -> None:
+    """On Citus: reads of the read models in these schemas wait until the transaction has ended, and
+    then look up the names of the tables again. PostgreSQL releases locks after Citus has committed
+    the workers.
+
+    Raises ReadLockTimeout; the transaction then has to be rolled back.
+    """
+    seconds = min(LOCK_SECONDS * 2**attempt, MOST_LOCK_SECONDS)
+    lock = await connection.fetchval(_LOCK_TABLES, list(schemas))
+    await connection.execute(_LOCK_HERE, "off")
+    await connection.execute(_TIMEOUT, f"{seconds:.3f}s")
+    try:
+        await connection.execute(lock)
+    except (asyncpg.QueryCanceledError, asyncpg.DeadlockDetectedError) as error:
+        raise ReadLockTimeout from error
+    await connection.execute(_TIMEOUT, "0")
+    await connection.execute(_LOCK_HERE, "on")
