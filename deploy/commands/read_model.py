@@ -111,7 +111,7 @@ def verify_command(repair: bool, as_json: bool) -> None:
 
 async def _verify(databases: Databases, settings: Settings, repair: bool, as_json: bool) -> None:
     from projector.rebuild.operations import verify
-    from write_side.verification import claim_repair
+    from write_side.verification.claim_check import repair_claims
 
     build = await _build_settings(databases, settings)
     with progress(as_json=as_json) as report:
@@ -120,7 +120,7 @@ async def _verify(databases: Databases, settings: Settings, repair: bool, as_jso
     repaired = 0
     if repair and verified.claims:
         async with connect_owner(databases) as owner:
-            repaired = await claim_repair.repair(owner, verified.claims)
+            repaired = await repair_claims(owner, verified.claims)
     show_result(
         f"{count(repaired, 'row')} of claims and usage repaired" if repaired else None,
         as_json=as_json,

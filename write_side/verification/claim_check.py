@@ -1,4 +1,4 @@
-"""Compares the claims and the usage of the event store with the log.
+"""Compares the claims and the usage of the event store with the log, and corrects them.
 
 Entries are read in ranges, each in a separate short snapshot, because one snapshot of the whole log
 would keep vacuum from the row that every append changes.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Literal, Protocol, TypeVar
 
@@ -18,10 +18,17 @@ from msgspec import Struct
 
 from write_side.domain.entry import Entry, evolve
 from write_side.domain.events import Event
+from write_side.domain.identity import (
+    content_type_stream,
+    entry_stream,
+    key_stream,
+    workspace_stream,
+)
 from write_side.entry_snapshots import SHAPE, state_of
-from write_side.postgres.connection import Connection
+from write_side.postgres.connection import Connection, catalog_transaction
 from write_side.store.log_reader import ENTRIES, StreamRange, head, pages, ranges_of_entries
 from write_side.store.mapper import EventMapper
+from write_side.store.recorder import STREAM
 from write_side.verification.claims import (
     Claims,
     Place,
@@ -39,10 +46,41 @@ Key = TypeVar("Key")
 Kind = Literal["missing", "unknown", "different"]
 _COUNTS = """
 SELECT workspace, environment, count(*) AS n FROM write_side.entry_claim GROUP BY 1, 2"""
-
 _SNAPSHOTS = """
 SELECT stream, version, md5(state) AS digest FROM write_side.entry_snapshot
 WHERE stream >= $1 AND stream < $2 AND shape = $3"""
+ATTEMPTS = 5
+STREAM_OF = {
+    "entry_claim": entry_stream,
+    "content_type_claim": content_type_stream,
+    "key_claim": key_stream,
+}
+_HOLD_APPENDS = "SELECT position FROM write_side.head FOR UPDATE"
+_DELETE = {
+    "entry_claim": "DELETE FROM write_side.entry_claim WHERE id = ANY ($1::uuid[])",
+    "content_type_claim": "DELETE FROM write_side.content_type_claim WHERE id = ANY ($1::uuid[])",
+    "key_claim": "DELETE FROM write_side.key_claim WHERE id = ANY ($1)",
+    # The next update that reads enough events writes a new one.
+    "entry_snapshot": """
+        DELETE FROM write_side.entry_snapshot
+        WHERE stream IN (SELECT 'entry/' || id FROM unnest($1::text[]) AS id)""",
+}
+_DELETE_USAGE = """
+DELETE FROM write_side.usage WHERE (workspace, environment, quota) = ($1, $2, $3)"""
+# Counts the claims, which are correct by then.
+_INSERT_USAGE = """
+INSERT INTO write_side.usage (workspace, environment, quota, used, bound)
+SELECT $1::text, $2::text, $3::text, count(*), $4 FROM (
+    SELECT FROM write_side.entry_claim
+    WHERE $3 = 'entries' AND workspace = $1 AND environment = $2
+    UNION ALL
+    SELECT FROM write_side.content_type_claim
+    WHERE $3 = 'content_types' AND workspace = $1 AND environment = $2
+) AS used"""
+# The API's caches of keys and plans compare the version.
+_RAISE_ACCESS = """
+WITH raised AS (UPDATE write_side.access SET version = version + 1 RETURNING version)
+SELECT pg_notify('contentlog_access', '') FROM raised"""
 
 
 class Difference(Struct, frozen=True, order=True):
@@ -199,3 +237,55 @@ def _compared(
 
 def _json(key: str | tuple[str, ...]) -> str:
     return msgspec.json.encode([key] if isinstance(key, str) else key).decode()
+
+
+async def repair_claims(store: Connection, wrong: Sequence[Difference]) -> int:
+    """Rewrites these rows from the log, while appends wait. Returns their number. Rows that are
+    correct by now do not change. Raises PostgresError if the log itself violates the claims'
+    constraints."""
+    for attempt in range(ATTEMPTS):
+        try:
+            # Appends lock the head last, so none commits from here on. An append that already has
+            # claims and waits for the head causes a deadlock, and either it or this is retried.
+            async with catalog_transaction(store):
+                await store.execute(_HOLD_APPENDS)
+                await _rewrite(store, wrong)
+                return len(wrong)
+        except asyncpg.DeadlockDetectedError:
+            if attempt == ATTEMPTS - 1:
+                raise
+    raise AssertionError("unreachable")
+
+
+async def _rewrite(store: Connection, wrong: Sequence[Difference]) -> None:
+    """Runs within one transaction, for which all appends wait."""
+    mapper = EventMapper()
+    keys: dict[str, list[list[str]]] = {}
+    for difference in wrong:
+        keys.setdefault(difference.relation, []).append(msgspec.json.decode(difference.key))
+    # All wrong rows are deleted before any is inserted, because they may hold the slugs of the
+    # right ones.
+    for table, statement in _DELETE.items():
+        await store.execute(statement, [key for (key,) in keys.get(table, ())])
+    for table, stream_of in STREAM_OF.items():
+        for (key,) in keys.get(table, ()):
+            claims = await _claims_of(store, mapper, stream_of(key))
+            if row := getattr(claims, table).get(key):
+                await store.copy_records_to_table(
+                    table,
+                    schema_name="write_side",
+                    columns=row.__struct_fields__,
+                    records=[msgspec.structs.astuple(row)],
+                )
+    for workspace, environment, quota in keys.get("usage", ()):
+        claims = await _claims_of(store, mapper, workspace_stream(workspace))
+        await store.execute(_DELETE_USAGE, workspace, environment, quota)
+        if usage := claims.usage.get((workspace, environment, quota)):
+            await store.execute(_INSERT_USAGE, workspace, environment, quota, usage.bound)
+    await store.execute(_RAISE_ACCESS)
+
+
+async def _claims_of(store: Connection, mapper: EventMapper, stream: str) -> Claims:
+    claims = Claims()
+    claims.apply(map(mapper.event_of, await store.fetch(STREAM, stream)))
+    return claims

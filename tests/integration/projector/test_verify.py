@@ -27,8 +27,7 @@ from write_side import commands as c
 from write_side.domain.refusals import PlanLimitReached, SlugTaken
 from write_side.repository import Repository
 from write_side.store import log_reader
-from write_side.verification import claim_repair
-from write_side.verification.claim_check import Difference
+from write_side.verification.claim_check import Difference, repair_claims
 
 
 async def verify(url: str) -> VerificationResult:
@@ -37,7 +36,7 @@ async def verify(url: str) -> VerificationResult:
 
 async def repair(url: str, wrong: list[Difference]) -> int:
     async with connected(owner_of(url)) as owner:
-        return await claim_repair.repair(owner, wrong)
+        return await repair_claims(owner, wrong)
 
 
 async def execute(url: str, sql: str, *parameters: Any) -> None:

@@ -16,8 +16,7 @@ from write_side.domain.entry import Entry
 from write_side.entry_snapshots import BYTES, EVENTS, shape_of
 from write_side.repository import Repository
 from write_side.store import recorder as recorders
-from write_side.verification.claim_check import Difference, claim_differences
-from write_side.verification.claim_repair import repair
+from write_side.verification.claim_check import Difference, claim_differences, repair_claims
 
 VERSIONS = 3 * EVENTS
 SNAPSHOTS = "SELECT stream, version FROM write_side.entry_snapshot"
@@ -140,7 +139,7 @@ async def test_a_wrong_snapshot_is_found_and_repaired(
         await owner.execute(f"UPDATE write_side.entry_snapshot SET {damage}")  # noqa: S608
         wrong = await _differences(database_url)
         assert wrong == [Difference("entry_snapshot", f'["{entry}"]', kind)]
-        await repair(owner, wrong)
+        await repair_claims(owner, wrong)
     assert await _differences(database_url) == []
     assert await repository.entry(SCOPE, entry) == await _folded(repository, entry)
 

@@ -14,7 +14,7 @@ from tests.integration.live_projector import connected
 from tests.integration.write_side.handler_fixtures import magazine
 from write_side.repository import Repository
 from write_side.store.migrations import MigrationError, grant_runtime, migrate
-from write_side.verification.claim_repair import repair
+from write_side.verification.claim_check import repair_claims
 
 CHANGES = [
     "UPDATE write_side.event SET state = '{}'",
@@ -119,7 +119,7 @@ async def test_repair_looks_up_names_only_in_the_catalog(database_url: str) -> N
     async with connected(database_url) as owner:
         await owner.execute(TELL_SEARCH_PATH)
         with pytest.raises(asyncpg.RaiseError, match=r"^pg_catalog, pg_temp$"):
-            await repair(owner, [])
+            await repair_claims(owner, [])
 
 
 async def test_every_function_of_the_event_store_has_a_fixed_search_path(database_url: str) -> None:
