@@ -10,11 +10,10 @@ from projector.rows import EntryState, PastSlug, PastVersion, Rows
 from read_side.changes import ChangeRecord
 from read_side.lifetimes import class_of
 from read_side.notices import MOST_FED, FedChange, Notice, TypeChange
-from write_side.domain.change_kinds import Kind
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry
 from write_side.domain.entry_changes import actor_name
-from write_side.domain.events import STATUSES, EntryCreated, EntryDeleted
+from write_side.domain.events import STATUSES, ChangeKind, EntryCreated, EntryDeleted
 from write_side.domain.identity import slug_hash
 from write_side.domain.keys import LONGEST
 
@@ -105,7 +104,7 @@ def entry_change(
     return FedChange(entry.workspace, entry.environment, change)
 
 
-def _kind(event: Any, before: Entry | None, after: Entry) -> Kind:
+def _kind(event: Any, before: Entry | None, after: Entry) -> ChangeKind:
     if isinstance(event, EntryCreated):
         return "entry.created"
     if isinstance(event, EntryDeleted):

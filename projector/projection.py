@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, get_args
 
-from msgspec import Struct
+from msgspec import Struct, convert
 from msgspec.structs import asdict, replace
 
 from projector.history import add_history, type_change
@@ -25,6 +25,7 @@ from write_side.domain.entry_changes import actor_name
 from write_side.domain.identity import Actor
 from write_side.domain.refusals import ExplainedError
 from write_side.domain.webhook import evolve_webhook
+from write_side.domain.workspace import evolve_media
 
 _ENTRY_EVENTS = get_args(e.EntryEvent)
 
@@ -171,13 +172,7 @@ def _media(_r: RecordedEvent, event: Any, _b: Rows, after: Rows) -> None:
     if isinstance(event, e.MediaRemoved):
         after.media[key] = None
         return
-    after.media[key] = MediaRow(
-        workspace=event.workspace,
-        id=event.media_id,
-        url=event.url,
-        name=event.name,
-        content_type=event.content_type,
-    )
+    after.media[key] = convert(evolve_media(None, event), MediaRow, from_attributes=True)
 
 
 def _webhook(recorded: RecordedEvent, event: Any, before: Rows, after: Rows) -> None:

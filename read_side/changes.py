@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from read_side.pool import Pool, fetch
 from read_side.stamp import LATEST, position_of
-from write_side.domain.change_kinds import KINDS, Kind
+from write_side.domain.events import CHANGE_KINDS, ChangeKind
 from write_side.domain.identity import Scope
 
 BEGINNING = 0
@@ -24,7 +24,7 @@ class ChangeSelection(Struct, frozen=True):
     """Empty ``types`` means any content type. ``types`` and ``kinds`` have no duplicates."""
 
     types: tuple[str, ...] = ()
-    kinds: tuple[Kind, ...] = KINDS
+    kinds: tuple[ChangeKind, ...] = CHANGE_KINDS
     published_only: bool = False
 
     def includes(self, change: ChangeRecord) -> bool:
@@ -39,7 +39,7 @@ class ChangeRecord(Struct, frozen=True, array_like=True):
     """See ``change`` in tables.sql. ``subject``: the id of the entry, or of the content type."""
 
     position: int
-    kind: Kind
+    kind: ChangeKind
     published: bool
     content_type_id: str
     content_type: str
@@ -116,7 +116,7 @@ def _statement(selection: ChangeSelection) -> tuple[str, Sequence[Any]]:
     published = [True] if selection.published_only else [True, False]
     if selection.types:
         return "changes_of_types", (selection.types, selection.kinds, published)
-    if selection.published_only or set(selection.kinds) != set(KINDS):
+    if selection.published_only or set(selection.kinds) != set(CHANGE_KINDS):
         return "changes_of_kinds", (selection.kinds, published)
     return "changes", ()
 

@@ -14,7 +14,7 @@ from api.rest.wire import EntrySlug, Id, Language, SingleEntry, Status, Time, Wi
 from read_side.changes import ChangePage, ChangeRecord, ChangeSelection
 from read_side.entries import EntryRow, entries_by_id
 from read_side.pool import Pool
-from write_side.domain.change_kinds import Kind
+from write_side.domain.events import ChangeKind
 from write_side.domain.identity import Scope
 from write_side.fair_queue import FairQueue
 
@@ -47,7 +47,7 @@ class Change(Wire, frozen=True):
     """A change of an entry, or of a content type; then ``entry`` is null."""
 
     id: Token
-    type: Kind
+    type: ChangeKind
     at: Time
     entry: ChangedEntry | None
     previous: Annotated[

@@ -22,7 +22,7 @@ from read_side.changes import (
     ChangeRecord,
     ChangeSelection,
 )
-from write_side.domain.change_kinds import KINDS, Kind
+from write_side.domain.events import CHANGE_KINDS, ChangeKind
 from write_side.domain.identity import is_slug
 from write_side.domain.refusals import shortened
 
@@ -137,10 +137,12 @@ def includes_entries(text: str) -> bool:
     return text != ""
 
 
-def kinds(text: str) -> tuple[Kind, ...]:
+def kinds(text: str) -> tuple[ChangeKind, ...]:
     """The kinds that the text names, or all. Raises BadRequest."""
     names = list(filter(None, parameters.names(text)))
-    unknown = next((name for name in names if name not in KINDS), None)
+    unknown = next((name for name in names if name not in CHANGE_KINDS), None)
     if unknown is not None:
-        raise BadRequest(f"Unknown event '{shortened(unknown)}' in events: use {', '.join(KINDS)}")
-    return tuple(kind for kind in KINDS if kind in names) or KINDS
+        raise BadRequest(
+            f"Unknown event '{shortened(unknown)}' in events: use {', '.join(CHANGE_KINDS)}"
+        )
+    return tuple(kind for kind in CHANGE_KINDS if kind in names) or CHANGE_KINDS

@@ -16,7 +16,7 @@ from api.rest.tokens import ChangeTokens
 from api.rest.wire import encode, timestamp
 from read_side.changes import ChangeSelection, changes_after
 from read_side.pool import Pool
-from write_side.domain.change_kinds import KINDS
+from write_side.domain.events import CHANGE_KINDS
 from write_side.domain.identity import BASE_LANGUAGE, new_id
 from write_side.domain.webhook import Webhook, secret_bytes
 
@@ -88,7 +88,7 @@ class FeedChanges(Struct, frozen=True):
 
     async def page(self, endpoint: Webhook, after: int, limit: int) -> DeliverablePage:
         """The next changes that the endpoint selects. Raises ReadModelUnavailable."""
-        kinds = tuple(kind for kind in KINDS if kind in endpoint.events) or KINDS
+        kinds = tuple(kind for kind in CHANGE_KINDS if kind in endpoint.events) or CHANGE_KINDS
         selection = ChangeSelection(tuple(dict.fromkeys(endpoint.types)), kinds)
         found = await changes_after(self.read_model, endpoint.scope, selection, after, limit)
         locale = BASE_LANGUAGE if endpoint.include_entry else None

@@ -140,13 +140,8 @@ def _type_key(of_type: Any) -> TypeKey:
 def _refuse_unknown(wanted: set[TypeKey], known: Container[str]) -> None:
     unknown = {type_id for _, type_id in wanted if type_id not in known}
     if unknown:
-        raise UnknownTypes(unknown)
-
-
-class UnknownTypes(Inconsistent):
-    def __init__(self, missing: set[str]) -> None:
-        super().__init__(
-            f"the log has entries of content types that it does not have: {sorted(missing)}"
+        raise Inconsistent(
+            f"the log has entries of content types that it does not have: {sorted(unknown)}"
         )
 
 

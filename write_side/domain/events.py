@@ -20,6 +20,18 @@ from write_side.domain.identity import BASE_LANGUAGE, Actor
 
 Status = Literal["draft", "published", "archived"]
 STATUSES: tuple[Status, ...] = get_args(Status)
+ChangeKind = Literal[
+    "entry.created",
+    "entry.updated",
+    "entry.published",
+    "entry.unpublished",
+    "entry.archived",
+    "entry.deleted",
+    "contentType.changed",
+    "contentType.removed",
+]
+"""The kinds of changes in the change feed, and in webhooks."""
+CHANGE_KINDS: tuple[ChangeKind, ...] = get_args(ChangeKind)
 UNRECORDED = datetime.min.replace(tzinfo=UTC)
 """The time of an event that has not been appended yet."""
 

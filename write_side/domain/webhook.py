@@ -21,9 +21,9 @@ from urllib.parse import SplitResult, urlsplit
 from msgspec import Struct
 from msgspec.structs import replace
 
-from write_side.domain.change_kinds import KINDS
 from write_side.domain.definition import check_slug
 from write_side.domain.events import (
+    CHANGE_KINDS,
     WebhookDefined,
     WebhookEvent,
     WebhookRemoved,
@@ -168,9 +168,9 @@ def check_selection(types: Sequence[str], events: Sequence[str]) -> None:
     for slug in types:
         check_slug(slug, "The content type")
     for event in events:
-        if event not in KINDS:
+        if event not in CHANGE_KINDS:
             raise InvalidDefinition(
-                f"Unknown event {shortened(event)!r}; expected one of {', '.join(KINDS)}"
+                f"Unknown event {shortened(event)!r}; expected one of {', '.join(CHANGE_KINDS)}"
             )
 
 

@@ -12,9 +12,8 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from write_side.domain.change_kinds import KINDS
 from write_side.domain.definition import Field, Name, NotBlank, Slug, Stage
-from write_side.domain.events import Plan
+from write_side.domain.events import CHANGE_KINDS, Plan
 from write_side.domain.identity import ENVIRONMENTS, PRODUCTION
 from write_side.domain.webhook import LONGEST_URL, MOST_WEBHOOKS, Webhook
 from write_side.domain.workspace import PERMISSIONS, Key, expiry
@@ -27,7 +26,7 @@ SHORTEST_SECRET = 20
 
 Limit = Annotated[int, Meta(ge=0, lt=2**53)]
 Permission = Annotated[str, Meta(extra_json_schema={"enum": PERMISSIONS})]
-ChangeEvent = Annotated[str, Meta(extra_json_schema={"enum": KINDS})]
+ChangeEvent = Annotated[str, Meta(extra_json_schema={"enum": CHANGE_KINDS})]
 Included = Annotated[str, Meta(extra_json_schema={"enum": ("entry",)})]
 Environment = Annotated[str, Meta(extra_json_schema={"enum": ENVIRONMENTS})]
 Secret = Annotated[str, Meta(extra_json_schema={"minLength": SHORTEST_SECRET})]

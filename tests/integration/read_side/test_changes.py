@@ -26,7 +26,7 @@ from tests.databases import Databases
 from tests.integration.live_projector import connected, project_all
 from tests.integration.projector.random_log import RandomCommands
 from tests.integration.projector.rebuilds import rebuild
-from write_side.domain.change_kinds import KINDS
+from write_side.domain.events import CHANGE_KINDS
 from write_side.domain.identity import Scope
 from write_side.repository import Repository
 from write_side.store.mapper import EventMapper
@@ -47,7 +47,7 @@ PROPERTY = settings(
 selections = st.builds(
     ChangeSelection,
     st.sets(st.sampled_from(["type-0", "type-1", "type-2", "nothing"])).map(tuple),
-    st.sets(st.sampled_from(KINDS), min_size=1).map(tuple) | st.just(KINDS),
+    st.sets(st.sampled_from(CHANGE_KINDS), min_size=1).map(tuple) | st.just(CHANGE_KINDS),
     st.booleans(),
 )
 
