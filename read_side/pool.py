@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 import asyncpg
 import structlog
 from asyncpg.transaction import Transaction
-from msgspec import Struct
 
 from read_side.engine import is_distributed, is_known
 from read_side.refusals import IncompleteIndex, InvalidQuery, NotFound, ReadModelUnavailable
@@ -95,25 +94,19 @@ class Pool:
     async def fetch(self, statement: str, *parameters: Any) -> list[asyncpg.Record]:
         """All rows. Raises what the connection raises."""
         with _read_span(statement):
-            connection = await self._take()
-            try:
+            async with self.acquire() as connection:
                 return await connection.fetch(statement, *parameters)
-            except asyncpg.PostgresError:
-                raise
-            except BaseException:
-                # The connection may still be busy with the statement.
-                connection.terminate()
-                raise
-            finally:
-                self._release(connection)
 
     @asynccontextmanager
     async def acquire(self) -> AsyncIterator[Connection]:
-        """A connection for several statements."""
+        """A connection for one statement or several."""
         connection = await self._take()
         try:
             yield connection
+        except (asyncpg.PostgresError, *REFUSALS):
+            raise
         except BaseException:
+            # The connection may still be busy with a statement.
             connection.terminate()
             raise
         finally:
@@ -235,29 +228,26 @@ async def at_one_moment(
     Raises ReadModelUnavailable, Overloaded, and what ``read`` refuses.
     """
 
-    async def attempt() -> T | _Refusal:
+    async def attempt() -> T:
         async with pool.acquire() as connection:
             while True:
                 model = pool.model or await connection.fetchval(_MODEL)
-                result = await read_once(connection)
+                refusal: Exception | None = None
+                try:
+                    async with _snapshot(connection):
+                        result = await read(connection)
+                except REFUSALS as error:
+                    refusal = error
                 pool.model = await connection.fetchval(_MODEL)
-                if pool.model == model:
-                    return result
-
-    async def read_once(connection: Connection) -> T | _Refusal:
-        # A refusal must not cost the connection.
-        try:
-            async with _snapshot(connection):
-                return await read(connection)
-        except REFUSALS as refusal:
-            return _Refusal(refusal)
+                if pool.model != model:
+                    continue
+                if refusal is not None:
+                    raise refusal
+                return result
 
     with tracing.span("queries read_model", "client", _DATABASE):
         async with pool.queries.turn(workspace):
-            result = await _attempts(pool, attempt)
-            if isinstance(result, _Refusal):
-                raise result.error
-            return result
+            return await _attempts(pool, attempt)
 
 
 def _read_span(statement: str) -> tracing.Span:
@@ -266,10 +256,6 @@ def _read_span(statement: str) -> tracing.Span:
     if span is not tracing.NO_SPAN and (name := _NAMES.get(statement)):
         span.set("db.query.summary", name)
     return span
-
-
-class _Refusal(Struct, frozen=True):
-    error: Exception
 
 
 def fetch(pool: Pool, name: str, *parameters: Any) -> Coroutine[Any, Any, list[asyncpg.Record]]:
