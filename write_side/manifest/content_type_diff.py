@@ -19,7 +19,7 @@ from write_side.domain.identity import Scope
 from write_side.domain.refusals import ContentTypeInUse, PlanLimitReached
 from write_side.manifest.consistency import targets
 from write_side.manifest.document import ManifestContentType
-from write_side.manifest.steps import UNMENTIONED, DesiredState, Step
+from write_side.manifest.steps import REMOVED, DesiredState, Step
 from write_side.postgres.statements import statement
 
 _TYPES_IN_USE = statement("write_side", "content_types_in_use")
@@ -94,11 +94,8 @@ def _change(
 
 
 def _removal(desired: DesiredState, scope: Scope, slug: str) -> Step:
-    return Step(
-        f"content type {slug} in {scope.environment}",
-        f"removed: {UNMENTIONED}",
-        RemoveContentType(actor=desired.actor, scope=scope, slug=slug),
-    )
+    removal = RemoveContentType(actor=desired.actor, scope=scope, slug=slug)
+    return Step(f"content type {slug} in {scope.environment}", REMOVED, removal)
 
 
 def _revisions(current: ContentType, definition: DefineContentType) -> Iterable[str]:

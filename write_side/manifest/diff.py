@@ -35,7 +35,7 @@ from write_side.manifest.content_type_diff import diff_content_types
 from write_side.manifest.document import ManifestKey, ManifestWebhook
 from write_side.manifest.loader import Document
 from write_side.manifest.source import Source
-from write_side.manifest.steps import UNMENTIONED, DesiredState, Step
+from write_side.manifest.steps import REMOVED, UNMENTIONED, DesiredState, Step
 from write_side.repository import Repository
 from write_side.store.webhook_cursors import Cursors
 
@@ -111,11 +111,7 @@ async def _media(desired: DesiredState) -> list[Step]:
     declared = desired.manifest.media
     known = {file.id: file for file in await desired.repository.media(desired.manifest.workspace)}
     steps = [
-        Step(
-            f"media {media_id}",
-            f"removed: {UNMENTIONED}",
-            RemoveMedia(**desired.header, media_id=media_id),
-        )
+        Step(f"media {media_id}", REMOVED, RemoveMedia(**desired.header, media_id=media_id))
         for media_id in desired.removed(known, (file.id for file in declared))
     ]
     for file in declared:
@@ -225,11 +221,7 @@ async def _webhooks(desired: DesiredState, types: Mapping[str, Collection[str]])
     gone = desired.removed(there, mentioned)
     _check_webhooks(desired, len((there.keys() | mentioned) - set(gone)))
     steps = [
-        Step(
-            f"webhook {name}",
-            f"removed: {UNMENTIONED}",
-            RemoveWebhook(**desired.header, name=name),
-        )
+        Step(f"webhook {name}", REMOVED, RemoveWebhook(**desired.header, name=name))
         for name in gone
     ]
     for index, declared in enumerate(desired.manifest.webhooks):

@@ -18,6 +18,7 @@ from write_side.manifest.source import Source
 from write_side.repository import Repository
 
 UNMENTIONED = "the manifest does not mention it"
+REMOVED = f"removed: {UNMENTIONED}"
 
 
 class CommandHeader(TypedDict):
