@@ -161,17 +161,10 @@ async def _key(desired: DesiredState, declared: ManifestKey, live: Key | None) -
     if _has_new_secret(declared, live):
         issue = await _issue(desired, declared, live, "issued with its new secret")
         return [_revoke(desired, declared.name, "revoked: its secret has changed"), issue]
-    environment, expires_at = declared.desired_environment(live), declared.desired_expiry(live)
-    is_same = (environment, expires_at) == (live.environment, live.expires_at)
-    if is_same and set(declared.permissions) == set(live.permissions):
+    permit = PermitKey(**desired.header, **declared.definition(live))
+    is_same = (permit.environment, permit.expires_at) == (live.environment, live.expires_at)
+    if is_same and set(permit.permissions) == set(live.permissions):
         return []
-    permit = PermitKey(
-        **desired.header,
-        name=live.name,
-        permissions=declared.permissions,
-        environment=environment,
-        expires_at=expires_at,
-    )
     return [Step(f"key {live.name}", f"permitted {_permitted(permit)}", permit)]
 
 
@@ -189,19 +182,13 @@ async def _issue(
     desired: DesiredState, declared: ManifestKey, live: Key | None, change: str
 ) -> Step:
     secret = declared.secret or new_secret()
+    digest = secret_hash(secret)
     # Refuse a secret in use before a key is revoked for it.
-    holders = await desired.repository.recorder.fetch(_HOLDERS, secret_hash(secret))
+    holders = await desired.repository.recorder.fetch(_HOLDERS, digest)
     own = (desired.manifest.workspace, declared.name)
     if any((row["workspace"], row["name"]) != own for row in holders):
         raise KeyTaken(declared.name)
-    issue = IssueKey(
-        **desired.header,
-        name=declared.name,
-        permissions=declared.permissions,
-        secret_hash=secret_hash(secret),
-        environment=declared.desired_environment(live),
-        expires_at=declared.desired_expiry(live),
-    )
+    issue = IssueKey(**desired.header, **declared.definition(live), secret_hash=digest)
     subject = f"key {declared.name}"
     if declared.secret:
         return Step(subject, change, issue)

@@ -73,13 +73,21 @@ class ManifestKey(_Part, frozen=True):
     environment: Environment | UnsetType | None = UNSET
     expires: str | UnsetType | None = UNSET
 
-    def desired_environment(self, current: Key | None) -> str | None:
-        return _desired(self.environment, current.environment if current else None, None)
-
     def desired_expiry(self, current: Key | None) -> datetime | None:
         """Raises InvalidDefinition."""
         expires = expiry(self.expires) if isinstance(self.expires, str) else self.expires
         return _desired(expires, current.expires_at if current else None, None)
+
+    def definition(self, current: Key | None) -> dict[str, Any]:
+        """The arguments of the command that brings the key to its desired state. Raises
+        InvalidDefinition."""
+        environment = current.environment if current else None
+        return {
+            "name": self.name,
+            "permissions": self.permissions,
+            "environment": _desired(self.environment, environment, None),
+            "expires_at": self.desired_expiry(current),
+        }
 
 
 class ManifestMedia(_Part, frozen=True):
