@@ -69,7 +69,6 @@ class Log:
         return await log_reader.head(self._connection)
 
     async def checkpoint_at(self, position: int) -> Checkpoint:
-        """The checkpoint of a read model that is at the position."""
         row = await log_reader.event_at(self._connection, position)
         if row is None:
             return Checkpoint(position)

@@ -73,8 +73,6 @@ _NOTIFY = "SELECT pg_notify($1, $2)"
 
 
 class ReadLockTimeout(ExplainedError):
-    """Reads of the live read model have not ended in time."""
-
     def __init__(self) -> None:
         super().__init__(
             "reads of the live read model take too long: end those that pg_stat_activity shows "

@@ -90,14 +90,11 @@ _TOO_DEEP = f"nested deeper than {MAX_DEPTH} levels, or an alias contains itself
 
 
 def unreadable(source: Source, message: str, mark: Mark | None = None) -> ManifestError:
-    """The error for a source that cannot be read."""
     line, column = (mark.line + 1, mark.column + 1) if mark else (None, None)
     return ManifestError(source.name, [Problem("", message, line, column)])
 
 
 class _Values:
-    """Builds values from nodes."""
-
     def __init__(self, source: Source) -> None:
         self._source = source
         self._loader = yaml.SafeLoader("")
