@@ -79,7 +79,7 @@ def _problems(result: ImportResult, severity: str) -> Iterator[str]:
                 yield f"{place}: {cell}{problem.reason}"
     more = result.omitted and getattr(result.omitted, f"{severity}s")
     if more:
-        yield f"and {more:,} more {severity}{'' if more == 1 else 's'}"
+        yield f"and {count(more, f'more {severity}')}"
 
 
 def _outcome(result: ImportResult, *, dry_run: bool) -> str:

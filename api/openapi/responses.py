@@ -103,7 +103,7 @@ REFUSALS: dict[str, Exception] = {
     "idempotencyKey": _raised(lambda: command_key("", "", _SCOPE)),
     "key": errors.Unauthorized(),
     "stagingNotInPlan": r.StagingNotInPlan(),
-    "planLimit": r.PlanLimitReached("entries", 5000),
+    "planLimit": r.PlanLimitReached(5000, "entry", "entries"),
     "viewPermission": errors.Forbidden(VIEW),
     "editPermission": errors.Forbidden(EDIT),
     "operatorPermission": errors.Forbidden(OPERATE),

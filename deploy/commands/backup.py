@@ -14,6 +14,7 @@ from deploy.progress import progress, show_differences, show_result
 from deploy.runner import command_settings, json_option, utc_minute
 from deploy.settings import Settings
 from deploy.stopping import run_stoppable
+from write_side.domain.refusals import count
 
 if TYPE_CHECKING:
     from deploy.backup.pgbackrest import Backup, Stanza
@@ -109,13 +110,14 @@ def _show(backup: Backup, store: VerifiedStore, *, as_json: bool) -> None:
     )
     if claims:
         raise Failed(
-            f"backup {backup.label}: {len(claims)} rows of claims and usage differ from the log of "
-            f"database '{store.database}'; after a restore, run `contentlog verify --repair`"
+            f"backup {backup.label}: claims and usage differ from the log of database "
+            f"'{store.database}' in {count(len(claims), 'row')}; "
+            "after a restore, run `contentlog verify --repair`"
         )
     if not as_json:
         click.echo(
-            f"database '{store.database}': {store.verified.position:,} events without a gap, "
-            f"claims agree; the newest event is {_age(store)}"
+            f"database '{store.database}': {count(store.verified.position, 'event')} without a "
+            f"gap, claims agree; the newest event is {_age(store)}"
         )
 
 

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from deploy.runner import utc_minute
+from write_side.domain.refusals import count
 from write_side.postgres.connection import Connection
 from write_side.postgres.statements import statement
 
@@ -257,10 +258,11 @@ def _backups(name: str, facts: ServerFacts) -> Finding:
         return warning(name, text, "run pgbackrest check, which archives one")
     waiting = facts.waiting_segments or 0
     if waiting > WAITING_SEGMENTS or (waiting and facts.now - archived > ARCHIVE_AGE):
+        log = "of the write-ahead log"
         return problem(
             name,
-            f"{waiting} segments of the write-ahead log are waiting to be archived, and the last "
-            f"one was archived at {utc_minute(archived)}: a lost disk loses their events",
+            f"{count(waiting, f'segment {log} is', f'segments {log} are')} waiting to be archived, "
+            f"the last one was archived at {utc_minute(archived)}: a lost disk loses these events",
             "see what archive_command waits for; if it is too slow, use archive-async",
         )
     if not facts.archive_timeout:

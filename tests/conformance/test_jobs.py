@@ -177,13 +177,13 @@ async def test_jobs_3_a_refused_import_has_a_reason_and_imports_nothing(
     workspace = await open_workspace()
     one = await done(workspace, BAD)
     assert (one["state"], one["report"]["imported"]) == ("refused", False)
-    assert one["message"] == "Nothing was imported: 1 of 2 rows have errors"
+    assert one["message"] == "Nothing was imported: 1 row has errors"
     [cell] = one["report"]["rows"][0]["cells"]
     assert (cell["column"], cell["severity"], cell["cell"]) == ("Views", "error", "many")
     assert cell["reason"].startswith("takes a number, such as 1234.5")
     none = await done(workspace, BAD.replace(b",2", b",two"), readyOnly="true")
     assert none["state"] == "refused"
-    assert none["message"] == "Nothing was imported: 2 of 2 rows have errors"
+    assert none["message"] == "Nothing was imported: 2 rows have errors"
     twice = await done(workspace, b"Title,Body\nA,x\nA,y\n")
     assert twice["state"] == "refused"
     assert "choose with repeats or key" in twice["message"]

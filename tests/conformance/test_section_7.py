@@ -112,7 +112,7 @@ CLOSED = (carries_all_headers, without_cors)
         "7.12 plan limit of entries",
         create("One too many", key=FULL),
         402,
-        says("plan", "limit of 1 entries"),
+        says("plan", "limit of 1 entry"),
         *CLOSED,
     ),
     Case(

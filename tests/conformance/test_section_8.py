@@ -84,7 +84,7 @@ def whole(name: str, answer: Answer) -> None:
         "8.8 the plan's limit on entries is enforced with 402",
         create("One too many", key=FULL),
         402,
-        says("limit of 1 entries"),
+        says("limit of 1 entry"),
     ),
     *on_every_response(),
 )

@@ -201,10 +201,10 @@ class ContentTypeInUse(Refused):
 
 
 class PlanLimitReached(Refused):
-    def __init__(self, what: str, limit: int) -> None:
+    def __init__(self, limit: int, one: str, many: str = "") -> None:
         self.limit = limit
         super().__init__(
-            f"Your plan's limit of {limit} {what} is reached; "
+            f"Your plan's limit of {count(limit, one, many)} is reached; "
             "upgrade the plan or delete some to add more"
         )
 

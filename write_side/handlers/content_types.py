@@ -83,7 +83,7 @@ def _refusal(slug: str, conflict: Conflict) -> Refused | Conflict:
         case ContentTypeNotEmpty():
             return ContentTypeInUse(slug)
         case LimitConflict(bound=bound):
-            return PlanLimitReached("content types", bound)
+            return PlanLimitReached(bound, "content type")
     return conflict
 
 

@@ -126,7 +126,7 @@ def creation_refusal(claims: Sequence[EntryClaim], conflict: Conflict) -> Refuse
         case SlugConflict(claim=n):
             return SlugTaken(claims[n].slug)
         case LimitConflict(bound=bound):
-            return PlanLimitReached("entries", bound)
+            return PlanLimitReached(bound, "entry", "entries")
     return conflict
 
 

@@ -275,7 +275,7 @@ class _Round:
         self._left -= 1
         if self._left < 0:
             decision.is_over_limit = True
-            refusal = PlanLimitReached("entries", self._context.quota.bound or 0)
+            refusal = PlanLimitReached(self._context.quota.bound or 0, "entry", "entries")
             decision.notes.append(Note(None, "", "error", "", str(refusal)))
 
 

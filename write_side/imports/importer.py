@@ -31,6 +31,7 @@ from write_side.domain.refusals import (
     UnknownEntry,
     UnknownReference,
     VersionConflict,
+    count,
 )
 from write_side.imports.check import DryRun, check
 from write_side.imports.preview import (
@@ -74,7 +75,7 @@ class RowsRefused(Refused):
     def __init__(self, preview: Preview) -> None:
         self.preview = preview
         super().__init__(
-            f"Nothing was imported: {preview.counts.error} of {len(preview.rows)} rows have errors"
+            f"Nothing was imported: {count(preview.counts.error, 'row has', 'rows have')} errors"
         )
 
 

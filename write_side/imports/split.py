@@ -18,7 +18,7 @@ from write_side.commands import CreateEntry, UpdateEntry
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry
 from write_side.domain.events import Status
-from write_side.domain.refusals import Refused, StaleDecision
+from write_side.domain.refusals import Refused, StaleDecision, count
 from write_side.domain.values import NULL, is_empty
 from write_side.handlers.imports import check_same_import
 from write_side.imports.check import DryRun, check
@@ -137,8 +137,8 @@ class _SplitRun(Struct):
         errors = dry_run.preview.counts.error
         if errors and not request.ready_only:
             raise ImportStopped(
-                f"{errors} rows have errors, and other parts of the file are already imported: "
-                "correct what they refer to, or revert the import"
+                f"{count(errors, 'row has', 'rows have')} errors, and other parts of the file are "
+                "already imported: correct what they refer to, or revert the import"
             )
         numbers = range(1, 1 + MOST_PARTS)
         done = {n for n in numbers if part_id(request.import_id, n) in recorded}

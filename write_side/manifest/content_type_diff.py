@@ -57,7 +57,7 @@ async def _diff_environment(desired: DesiredState, environment: str, diff: Conte
     limit = desired.plan.content_types
     with desired.source.at("contentTypes"):
         if limit is not None and len(after) > max(limit, len(there)):
-            raise PlanLimitReached("content types", limit)
+            raise PlanLimitReached(limit, "content type")
     for index, one in declared.items():
         if current := there.get(one.slug):
             at = partial(desired.source.at, "contentTypes", index, "fields")

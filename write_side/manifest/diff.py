@@ -22,7 +22,7 @@ from write_side.commands import (
 )
 from write_side.domain.events import Plan
 from write_side.domain.identity import PRODUCTION, STAGING, Actor, Scope
-from write_side.domain.refusals import InvalidDefinition, KeyTaken
+from write_side.domain.refusals import InvalidDefinition, KeyTaken, count
 from write_side.domain.webhook import (
     Network,
     Webhook,
@@ -99,12 +99,17 @@ def _workspace(desired: DesiredState) -> list[Step]:
 
 
 def _described(plan: Plan) -> str:
-    limits = (("entries", plan.entries), ("content types", plan.content_types))
-    words = [f"{'any number of' if n is None else n} {what}" for what, n in limits]
-    limit = "600 (default)" if plan.requests_per_minute is None else plan.requests_per_minute
-    rate = limit or "any number of"
+    entries = _limit(plan.entries, "entry", "entries")
+    content_types = _limit(plan.content_types, "content type", "content types")
+    requests = "600 (default) requests"
+    if plan.requests_per_minute is not None:
+        requests = _limit(plan.requests_per_minute or None, "request", "requests")
     staging = "yes" if plan.staging else "no"
-    return ", ".join([*words, f"{rate} requests per minute", f"staging: {staging}"])
+    return f"{entries}, {content_types}, {requests} per minute, staging: {staging}"
+
+
+def _limit(limit: int | None, one: str, many: str) -> str:
+    return f"any number of {many}" if limit is None else count(limit, one, many)
 
 
 async def _media(desired: DesiredState) -> list[Step]:

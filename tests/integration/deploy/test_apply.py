@@ -339,7 +339,7 @@ async def test_a_reference_names_a_type_of_its_environment(repository: Repositor
 
 async def test_the_plans_limit_is_met_before_anything_is_done(repository: Repository) -> None:
     text = f"{HEAD}, plan: {{contentTypes: 1}}, contentTypes: [{POSTS}, {AUTHORS}]}}"
-    with pytest.raises(ManifestError, match=r"contentTypes: .*limit of 1 content types"):
+    with pytest.raises(ManifestError, match=r"contentTypes: .*limit of 1 content type is"):
         await apply(repository, text)
     assert await repository.recorder.head() == 0
 
@@ -369,6 +369,14 @@ async def test_a_rate_limit_of_zero_is_shown_as_no_limit(repository: Repository)
     assert await apply(repository, f"{HEAD}, plan: {{requestsPerMinute: 0}}}}") == [
         "plan changed to any number of entries, any number of content types, "
         "any number of requests per minute, staging: no"
+    ]
+
+
+async def test_limits_of_one_are_singular(repository: Repository) -> None:
+    await apply(repository, f"{HEAD}}}")
+    ones = "plan: {entries: 1, contentTypes: 1, requestsPerMinute: 1}"
+    assert await apply(repository, f"{HEAD}, {ones}}}") == [
+        "plan changed to 1 entry, 1 content type, 1 request per minute, staging: no"
     ]
 
 

@@ -421,7 +421,7 @@ async def test_a_failing_first_row_leaves_its_slug_and_quota_to_the_next(
     file = "Title,Slug,Body,Views\nA,s,x,bad\nB,s,x,1\nC,,x,1\n"
     shown = await preview_of(repository, file, ready_only=True)
     assert states(shown) == ["error", "new", "error"]
-    assert errors(shown)[-1][2].startswith("Your plan's limit of 1 entries is reached")
+    assert errors(shown)[-1][2].startswith("Your plan's limit of 1 entry is reached")
     assert (await imported(repository, file, ready_only=True)).counts.new == 1
 
 

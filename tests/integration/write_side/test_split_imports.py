@@ -25,6 +25,7 @@ from write_side.domain.refusals import FileMismatch, ImportIdTaken, UnknownImpor
 from write_side.imports import split
 from write_side.imports.check import check
 from write_side.imports.importer import ImportRun, RepeatsUndecided, RowsRefused
+from write_side.imports.report import revert_import
 from write_side.imports.split import ImportStopped, Outcome, Progress, SplitReport, run_split
 from write_side.imports.split_parts import revert_split
 from write_side.imports.table import fingerprint_of
@@ -163,6 +164,17 @@ async def test_nothing_is_imported_if_a_row_of_any_part_has_errors(
     assert await magazine.recorder.head() == before
     report = await split_of(magazine, CYCLE + "F,x,gone\n", ready_only=True)
     assert (report.preview.counts.new, report.preview.counts.error) == (5, 1)
+
+
+async def test_errors_that_arose_after_the_first_part_stop_the_import(
+    magazine: Repository,
+) -> None:
+    await imported(magazine, HEAD + "G,x,\n")
+    with pytest.raises(Killed):
+        await split_of(magazine, CYCLE + "F,x,g\n", progress=dying(1))
+    await revert_import(magazine, SCOPE, "i-1", OPERATOR)
+    with pytest.raises(ImportStopped, match=r"^1 row has errors, and other parts "):
+        await split_of(magazine, CYCLE + "F,x,g\n")
 
 
 async def test_rows_of_later_parts_update_entries_of_earlier_parts(magazine: Repository) -> None:

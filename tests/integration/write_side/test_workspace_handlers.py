@@ -128,7 +128,7 @@ async def test_the_plan_applies_to_an_environment_set_up_later(context: HandlerC
     await context.execute(c.AddEnvironment, scope=STAGE)
     await context.content_type("authors", AUTHORS, STAGE)
     await context.entry("a", "authors", STAGE)
-    async with context.assert_refused(PlanLimitReached, "limit of 1 entries"):
+    async with context.assert_refused(PlanLimitReached, "limit of 1 entry"):
         await context.entry("b", "authors", STAGE)
     await context.execute(c.ChangePlan, workspace="acme", plan=Plan(staging=True, entries=2))
     await context.entry("b", "authors", STAGE)

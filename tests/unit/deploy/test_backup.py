@@ -18,11 +18,13 @@ from deploy.backup.cluster import BackupError, program, programs_of
 from deploy.backup.pgbackrest import Stanza, newest
 from deploy.backup.verification import VerifiedStore, check_place, check_space
 from deploy.cli import cli
-from deploy.commands.backup import _age
+from deploy.commands.backup import _age, _show
 from deploy.embedded.errors import error_lines
 from deploy.embedded.programs import Account, current_account
+from deploy.failures import Failed
 from projector.rebuild.operations import VerificationResult
 from tests.trials import drill
+from write_side.verification.claim_check import Difference
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
 STOP = int(datetime(2026, 1, 31, 9, 30, tzinfo=UTC).timestamp())
@@ -194,6 +196,19 @@ def test_the_age_of_the_newest_event_is_shown(age: timedelta, text: str) -> None
     shown = _age(VerifiedStore("content", at, age.total_seconds(), verified))
     assert shown == f"of 2026-01-31 00:00:00 UTC, {text}"
     assert _age(VerifiedStore("content", None, None, verified)) == "none: the log is empty"
+
+
+def test_damage_to_claims_is_counted_and_has_a_next_step() -> None:
+    label = "20260131-093000F"
+    found = newest("contentlog", info(backup(label, STOP)))
+    damage = Difference("content_type_claim", "posts", "missing")
+    verified = VerificationResult(1, [], None, [damage])
+    with pytest.raises(Failed) as refused:
+        _show(found, VerifiedStore("content", None, None, verified), as_json=True)
+    assert str(refused.value) == (
+        f"backup {label}: claims and usage differ from the log of database 'content' in 1 row; "
+        "after a restore, run `contentlog verify --repair`"
+    )
 
 
 def test_without_pgbackrest_the_command_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:

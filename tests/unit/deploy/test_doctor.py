@@ -81,7 +81,8 @@ FAULTS = [
     Fault(
         {"waiting_segments": 1, "last_archived": NOW - timedelta(minutes=16)},
         "problem",
-        "archived at 2026-01-31 09:14",
+        "1 segment of the write-ahead log is waiting to be archived, the last one was archived at "
+        "2026-01-31 09:14",
         "archive_command",
     ),
     Fault({"archive_timeout": 0}, "warning", "archive_timeout is 0", "archive_timeout = '60s';"),

@@ -60,7 +60,7 @@ def texts() -> list[tuple[r.Refused, str]]:
             "The content type 'posts' still has entries; delete them first",
         ),
         (
-            r.PlanLimitReached("entries", 3),
+            r.PlanLimitReached(3, "entry", "entries"),
             "Your plan's limit of 3 entries is reached; "
             "upgrade the plan or delete some to add more",
         ),
@@ -94,7 +94,7 @@ def test_a_refusal_has_the_parts_that_callers_show_elsewhere() -> None:
     field = r.InvalidField("faq[0].q", "a string")
     assert (field.path, field.expected) == ("faq[0].q", "a string")
     assert r.MissingFields(["body"]).paths == ["body"]
-    assert r.PlanLimitReached("entries", 3).limit == 3
+    assert r.PlanLimitReached(3, "entry", "entries").limit == 3
 
 
 def descendants(of: type[r.Refused]) -> set[type[r.Refused]]:
