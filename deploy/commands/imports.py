@@ -280,8 +280,8 @@ async def _run(
 def _with_columns(
     request: ImportRequest, options: Mapping[str, Any], table: Table, fields: Sequence[Field]
 ) -> ImportRequest:
-    """The request with the target of each column, from --map or by its heading. Raises
-    MappingRefused as ``map_columns`` does."""
+    """The request with the target of each column, from --map or by its heading. Raises what
+    ``map_columns`` raises."""
     from write_side.imports.columns import map_columns
 
     maps = []

@@ -53,6 +53,10 @@ class MappingRefused(InvalidEntry):
         super().__init__(f"The columns cannot be imported as they are mapped: {'; '.join(reasons)}")
 
 
+class UnknownColumn(InvalidEntry):
+    """No column of the file has the name that was given, or several have it."""
+
+
 class Column(Struct, frozen=True):
     """``index`` into a row's cells: columns are mapped by position, so headings may repeat.
 
@@ -283,9 +287,9 @@ def map_columns(
     fields: Sequence[Field],
 ) -> ImportRequest:
     """The request with the target of each column, from ``maps`` (pairs of a column's heading or
-    number and a target or "") or from its heading, and with the column of the ``key``. Raises
-    MappingRefused if a column or target does not exist, a heading has no target, or a column with
-    cells has no heading."""
+    number and a target or "") or from its heading, and with the column of the ``key``, which needs
+    no target. Raises UnknownColumn, and MappingRefused if a target does not exist, a heading has no
+    target, or a column with cells has no heading."""
     headings = table.headings
     targets = column_targets(fields)
     offered = [target.target for target in targets]
@@ -302,6 +306,8 @@ def map_columns(
         if chosen.setdefault(_column(column, headings, find_column), named) != named:
             raise MappingRefused([f"the column {shortened(column)!r} has two targets: choose one"])
     key_column = None if key is None else _column(key, headings, find_column)
+    if key_column is not None and not _assign_targets(headings, fields, chosen).sources[key_column]:
+        chosen[key_column] = NOTHING
     matched = match_headings(headings, fields, chosen, table.rows)
     return replace(request, targets=matched, key=key_column)
 
@@ -310,15 +316,15 @@ def _column(name: str, headings: Sequence[str], find: Find) -> int:
     found = find(name)
     if len(found) > 1:
         numbers = ", ".join(str(n + 1) for n in found)
-        raise MappingRefused(
-            [f"several columns are named {name!r}: give its number, one of {numbers}"]
+        raise UnknownColumn(
+            f"Several columns are named {shortened(name)!r}: give its number, one of {numbers}"
         )
     if found:
         return found[0]
     if name.isdecimal() and len(name) <= LONGEST_NUMBER and 0 < int(name) <= len(headings):
         return int(name) - 1
     known = ", ".join(map(one_line, headings))
-    raise MappingRefused([f"the file has no column {shortened(name)!r}; it has: {known}"])
+    raise UnknownColumn(f"The file has no column {shortened(name)!r}; it has: {known}")
 
 
 def _finder(names: Sequence[str]) -> Find:

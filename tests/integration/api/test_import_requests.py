@@ -174,6 +174,9 @@ async def test_a_column_with_cells_needs_a_heading_or_a_choice(client: Client) -
     assert "cells without a heading are in column 3 (C: 1 cell)" in one["message"]
     assert "the part map[COLUMN] maps a column" in one["message"]
     assert (await done(client, b"Title,Body,\nOne,x,\n"))["state"] == "imported"
+    unknown = await done(client, b"Title,Body\nTwo,x\n", key="SKU")
+    assert unknown["message"] == "The file has no column 'SKU'; it has: Title, Body"
+    assert (await done(client, b"Title,Body,SKU\nTwo,x,7\n", key="SKU"))["state"] == "imported"
 
 
 async def test_a_file_that_cannot_be_read_is_refused_with_the_reason(client: Client) -> None:

@@ -11,6 +11,7 @@ from write_side.domain.identity import Scope
 from write_side.imports.columns import EXPORTED as EXPORT
 from write_side.imports.columns import (
     MappingRefused,
+    UnknownColumn,
     column_targets,
     columns_of,
     headings_row,
@@ -235,13 +236,33 @@ def test_a_long_heading_is_shortened_in_columns_and_refusals() -> None:
         lambda: map_columns(REQUEST, [(long, "views")], None, Table("", ("Title",), ()), FIELDS),
         lambda: map_columns(REQUEST, [("Title", long)], None, Table("", ("Title",), ()), FIELDS),
     ):
-        with pytest.raises(MappingRefused) as refused:
+        with pytest.raises((MappingRefused, UnknownColumn)) as refused:
             refuse()
         assert len(str(refused.value)) < 500
 
 
+@pytest.mark.parametrize(
+    ("key", "maps", "targets"),
+    [
+        ("SKU", [("Views", "")], ("Title", "", "", "")),
+        ("4", [("SKU", "")], ("Title", "", "views", "")),
+        ("Views", [("SKU", "")], ("Title", "", "views", "")),
+        ("SKU", [("SKU", "body")], ("Title", "body", "views", "")),
+    ],
+    ids=["no field", "no heading", "a field", "mapped"],
+)
+def test_the_column_of_the_key_needs_no_target(
+    key: str, maps: list[tuple[str, str]], targets: tuple[str, ...]
+) -> None:
+    cells = ("A", "7", "1", "8" if key == "4" else "")
+    table = Table("", ("Title", "SKU", "Views", ""), (Row(2, cells),))
+    mapped = map_columns(REQUEST, maps, key, table, FIELDS)
+    assert mapped.targets == targets
+    assert mapped.key == (int(key) - 1 if key == "4" else table.headings.index(key))
+
+
 def test_a_number_of_thousands_of_digits_is_not_a_column() -> None:
-    with pytest.raises(MappingRefused, match="the file has no column '1111"):
+    with pytest.raises(UnknownColumn, match="The file has no column '1111"):
         map_columns(REQUEST, [("1" * 5_000, "views")], None, Table("", ("Title",), ()), FIELDS)
     assert (
         map_columns(REQUEST, [("2", "views")], None, Table("", ("Title", "x"), ()), FIELDS).targets[
