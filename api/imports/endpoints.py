@@ -30,7 +30,7 @@ from write_side.domain.refusals import UnknownImport, shortened
 from write_side.domain.text import check_text
 from write_side.domain.workspace import OPERATE
 from write_side.imports import jobs
-from write_side.imports.encodings import ENCODINGS
+from write_side.imports.encodings import ENCODINGS, encoding_named
 from write_side.imports.jobs import JobOptions, JobStatus
 from write_side.imports.report import Report, import_report, revert_import
 from write_side.imports.request import REPEATS, ImportRequest
@@ -114,6 +114,8 @@ def import_options(call: Call, form: FileForm, import_id: str) -> JobOptions:
     if not content_type.strip() or not form.name:
         raise BadRequest(MISSING)
     maps, key = tuple(_maps(form.fields)), given.pop("key", None)
+    if "encoding" in given:
+        given["encoding"] = encoding_named(given["encoding"])
     unknown = [
         name for name in given if name not in (*OPTIONS, *READING) and not _MAP.fullmatch(name)
     ]

@@ -52,9 +52,8 @@ REVERT_OPTIONS = {"revert", "as_json", "workspace", "environment"}
 @click.option("--workspace", metavar="W", help="The workspace's slug.")
 @click.option(
     "--environment",
-    show_default=PRODUCTION,
     type=click.Choice(ENVIRONMENTS),
-    help="The environment.",
+    help="The environment.  [default: production]",
 )
 @click.option("--type", "kind", metavar="T", help="The content type's slug.")
 @click.option(

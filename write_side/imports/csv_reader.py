@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
-from write_side.imports.encodings import ENCODINGS, codec_of, detect
+from write_side.imports.encodings import ENCODINGS, codec_of, detect, encoding_named
 from write_side.imports.escapes import unguard
 from write_side.imports.preview import MOST_NOTES, one_line
 from write_side.imports.table import (
@@ -87,6 +87,7 @@ def _spaced_quotes(rows: Iterable[Row]) -> Iterator[CellError]:
 def decoded(document: bytes, encoding: str | None) -> tuple[str, str, EncodingSource]:
     """The text without byte order mark, and its encoding: by the byte order mark, else UTF-8 if
     valid, else detected. Raises FileRefused."""
+    encoding = encoding and encoding_named(encoding)
     if encoding is not None and encoding not in ENCODINGS:
         raise FileRefused(f"cannot be read as {encoding!r}: use one of {', '.join(ENCODINGS)}")
     source: EncodingSource = "chosen"

@@ -18,6 +18,8 @@ import codecs
 import re
 import unicodedata
 from collections.abc import Sequence
+from encodings import normalize_encoding
+from encodings.aliases import aliases
 from functools import cache
 from itertools import pairwise
 
@@ -48,6 +50,15 @@ ENCODINGS = {
 """The encodings that can be chosen."""
 CODECS = {"shift_jis": "cp932", "euc-kr": "cp949", "big5": "cp950"}
 """Windows extends these encodings with characters such as ① and 똠, without renaming them."""
+_BROADER = {
+    "latin_1": "cp1252",
+    "iso8859_9": "cp1254",
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "utf_8_sig": "utf-8",
+}
+"""Modules of Python's codecs → the encoding that they are read as, as browsers do (WHATWG Encoding
+standard): files that are said to be Latin-1 are mostly Windows-1252."""
 SAMPLE_BYTES = 64 * 1024
 FEWEST_BYTES, ENOUGH_BYTES = 3, 8
 """Numbers of non-ASCII characters: below the first, nothing is detected unless all encodings agree;
@@ -146,6 +157,23 @@ def _is_certain(confidences: Sequence[float], sample: bytes) -> bool:
 def codec_of(encoding: str) -> str:
     """Python's codec for one of ENCODINGS."""
     return CODECS.get(encoding, encoding)
+
+
+def encoding_named(name: str) -> str:
+    """The one of ENCODINGS that has this name too, such as ``utf8`` or ``windows-1252``; the name
+    itself if there is none."""
+    return _by_module().get(_module(name), name)
+
+
+@cache
+def _by_module() -> dict[str, str]:
+    return _BROADER | {_module(each): name for name in ENCODINGS for each in (name, codec_of(name))}
+
+
+def _module(name: str) -> str:
+    """Of Python's codec with this name. ``codecs.lookup`` would keep unknown names in memory."""
+    normalized = normalize_encoding(name).lower()
+    return aliases.get(normalized, normalized)
 
 
 def _decoded(document: bytes, encoding: str) -> str | None:

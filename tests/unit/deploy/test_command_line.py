@@ -36,10 +36,11 @@ def _commands(group: click.Group, *path: str) -> Iterator[tuple[str, ...]]:
 
 
 @pytest.mark.parametrize("path", list(_commands(cli)), ids=" ".join)
-def test_every_command_shows_an_example(path: tuple[str, ...]) -> None:
+def test_every_command_shows_an_example_and_plain_defaults(path: tuple[str, ...]) -> None:
     result = CliRunner().invoke(cli, [*path, "--help"])
     assert result.exit_code == 0
     assert "Example:\n    " in result.output
+    assert "[default: (" not in result.output
     assert f"contentlog {path[0]}" in result.output.partition("Example:")[2]
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from write_side.domain.entry import MAX_BYTES
 from write_side.imports.csv_reader import read_csv
+from write_side.imports.encodings import ENCODINGS
 from write_side.imports.escapes import guard
 from write_side.imports.table import LIMITS, NO_CHOICE, Choice, FileRefused, Limits, Table
 
@@ -86,6 +87,32 @@ def test_an_encoding_is_chosen() -> None:
         table(b"A\n\xe9\n", Choice(encoding="utf-8"))
     with pytest.raises(FileRefused, match="cannot be read as 'rot13': use one of utf-8"):
         table(b"A\n", Choice(encoding="rot13"))
+
+
+@pytest.mark.parametrize(
+    ("name", "encoding"),
+    [
+        ("utf8", "utf-8"),
+        ("UTF-8-SIG", "utf-8"),
+        ("Windows-1252", "cp1252"),
+        ("latin-1", "cp1252"),
+        ("ISO-8859-1", "cp1252"),
+        ("iso-8859-9", "cp1254"),
+        ("latin9", "iso8859-15"),
+        ("macintosh", "mac-roman"),
+        ("Shift-JIS", "shift_jis"),
+        ("cp932", "shift_jis"),
+        ("gbk", "gb18030"),
+        *((name, name) for name in ENCODINGS),
+    ],
+)
+def test_an_encoding_has_the_names_that_are_usual(name: str, encoding: str) -> None:
+    found = table("Title".encode(encoding), Choice(encoding=name))
+    assert (found.encoding, found.headings) == (encoding, ("Title",))
+
+
+def test_latin_1_is_read_as_browsers_do() -> None:
+    assert table(b"\x80 \xe9", Choice(encoding="latin-1")).headings == ("€ é",)
 
 
 def test_damaged_utf8_is_not_another_encoding() -> None:
