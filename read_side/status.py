@@ -37,7 +37,7 @@ class WorkStatus(Struct, frozen=True):
     seconds: float
 
 
-class ProjectorStatus(Struct, frozen=True):
+class ProjectorStatus(Struct, frozen=True, rename="camel"):
     """``heartbeat_age`` in seconds; ``halted``: the reason why it has stopped."""
 
     id: str

@@ -123,7 +123,7 @@ async def _status(databases: Databases, settings: Settings) -> dict[str, Any]:
         "epoch": model.epoch,
         "projectors": msgspec.to_builtins(model.projectors),
         "rebuild": msgspec.to_builtins(model.work),
-        "bytes": {"event_store": store_size, "read_model": model_size},
+        "bytes": {"eventStore": store_size, "readModel": model_size},
         "readModels": [one for one in listed if one is not None],
     }
 
@@ -167,8 +167,8 @@ def _status_text(status: dict[str, Any]) -> str:
         f"checkpoint  {status['checkpoint']}",
         f"lag         {count(lag['events'], 'event')}, {lag['seconds']:.1f} s",
         *([_projector(one) for one in status["projectors"]] or ["projector   none is running"]),
-        f"event store {sizes['event_store']:,} bytes",
-        f"read model  {_size(sizes['read_model'])}, epoch {status['epoch']}",
+        f"event store {sizes['eventStore']:,} bytes",
+        f"read model  {_size(sizes['readModel'])}, epoch {status['epoch']}",
     ]
     if work := status["rebuild"]:
         lines.append(
@@ -199,7 +199,7 @@ def _projector(projector: dict[str, Any]) -> str:
     halted = f", HALTED: {projector['halted']}" if projector["halted"] else ""
     return (
         f"projector   {projector['role']}, {projector['id']}, "
-        f"last heartbeat {projector['heartbeat_age']:.1f} s ago{halted}"
+        f"last heartbeat {projector['heartbeatAge']:.1f} s ago{halted}"
     )
 
 

@@ -582,7 +582,10 @@ def test_a_workspace_is_applied_filled_and_listed(run: Run, files: Path) -> None
     status = json.loads("".join(output_lines(run("status", "--json"))))
     assert (status["head"], status["checkpoint"]) == (6, 6)
     assert status["lag"] == {"events": 0, "seconds": 0.0}
-    assert [one["role"] for one in status["projectors"]] == ["active"]
+    [projector] = status["projectors"]
+    assert set(projector) == {"id", "role", "heartbeatAge", "halted"}
+    assert projector["role"] == "active"
+    assert set(status["bytes"]) == {"eventStore", "readModel"}
     assert "lag         0 events, 0.0 s" in output_lines(run("status"))
 
 
