@@ -349,10 +349,12 @@ async def load_proposal(
 async def save_mapping(
     repository: Repository, request: ImportRequest, headings: Sequence[str], by: Actor
 ) -> None:
-    """Saves this mapping, to be proposed from now on. Raises MappingRefused, UnknownContentType."""
-    scope, type_slug = request.scope, request.content_type_slug
-    content_type = await repository.fresh_content_type(scope, type_slug)
-    columns_of(headings, request.targets, content_type.value_fields)
-    columns = tuple(map(MappedColumn, headings, request.targets))
-    command = SaveImportMapping(actor=by, scope=scope, content_type_slug=type_slug, columns=columns)
+    """Saves the mapping of a request that has been checked, to be proposed from now on. Raises
+    UnknownContentType."""
+    command = SaveImportMapping(
+        actor=by,
+        scope=request.scope,
+        content_type_slug=request.content_type_slug,
+        columns=tuple(map(MappedColumn, headings, request.targets)),
+    )
     await execute(command, repository)

@@ -22,7 +22,7 @@ from write_side.domain.identity import Scope, import_mapping_stream, new_id
 from write_side.domain.refusals import UnknownContentType, UnknownUpload
 from write_side.imports import uploads
 from write_side.imports.check import check
-from write_side.imports.columns import MappingRefused, load_proposal, save_mapping
+from write_side.imports.columns import load_proposal, save_mapping
 from write_side.imports.request import ImportRequest
 from write_side.imports.table import Choice, FileRefused
 from write_side.imports.uploads import (
@@ -185,8 +185,6 @@ async def test_the_last_mapping_is_used_and_a_removed_field_is_no_target(
     other = ("Title", "body", "", "cover")
     await save_mapping(magazine, mapping(other), HEADINGS, OPERATOR)
     assert (await load_proposal(magazine, SCOPE, "posts", HEADINGS)).targets == other
-    with pytest.raises(MappingRefused):
-        await save_mapping(magazine, mapping(("", "", "", "")), HEADINGS, OPERATOR)
     with pytest.raises(UnknownContentType):
         await save_mapping(magazine, mapping(scope=OTHERS[1]), HEADINGS, OPERATOR)
 
