@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from projector.log import Halted, Log
 from projector.process import collect_less, connected_model
+from projector.projection import Inconsistent
 from projector.rebuild.replay import Replay, ReplayResult
 from read_side.schema import Workspaces
 from write_side.domain.refusals import ExplainedError
@@ -49,9 +50,9 @@ class Read(Struct, frozen=True, tag=True):
 
 
 class Failed(Struct, frozen=True, tag=True):
-    """The worker has ended with an error."""
+    """The worker has ended with an error. ``kinds``: the names of its class and base classes."""
 
-    kind: str
+    kinds: list[str]
     reason: str
 
 
@@ -70,7 +71,7 @@ async def replay_in_workers(
     """Replays all ranges in ``size`` processes; a free process takes the next. ``read`` gets the
     numbers of events read.
 
-    Raises Halted, WorkerDied.
+    Raises Halted, Inconsistent, WorkerDied.
     """
     waiting = list(reversed(ranges))
     found: list[ReplayResult] = []
@@ -133,8 +134,11 @@ async def _result(process: Process, read: Callable[[int], None]) -> ReplayResult
         match _message(line):
             case Read(events):
                 read(events)
-            case Failed(kind, reason):
-                raise Halted(reason) if kind == Halted.__name__ else WorkerDied(f"{kind}: {reason}")
+            case Failed(kinds, reason):
+                for known in (Halted, Inconsistent):
+                    if known.__name__ in kinds:
+                        raise known(reason)
+                raise WorkerDied(f"{kinds[0]}: {reason}")
             case ReplayResult() as replayed:
                 return replayed
     raise WorkerDied(f"a worker process ended with status {await process.wait()}")
@@ -167,7 +171,7 @@ async def _work(requests: asyncio.Queue[bytes]) -> None:
         job = msgspec.json.decode(await requests.get(), type=Job)
         await _replay(job, requests)
     except Exception as error:
-        _send(Failed(type(error).__name__, str(error)))
+        _send(Failed([kind.__name__ for kind in type(error).__mro__], str(error)))
 
 
 async def _replay(job: Job, requests: asyncio.Queue[bytes]) -> None:

@@ -175,7 +175,7 @@ async def test_an_unreadable_event_stops_it_and_is_named(
     workers: int, builder: ContentBuilder, database_url: str, small_ranges: None
 ) -> None:
     await builder.magazine()
-    for n in range(70 * (workers - 1) + 1):
+    for n in range(120 * (workers - 1) + 1):
         await builder.entry(f"entry-{n}")
     await project_all(database_url, database_url)
     head = await head_of(database_url)
@@ -190,18 +190,24 @@ async def test_an_unreadable_event_stops_it_and_is_named(
     assert LIVE in await schemas(database_url)
 
 
-async def test_a_stream_with_a_hole_stops_it(builder: ContentBuilder, database_url: str) -> None:
+@pytest.mark.parametrize("workers", [1, 2])
+async def test_a_stream_with_a_hole_stops_it(
+    workers: int, builder: ContentBuilder, database_url: str, small_ranges: None
+) -> None:
     await builder.magazine()
-    entry_id = await builder.entry("one")
-    await builder.update(entry_id, title="Two")
+    for n in range(120 * (workers - 1)):
+        await builder.entry(f"entry-{n}")
+    await builder.update(await builder.entry("one"), title="Two")
     await project_all(database_url, database_url)
+    head = await head_of(database_url)
     await execute(
         database_url,
-        "UPDATE write_side.event SET originator_version = 3 WHERE notification_id = 4",
+        "UPDATE write_side.event SET originator_version = 3 WHERE notification_id = $1",
+        head,
     )
     await execute(database_url, "UPDATE read_model.checkpoint SET originator_version = 3")
-    with pytest.raises(Inconsistent, match="version 3 at position 4, but 2 was expected"):
-        await rebuild(database_url)
+    with pytest.raises(Inconsistent, match=f"version 3 at position {head}, but 2 was expected"):
+        await rebuild(database_url, workers=workers)
 
 
 async def test_after_a_restore_of_the_log_it_must_be_accepted(
