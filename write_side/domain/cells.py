@@ -34,8 +34,27 @@ from write_side.domain.values import (
 if TYPE_CHECKING:  # fields refer to their types, and types to these functions
     from write_side.domain.definition import Field
 
-TRUE = frozenset({"true", "yes", "1", "on"})
-FALSE = frozenset({"false", "no", "0", "off"})
+EXCEL_BOOLEANS = {
+    "TRUE": "FALSE",
+    "DOĞRU": "YANLIŞ",  # Turkish
+    "IGAZ": "HAMIS",  # Hungarian
+    "PRAVDA": "NEPRAVDA",  # Czech
+    "PRAWDA": "FAŁSZ",  # Polish
+    "SAND": "FALSK",  # Danish
+    "SANN": "USANN",  # Norwegian
+    "SANT": "FALSKT",  # Swedish
+    "TOSI": "EPÄTOSI",  # Finnish
+    "VERDADEIRO": "FALSO",  # Portuguese
+    "VERDADERO": "FALSO",  # Spanish
+    "VERO": "FALSO",  # Italian
+    "VRAI": "FAUX",  # French
+    "WAAR": "ONWAAR",  # Dutch
+    "WAHR": "FALSCH",  # German
+    "ИСТИНА": "ЛОЖЬ",  # Russian
+}
+"""True → false, as Excel writes them to CSV."""
+TRUE = frozenset({"yes", "1", "on", *map(str.casefold, EXCEL_BOOLEANS)})
+FALSE = frozenset({"no", "0", "off", *map(str.casefold, EXCEL_BOOLEANS.values())})
 RANGE = "a range of ISO 8601 dates, from / to, such as 2026-01-31 / 2026-02-14"
 Names = Mapping[str, str]
 """Id of an entry → the name to write for it; the id itself if there is none."""

@@ -8,6 +8,9 @@ import pytest
 from msgspec import Raw
 
 from write_side.domain.cells import (
+    EXCEL_BOOLEANS,
+    FALSE,
+    TRUE,
     BadCell,
     cell_of,
     is_blank,
@@ -56,6 +59,8 @@ def value(kind: FieldType, cell: str, **properties: object) -> str:
         ("boolean", "0", "false"),
         ("boolean", "off", "false"),
         ("boolean", "FALSE", "false"),
+        ("boolean", "WAHR", "true"),
+        ("boolean", "Faux", "false"),
         ("datetime", " 2026-01-31 ", '"2026-01-31"'),
         ("datetime", "2026-01-31T09:30:00Z", '"2026-01-31T09:30:00Z"'),
         ("datetime", "2026-01-31 09:30z", '"2026-01-31 09:30z"'),
@@ -67,6 +72,17 @@ def value(kind: FieldType, cell: str, **properties: object) -> str:
 )
 def test_a_cell_is_the_value_of_its_field(kind: FieldType, cell: str, json: str) -> None:
     assert value(kind, cell) == json
+
+
+@pytest.mark.parametrize(("true", "false"), EXCEL_BOOLEANS.items())
+def test_a_boolean_may_be_in_the_language_of_excel(true: str, false: str) -> None:
+    for cell in (true, f" {true.capitalize()} "):
+        assert value("boolean", cell) == "true"
+    assert value("boolean", false) == "false"
+
+
+def test_no_word_is_both_true_and_false() -> None:
+    assert not TRUE & FALSE
 
 
 def test_a_range_is_written_as_from_to() -> None:
