@@ -60,7 +60,7 @@ async def list_response(
     query: EntryQuery | None = None
     if params.is_plain:
         page = {"locale": locale, "limit": params.limit, "offset": params.offset}
-        key: tuple[object, ...] = (read.__name__, *filters.values(), params)
+        key: tuple[object, ...] = ("plain", kind.custom, *filters.values(), params)
         read_page: ReadPage = partial(read, scope=scope, **filters, **page, as_json=shape.is_plain)
     else:
         query = _page_query(call, params, params.entry_query(**wanted, locale=locale))
