@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import datetime
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from msgspec import Struct
 
@@ -20,9 +20,16 @@ from read_side.refusals import TypeNotFound
 from write_side.domain.identity import Scope
 from write_side.postgres.statements import statement
 
+if TYPE_CHECKING:
+    from read_side.queries.pages import FoundPage
+
 DEEP = 200
 """From this offset on, skipping blocks is worth its time."""
+Matches: TypeAlias = "int | FoundPage"
+"""The number of matching entries on all pages, or the FoundPage of a query, which counts them only
+if that is wanted."""
 T = TypeVar("T")
+M_co = TypeVar("M_co", bound=Matches, covariant=True)
 
 
 class Filters(Struct, frozen=True):
@@ -55,22 +62,21 @@ class EntrySummary(Struct, frozen=True):
         return self.language if self.translated in (None, self.title) else locale
 
 
-class Page(Struct, Generic[T], frozen=True):
-    """``total`` counts all matching entries on all pages, or is the FoundPage of a query.
-    ``stamp``: of the checkpoint at which the page was read, if the statement returns it. ``json``:
-    the entries as the API sends them, separated by commas; then there are no ``rows``.
+class Page(Struct, Generic[T, M_co], frozen=True):
+    """``stamp``: of the checkpoint at which the page was read, if the statement returns it.
+    ``json``: the entries as the API sends them, separated by commas; then there are no ``rows``.
     ``may_grow``: whether a later read at the same checkpoint may find more."""
 
     rows: list[T]
-    total: Any
+    matches: M_co
     stamp: int | None = None
     json: bytes | None = None
     may_grow: bool = False
 
 
-ReadAgain = Callable[[int], AbstractAsyncContextManager[tuple[Any, AsyncIterator[EntryRow]]]]
-"""Takes the number of entries to read at once. Yields the total or FoundPage of the list, and the
-entries of the page."""
+ReadAgain = Callable[[int], AbstractAsyncContextManager[tuple[Matches, AsyncIterator[EntryRow]]]]
+"""Takes the number of entries to read at once. Yields the matches of the list, and the entries of
+the page."""
 
 
 class LargePage(Exception):
@@ -85,7 +91,7 @@ class LargePage(Exception):
         self.size = size
         self.stamp = stamp
 
-    def rows(self) -> AbstractAsyncContextManager[tuple[Any, AsyncIterator[EntryRow]]]:
+    def rows(self) -> AbstractAsyncContextManager[tuple[Matches, AsyncIterator[EntryRow]]]:
         """See ``ReadAgain``."""
         return self._read(self._step)
 
@@ -101,7 +107,7 @@ class Listing(Struct, frozen=True):
     locale: str
     type_slug: str | None = None
 
-    async def page(self, *, as_json: bool) -> Page[EntryRow]:
+    async def page(self, *, as_json: bool) -> Page[EntryRow, int]:
         """``as_json``: as JSON, if all entries of the page are stored ready to serve. Raises
         TypeNotFound, LargePage."""
         if as_json:
@@ -137,7 +143,7 @@ class Listing(Struct, frozen=True):
                     if not rows:
                         rows = [self._row(record) for record in await cursor.fetch(step)]
 
-            yield first.total, rows()
+            yield first.matches, rows()
 
     def _row(self, record: Any) -> EntryRow:
         return entry_row(record, self.locale)
@@ -154,7 +160,7 @@ async def list_of_type(
     limit: int,
     offset: int,
     as_json: bool = False,
-) -> Page[EntryRow]:
+) -> Page[EntryRow, int]:
     """Entries of one type, status and language (§4.1). ``as_json``: see ``Listing.page``. Raises
     TypeNotFound, LargePage."""
     where: list[Any] = [
@@ -185,7 +191,7 @@ async def list_across_types(
     limit: int,
     offset: int,
     as_json: bool = False,
-) -> Page[EntryRow]:
+) -> Page[EntryRow, int]:
     """Entries of one type or all, of one status or all, and of every language (§4.3). ``as_json``:
     see ``Listing.page``.
 
@@ -200,7 +206,7 @@ async def list_across_types(
 
 async def list_ids(
     pool: Pool, scope: Scope, filters: Filters, *, limit: int, offset: int
-) -> Page[str]:
+) -> Page[str, int]:
     """Only the ids, for entries that are read together with others; ``locale`` and ``search`` are
     ignored. Raises TypeNotFound."""
     name, parameters = _filtered("ids", filters)
@@ -211,7 +217,7 @@ async def list_ids(
 
 async def list_summaries(
     pool: Pool, scope: Scope, filters: Filters, *, limit: int, offset: int
-) -> Page[EntrySummary]:
+) -> Page[EntrySummary, int]:
     """Empty for a content type that does not exist; ``search`` is ignored."""
     name, parameters = _filtered("summaries", filters)
     where = (scope.workspace, scope.environment, limit, offset, *parameters, filters.locale)
@@ -237,7 +243,7 @@ def _filtered(columns: str, filters: Filters) -> tuple[str, Sequence[str | None]
 
 def page_of(
     records: Sequence[Any], row: Callable[[Any], T], type_slug: str | None = None
-) -> Page[T]:
+) -> Page[T, int]:
     """An empty page is one row of nulls with the total; an unknown content type returns no row."""
     if not records:
         if type_slug is not None:

@@ -73,7 +73,7 @@ async def show_entries(request: DashboardRequest) -> web.StreamResponse:
         # None for a content type that was just added.
         type_of=lambda entry: types.get(entry.type_id),
         stage_of=stage_of,
-        paging=Paging(page, found.total),
+        paging=Paging(page, found.matches),
         columns=_columns(form, found.rows),
         figures=await request.request.app[STATUS].current(),
         max_search=MAX_SEARCH,
@@ -84,7 +84,7 @@ async def show_entries(request: DashboardRequest) -> web.StreamResponse:
 
 async def _page(
     request: DashboardRequest, filters: Filters, page: int
-) -> tuple[Page[EntrySummary], bool]:
+) -> tuple[Page[EntrySummary, int], bool]:
     """Newest first, or the most relevant of a search; and whether there are no other matches."""
     offset = (page - 1) * ROWS
     if not filters.search:

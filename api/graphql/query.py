@@ -218,7 +218,8 @@ class _EntryList(Struct, frozen=True):
                 limit=params.limit,
                 offset=params.offset,
             )
-            return page.rows, Pagination(limit=params.limit, offset=params.offset, total=page.total)
+            total = page.matches
+            return page.rows, Pagination(limit=params.limit, offset=params.offset, total=total)
         of_any_type = filters["type_slug"] is None
         query = self._query(locale=self.locale, custom=not of_any_type)
         found, ids = await list_ids_found(pool, self.scope, query)

@@ -92,7 +92,7 @@ async def single_entry(call: Call) -> web.Response:
     }
     shape = parse_shape(query, wire.SingleEntry)
 
-    def body(shown: list[Any], _total: object = 1) -> wire.SingleBody:
+    def body(shown: list[Any], _matches: object = 1) -> wire.SingleBody:
         return wire.SingleBody(True, shown[0])
 
     if at is not None:
@@ -104,7 +104,7 @@ async def single_entry(call: Call) -> web.Response:
             call, shape, past, at=at, budget=budget, entry=wire.single_entry, body=body
         )
 
-    async def read_page(pool: Pool) -> Page[EntryRow]:
+    async def read_page(pool: Pool) -> Page[EntryRow, int]:
         row = await entries.entry_of_slug(pool, scope, **where)
         if not call.may_read(row.status):
             raise EntryNotFound

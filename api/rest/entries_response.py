@@ -24,7 +24,7 @@ from api.rest.point_in_time import ListBudget, PastList
 from api.rest.shape import Fields, Shape, check_past, checked_fields
 from read_side.entries import EntryRow
 from read_side.notices import Dependency, content_types
-from read_side.paging import LargePage, Page
+from read_side.paging import LargePage, Matches, Page
 from read_side.pool import Pool
 from read_side.stamp import position_of
 
@@ -33,7 +33,7 @@ MAX_COMPRESSED = 16 * 1024 * 1024
 PER_ENTRY = 1024
 """Bytes of an entry in JSON, without its texts."""
 _PLACE = b"{}"
-ReadPage = Callable[[Pool], Awaitable[Page[EntryRow]]]
+ReadPage = Callable[[Pool], Awaitable[Page[EntryRow, Matches]]]
 ShowEntry = Callable[[EntryRow, str], wire.Entry]
 """From a row and the locale of its texts."""
 
@@ -91,22 +91,22 @@ async def past_response(
 
 @asynccontextmanager
 async def _in_memory(
-    page: Page[EntryRow], _step: int
-) -> AsyncIterator[tuple[int, AsyncIterator[EntryRow]]]:
+    page: Page[EntryRow, Matches], _step: int
+) -> AsyncIterator[tuple[Matches, AsyncIterator[EntryRow]]]:
     """A page with large includes, to be written like one with large entries."""
 
     async def rows() -> AsyncIterator[EntryRow]:
         for row in page.rows:
             yield row
 
-    yield page.total, rows()
+    yield page.matches, rows()
 
 
 class EntryReader(Struct, kw_only=True):
     """How the entries of a response are read and shown. ``parameters`` and ``dependencies``: see
     ``cached_response``. ``type_slug``: of all of them, or None. ``body`` builds the body from the
-    entries and the total. ``is_single``: the response depends on its entry alone. ``fields``: those
-    that the shape names; ``stamp``: of the checkpoint at which they were read."""
+    entries and the matches. ``is_single``: the response depends on its entry alone. ``fields``:
+    those that the shape names; ``stamp``: of the checkpoint at which they were read."""
 
     call: Call
     shape: Shape
@@ -115,7 +115,7 @@ class EntryReader(Struct, kw_only=True):
     type_slug: str | None
     read_page: ReadPage
     entry: ShowEntry
-    body: Callable[[list[Any], Any], wire.Wire]
+    body: Callable[[list[Any], Matches], wire.Wire]
     is_single: bool = False
     fields: Fields = {}
     stamp: int | None = None
@@ -132,7 +132,7 @@ class EntryReader(Struct, kw_only=True):
         if self.is_single:
             found += [row.id for row in page.rows]
         shown = [self._shown(row) for row in page.rows] if page.json is None else [Raw(page.json)]
-        body = self.body(shown, page.total)
+        body = self.body(shown, page.matches)
         if page.stamp is None or not self.shape.paths:
             stamp = self._earlier(page.stamp)
             return Reading(wire.encode(body), stamp, tuple(found), page.may_grow)
@@ -153,8 +153,8 @@ class EntryReader(Struct, kw_only=True):
         pool = self.call.service.read_model
         includes = self._include_reader(pool, large.stamp, is_file=True)
         refusal: BadRequest | None = None
-        async with large.rows() as (total, rows):
-            body = wire.encode(self.body([Raw(_PLACE)], total))
+        async with large.rows() as (matches, rows):
+            body = wire.encode(self.body([Raw(_PLACE)], matches))
             start, _, end = body.partition(_PLACE)
             before = start
             async for row in rows:

@@ -23,8 +23,8 @@ from api.rest.point_in_time import ListBudget, PastList, list_at
 from api.rest.shape import Shape, parse_shape
 from read_side import notices
 from read_side.entries import EntryRow
-from read_side.paging import Page
-from read_side.queries.pages import FoundPage, list_found
+from read_side.paging import Matches, Page
+from read_side.queries.pages import list_found
 from read_side.queries.request import EntryQuery
 from write_side.domain.events import STATUSES
 
@@ -43,7 +43,7 @@ async def list_response(
     kind: ListKind,
     params: ListQuery,
     filters: Mapping[str, str | None],
-    read: Callable[..., Awaitable[Page[EntryRow]]],
+    read: Callable[..., Awaitable[Page[EntryRow, int]]],
 ) -> web.Response:
     """``read`` reads a page of a plain list. It takes the filters as parameters.
 
@@ -69,8 +69,8 @@ async def list_response(
         of_type = notices.singles_of_type(scope, type_slug or "")
         dependencies = (*dependencies, of_type if kind.custom else notices.content_types(scope))
 
-    def body(shown: list[Any], total: int | FoundPage) -> wire.Wire:
-        return kind.body(shown, _pagination(call, params, query, total))
+    def body(shown: list[Any], matches: Matches) -> wire.Wire:
+        return kind.body(shown, _pagination(call, params, query, matches))
 
     reader = EntryReader(
         call=call,
@@ -110,7 +110,7 @@ def _page_query(call: Call, params: ListQuery, query: EntryQuery) -> EntryQuery:
 
 
 def _pagination(
-    call: Call, params: ListQuery, query: EntryQuery | None, page: int | FoundPage | PastList
+    call: Call, params: ListQuery, query: EntryQuery | None, page: Matches | PastList
 ) -> wire.ListPagination:
     """``page``: the total of a plain list, which has no query, or the page of a query."""
     total = page if isinstance(page, int) else page.total

@@ -158,8 +158,10 @@ async def list_summaries_found(
     return found, [entry_summary(record) for record in records]
 
 
-async def list_found(pool: Pool, scope: Scope, query: EntryQuery, locale: str) -> Page[EntryRow]:
-    """Its ``total`` is the FoundPage. Raises what ``find`` raises, and LargePage."""
+async def list_found(
+    pool: Pool, scope: Scope, query: EntryQuery, locale: str
+) -> Page[EntryRow, FoundPage]:
+    """Raises what ``find`` raises, and LargePage."""
     found, records = await _read(pool, scope, query, _ROWS, locale, INLINE)
     _learn(pool, found)
     try:

@@ -34,7 +34,7 @@ from write_side.domain.identity import Scope
 from write_side.domain.refusals import Refused
 from write_side.repository import Repository
 
-Paged = Callable[..., Awaitable[Page[EntryRow]]]
+Paged = Callable[..., Awaitable[Page[EntryRow, int]]]
 
 
 class ModelReader:
@@ -100,7 +100,7 @@ class ModelReader:
                 assert expected is None, f"{self._place} has {where}"
                 return
             assert expected is not None, f"{self._place} has no {where}"
-            assert page.total == length, (self._place, where)
+            assert page.matches == length, (self._place, where)
             wanted = expected[offset : offset + self._limit]
             assert [row_as_dict(row) for row in page.rows] == [
                 with_json_fields(one) for one in wanted

@@ -132,8 +132,8 @@ async def check_lists(
             page = await listing.page(as_json=True)
             rows = await listing.page(as_json=False)
             assert page.json == encoded(rows), (name, parameters)
-            assert (page.total, page.stamp) == (rows.total, rows.stamp)
-            assert rows.total == len(entries)
+            assert (page.matches, page.stamp) == (rows.matches, rows.stamp)
+            assert rows.matches == len(entries)
 
 
 @pytest.mark.parametrize("name", LISTS)
@@ -213,7 +213,7 @@ async def fill(
 
 def listing_of(
     pool: Pool, name: str, offset: int, parameters: tuple[Any, ...]
-) -> tuple[Listing, Callable[[Page[EntryRow]], bytes]]:
+) -> tuple[Listing, Callable[[Page[EntryRow, Any]], bytes]]:
     """A list, and the JSON that the API makes from its rows."""
     locale = parameters[-1]
     of_type = name.startswith("list_of_type")
@@ -221,7 +221,7 @@ def listing_of(
         wire.listed_entry if of_type else wire.entry_of_any_type
     )
 
-    def encoded(page: Page[EntryRow]) -> bytes:
+    def encoded(page: Page[EntryRow, Any]) -> bytes:
         return b",".join(wire.encode(made(one, locale)) for one in page.rows)
 
     where = (*SCOPE, 10, offset, *parameters)

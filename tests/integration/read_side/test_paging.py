@@ -89,7 +89,7 @@ class Lists:
         for offset in offsets(whole):
             page = await list_ids(self._pool, self._scope, filters, limit=limit, offset=offset)
             expected = whole[offset : offset + limit]
-            assert (page.rows, page.total) == (expected, len(whole)), (filters, limit, offset)
+            assert (page.rows, page.matches) == (expected, len(whole)), (filters, limit, offset)
 
     async def _check_list_of_type(self, limit: int, *chosen: str) -> None:
         type_slug, status, language = chosen
@@ -110,7 +110,7 @@ class Lists:
             rows = page.rows if page.json is None else json.decode(b"[%s]" % page.json, type=IDS)
             found = [row.id for row in rows]
             expected = whole[offset : offset + limit]
-            assert (found, page.total) == (expected, len(whole)), (chosen, limit, offset)
+            assert (found, page.matches) == (expected, len(whole)), (chosen, limit, offset)
 
 
 def offsets(whole: list[str]) -> Iterator[int]:

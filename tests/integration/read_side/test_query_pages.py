@@ -55,7 +55,7 @@ class SampleEntries:
 
     def page(self, query: EntryQuery) -> tuple[FoundPage, list[EntryRow]]:
         page = self.runner.run(list_found(self.pool, SCOPE, query, "en-US"))
-        return page.total, page.rows
+        return page.matches, page.rows
 
     def named(self, one: Filter) -> Filter:
         if one.field != "id" or one.operator == "exists":
