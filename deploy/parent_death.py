@@ -2,8 +2,7 @@
 
 A process can request this from the kernel only for itself, and code between fork and exec is not
 safe in a parent with threads. The parent therefore starts this script, which makes the request and
-then becomes the command, with the same process id. Linux only. It imports as little as possible, to
-start fast.
+then becomes the command, with the same process id. It imports as little as possible, to start fast.
 """
 
 import ctypes

@@ -1,8 +1,7 @@
 """Child processes that their parent keeps running and ends with itself.
 
 The children are in separate sessions, so Ctrl-C in a terminal reaches only the parent, which then
-stops them. On Linux they are killed with their parent (deploy.parent_death); elsewhere they outlive
-a parent that is killed.
+stops them. If it is killed, the kernel kills them, too (deploy.parent_death).
 """
 
 from __future__ import annotations
@@ -117,8 +116,6 @@ async def _start(child: Child) -> Process | ForkedProcess:
 
 
 def bound_to_parent(command: tuple[str, ...]) -> tuple[str, ...]:
-    if sys.platform != "linux":
-        return command
     script = str(Path(__file__).with_name("parent_death.py"))
     return (sys.executable, "-I", "-S", script, str(os.getpid()), *command)
 
@@ -205,8 +202,7 @@ def _run_copy(parent: int, work: Callable[[], None]) -> None:
     for number in STOPPING:
         signal.signal(number, signal.default_int_handler)
     os.setsid()
-    if sys.platform == "linux":
-        end_with(parent)
+    end_with(parent)
     try:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
         with explained():

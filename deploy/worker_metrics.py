@@ -10,7 +10,6 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -93,8 +92,6 @@ class MetricsFile(MmapedDict):
 
 
 def _allocate(file: int, size: int, name: str) -> None:
-    if sys.platform != "linux":
-        return
     try:
         os.posix_fallocate(file, 0, size)
     except OSError as error:

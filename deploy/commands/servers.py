@@ -13,7 +13,6 @@ import gc
 import logging
 import os
 import socket
-import sys
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from contextlib import AsyncExitStack, contextmanager, suppress
@@ -48,9 +47,7 @@ some milliseconds. A thread would not help: its call holds the lock that every a
 LOOK = 1.0
 QUIET = 0.05
 """A moment of LOOK seconds is quiet if the process ran for less than this share of it."""
-_trim: Any = None
-if sys.platform == "linux":
-    _trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+_trim: Any = getattr(ctypes.CDLL(None), "malloc_trim", None)
 
 host_option = click.option("--host", help="The address to listen on (CONTENTLOG_HOST).")
 port_option = click.option("--port", type=WholeNumber(1, 65535), help="The port (CONTENTLOG_PORT).")

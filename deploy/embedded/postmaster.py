@@ -246,8 +246,7 @@ def _pid_is_server(cluster: Path) -> bool:
         pid = int(_pid_file(cluster)[0])
     except (OSError, ValueError, IndexError):
         return False
-    # Without /proc (macOS), the fact that some process holds the server's lock must be sufficient.
-    return pid in _servers_in(cluster) or not Path("/proc/self").exists()
+    return pid in _servers_in(cluster)
 
 
 def _status(cluster: Path) -> str:

@@ -22,8 +22,8 @@ NAME = "contentlog"  # of the database, and of the role that runs contentlog
 OWNER = "contentlog_owner"  # of the tables of the event store
 PORT = 5432
 NOTE = "sockets-are-in"
-# 104 bytes of sun_path on macOS (108 on Linux), less the file's name and the closing zero.
-LONGEST = 104 - len(f"/.s.PGSQL.{PORT}") - 1
+# 108 bytes of sun_path, less the file's name and the closing zero.
+LONGEST = 108 - len(f"/.s.PGSQL.{PORT}") - 1
 # Drivers read a comma as a list of hosts.
 PLAIN = re.compile(r"/[\w./@%+=-]*", re.ASCII)
 

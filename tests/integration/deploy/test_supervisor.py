@@ -44,7 +44,6 @@ each_kind = pytest.mark.parametrize(
 )
 
 Run = Callable[..., subprocess.Popen[str]]
-linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux kills them with the parent")
 
 
 @pytest.fixture
@@ -139,7 +138,6 @@ def test_a_child_that_does_not_end_is_eventually_killed(
     assert not any(alive(pid) for pid in noted(notes))
 
 
-@linux
 @each_kind
 def test_children_do_not_survive_a_killed_parent(
     run: Run, notes: Path, calm: str, deaf: str
