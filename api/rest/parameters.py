@@ -109,4 +109,6 @@ def future_time(time: datetime) -> BadRequest:
 
 def environment(query: Query, header: str | None, default: str = PRODUCTION) -> str:
     """The query parameter takes precedence over the header (§4.0)."""
-    return check_environment_name(query.get("environment") or header or default)
+    name = query.get("environment") or header or default
+    check_environment_name(name)
+    return name

@@ -150,13 +150,12 @@ def evolve_media(media: Media | None, event: MediaEvent) -> Media:
     )
 
 
-def check_environment_name(name: str) -> str:
-    """The name. Raises InvalidDefinition."""
+def check_environment_name(name: str) -> None:
+    """Raises InvalidDefinition."""
     if name not in ENVIRONMENTS:
         raise InvalidDefinition(
             f"Unknown environment '{shortened(name)}': use {' or '.join(ENVIRONMENTS)}"
         )
-    return name
 
 
 def check_environment(plan: Plan, environments: Sequence[str], scope: Scope) -> None:
