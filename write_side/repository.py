@@ -205,26 +205,18 @@ class Repository:
         return reduce(evolve_workspace, await self._stream(workspace_stream(slug)), None)
 
     async def workspaces(self, slugs: Iterable[str]) -> list[Workspace]:
-        streams = await self.recorder.select_streams(map(workspace_stream, slugs))
-        folded = (
-            reduce(evolve_workspace, map(self.mapper.event_of, rows), None)
-            for rows in streams.values()
-        )
-        return [workspace for workspace in folded if workspace is not None]
+        return await self._folded(evolve_workspace, map(workspace_stream, slugs))
 
     async def find_key(self, workspace: str, name: str) -> Key | None:
         """The live key with a name."""
         rows = await self.recorder.fetch(_KEY, workspace, name)
-        return await self._key(rows[0]["id"]) if rows else None
+        stream = await self._stream(key_stream(rows[0]["id"])) if rows else []
+        return reduce(evolve_key, stream, None)
 
     async def keys(self, workspace: str) -> list[Key]:
         """The live keys of a workspace, by name."""
         rows = await self.recorder.fetch(_KEYS, workspace)
-        found = [await self._key(row["id"]) for row in rows]
-        return [key for key in found if key is not None]
-
-    async def _key(self, key_id: str) -> Key | None:
-        return reduce(evolve_key, await self._stream(key_stream(key_id)), None)
+        return await self._folded(evolve_key, (key_stream(row["id"]) for row in rows))
 
     async def find_media(self, workspace: str, media_id: str) -> Media | None:
         """The file, even if it has been removed."""
@@ -320,6 +312,16 @@ class Repository:
         for row in await self.recorder.fetch(_LAST_EVENT, import_mapping_stream(content_type_id)):
             return row["originator_version"], self.mapper.event_of(row)
         return 0, None
+
+    async def _folded(self, evolve: Callable[[Any, Any], Any], streams: Iterable[str]) -> list[Any]:
+        """The aggregates of the streams that exist, in their order."""
+        names = list(streams)
+        found = await self.recorder.select_streams(names)
+        return [
+            reduce(evolve, map(self.mapper.event_of, found[name]), None)
+            for name in names
+            if name in found
+        ]
 
     async def _stream(self, stream: str) -> list[Any]:
         return [self.mapper.event_of(row) for row in await self.recorder.select_events(stream)]
