@@ -100,7 +100,7 @@ def _update_command(changes: UpdateContentEntryInput, **command: Any) -> UpdateE
         title=_or_unset(changes.title),
         slug=changes.slug or UNSET,
         status=changes.status.value if changes.status else UNSET,
-        stage_id=_or_unset(changes.stage_id),
+        stage_id=UNSET if changes.stage_id == "" else _or_unset(changes.stage_id),
         fields=_values(changes.fields),
         translations=_translations(changes.translations),
         expected_version=None

@@ -66,6 +66,13 @@ async def test_a_null_stage_is_the_first_one(client: Client, posts: ContentBuild
     assert (await updated(client, entry, stageId="writing"))["version"] == 3
 
 
+async def test_an_empty_stage_counts_as_absent(client: Client, posts: ContentBuilder) -> None:
+    entry = await created(client, stageId="")
+    assert entry["stage"]["id"] == "writing"
+    await updated(client, entry, stageId="review")
+    assert (await updated(client, entry, stageId=""))["stage"]["id"] == "review"
+
+
 async def test_an_unchanged_entry_appends_no_event(
     server: Server, client: Client, posts: ContentBuilder
 ) -> None:
