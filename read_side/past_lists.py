@@ -15,7 +15,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from read_side.past_versions import EndedVersions, Found, Kind
+from read_side.past_versions import EndedCombination, EndedVersions, Found
 from read_side.pool import Pool, at_one_moment
 from read_side.queries.budget import BY_CURSOR, ROWS, alternative
 from read_side.queries.comparison import ATTRIBUTES, EntrySelection, selection
@@ -120,7 +120,7 @@ class _PastList:
         if not is_known:
             raise TooBroad(TOO_FAR)
 
-    async def _kinds(self) -> list[Kind]:
+    async def _kinds(self) -> list[EndedCombination]:
         """The selected combinations of versions that have ended. Raises TypeNotFound,
         InvalidQuery."""
         where = (self._scope.workspace, self._scope.environment, self._query.type_slug)
@@ -128,7 +128,7 @@ class _PastList:
         if not records:
             raise TypeNotFound
         self._check_stages(records)
-        kinds = [Kind.of(record) for record in records if record["status"] is not None]
+        kinds = [EndedCombination.of(record) for record in records if record["status"] is not None]
         return [one for one in kinds if is_selected(one, self._selection, self._query)]
 
     def _check_stages(self, types: Iterable[Any]) -> None:

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from read_side.lifetimes import beginnings
 from read_side.queries.comparison import Condition, EntrySelection
+from read_side.queries.lists import Combination
 from read_side.refusals import TooBroad
 from write_side.domain.definition import decode_stages
 from write_side.domain.identity import Scope
@@ -29,17 +30,13 @@ _TOTAL = statement("read_side", "past_total")
 _ENDED = statement("read_side", "past_ended")
 
 
-class Kind(Struct, frozen=True):
-    """A combination of type, status and language. ``stages``: those of the type now."""
+class EndedCombination(Combination, frozen=True):
+    """``stages``: those of the type now."""
 
-    type_id: str
-    content_type: str
-    status: str
-    language: str
     stages: dict[str, str]
 
     @classmethod
-    def of(cls, record: Any) -> Kind:
+    def of(cls, record: Any) -> EndedCombination:
         """From a record of ``past_kinds.sql``."""
         stages = decode_stages(record["stages"]) if record["stages"] else ()
         return cls(
@@ -70,7 +67,7 @@ class EndedVersions:
         self,
         connection: Connection,
         scope: Scope,
-        kinds: Sequence[Kind],
+        kinds: Sequence[EndedCombination],
         at: datetime,
         checked: int,
     ) -> None:
@@ -149,7 +146,7 @@ def _has_id(entry_id: str, selected: EntrySelection) -> bool:
     )
 
 
-def _keys(record: Any, kind: Kind) -> dict[str, bytes]:
+def _keys(record: Any, kind: EndedCombination) -> dict[str, bytes]:
     """The version's keys of the built-in fields. A text that is not kept is too long to be
     compared."""
     stage = stage_of(kind.stages, kind.status, record["stage_id"])

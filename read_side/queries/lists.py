@@ -23,17 +23,20 @@ COMBINATIONS = 1_000
 
 
 class Combination(Struct, frozen=True):
-    """``number``: of entries."""
-
     type_id: str
     content_type: str
     status: str
     language: str
-    number: int
 
     @property
     def kind(self) -> tuple[str, str, str]:
         return (self.type_id, self.status, self.language)
+
+
+class CountedCombination(Combination, frozen=True):
+    """``number``: of entries."""
+
+    number: int
 
 
 class Catalogue(Struct, frozen=True):
@@ -42,11 +45,13 @@ class Catalogue(Struct, frozen=True):
 
     type_id: str | None
     fields: tuple[Field, ...]
-    combinations: tuple[Combination, ...]
+    combinations: tuple[CountedCombination, ...]
     incomplete: frozenset[str]
     stamp: int | None
 
-    def selected(self, selection: EntrySelection, query: EntryQuery) -> tuple[Combination, ...]:
+    def selected(
+        self, selection: EntrySelection, query: EntryQuery
+    ) -> tuple[CountedCombination, ...]:
         """Raises TooBroad, IncompleteIndex."""
         used = {one.path for one in selection.conditions} | {key.field for key in selection.sort}
         if query.words is not None:
@@ -70,7 +75,7 @@ def catalogue(records: Sequence[Any], type_slug: str | None) -> Catalogue:
         type_id=records[0]["id"] if type_slug is not None else None,
         fields=decode_fields(records[0]["fields"]) if type_slug is not None else (),
         combinations=tuple(
-            Combination(record["id"], record["slug"], *counted)
+            CountedCombination(record["id"], record["slug"], *counted)
             for record in records
             for counted in zip(
                 record["statuses"], record["languages"], record["numbers"], strict=True
@@ -81,7 +86,7 @@ def catalogue(records: Sequence[Any], type_slug: str | None) -> Catalogue:
     )
 
 
-def is_selected(combination: Any, selection: EntrySelection, query: EntryQuery) -> bool:
+def is_selected(combination: Combination, selection: EntrySelection, query: EntryQuery) -> bool:
     """Whether the entries of a combination may be selected."""
     return (
         query.status in (None, combination.status)
@@ -90,7 +95,7 @@ def is_selected(combination: Any, selection: EntrySelection, query: EntryQuery) 
     )
 
 
-def _value(combination: Any, name: str) -> str:
+def _value(combination: Combination, name: str) -> str:
     return combination.content_type if name == "contentType" else str(getattr(combination, name))
 
 
@@ -107,7 +112,7 @@ class Streams(Struct, frozen=True):
 class Lists:
     """The lists of the selected combinations."""
 
-    def __init__(self, scope: Scope, combinations: Sequence[Combination]) -> None:
+    def __init__(self, scope: Scope, combinations: Sequence[CountedCombination]) -> None:
         self.scope = scope
         self.combinations = combinations
         self.entries = sum(one.number for one in combinations)
@@ -144,7 +149,7 @@ class Lists:
 
     def by_attribute(self, name: str, *, descending: bool) -> Iterable[tuple[bytes, Lists]]:
         """The lists of each value of an attribute, in its order, with the key of the value."""
-        found: dict[bytes, list[Combination]] = {}
+        found: dict[bytes, list[CountedCombination]] = {}
         for one in self.combinations:
             found.setdefault(_value(one, name).encode(), []).append(one)
         for key in sorted(found, reverse=descending):

@@ -18,7 +18,7 @@ from read_side.entries import INLINE
 from read_side.queries.budget import COUNTED, ROWS, Budget
 from read_side.queries.comparison import selection
 from read_side.queries.finder import Finder, PageQuery
-from read_side.queries.lists import Combination, Lists
+from read_side.queries.lists import CountedCombination, Lists
 from read_side.queries.pages import find
 from read_side.queries.request import Boundary, EntryQuery, Filter, SortKey
 from read_side.queries.statements import Checks, Statements
@@ -256,7 +256,7 @@ async def test_a_candidate_in_a_long_list_among_many_short_ones_is_checked_by_po
     """The planner assumes that every list has the average length."""
     page_query = query(of("title", "title", op="contains"), sort="title,fields.rank")
     wanted = selection(page_query, [Field(one, one, "number", indexed=True) for one in FIELDS])
-    lists = Lists(SCOPE, [Combination(TYPE, "posts", "published", "en-US", 180_000)])
+    lists = Lists(SCOPE, [CountedCombination(TYPE, "posts", "published", "en-US", 180_000)])
     async with connected(module_database_url, search_path=LIVE) as connection:
         await connection.execute(LISTS.format(distinct))
         await settle(connection)
@@ -312,7 +312,7 @@ async def test_the_matches_of_a_search_are_checked_one_by_one(explaining: Explai
     """``test_search_bounds`` covers how they are found."""
     page_query = query(of("flag", "1"), of("group", "1", op="ne"), sort="title,-fields.rank")
     wanted = selection(page_query, [Field(one, one, "number", indexed=True) for one in FIELDS])
-    lists = Lists(SCOPE, [Combination(TYPE, "posts", "published", "en-US", 180_000)])
+    lists = Lists(SCOPE, [CountedCombination(TYPE, "posts", "published", "en-US", 180_000)])
     places = [(1, position) for position in range(1, ENTRIES, ENTRIES // ROWS)]
     statements = Statements(cast("Connection", explaining), lists)
     page = PageQuery(wanted.conditions, wanted.sort, None, 11)
