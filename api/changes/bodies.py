@@ -124,6 +124,21 @@ class ChangeView(Struct, frozen=True):
             )
         return {row.id: row for row in rows}
 
+    async def with_current(
+        self,
+        pool: Pool,
+        found: Sequence[ChangeRecord],
+        most: int,
+        turns: FairQueue | None = None,
+    ) -> tuple[Sequence[ChangeRecord], Current]:
+        """The changes, or the first of them if their entries are too large together, and the
+        entries as they are now; see ``current``. Raises ReadModelUnavailable, Overloaded."""
+        while True:
+            try:
+                return found, await self.current(pool, found, most, turns)
+            except TooLarge:
+                found = found[: len(found) // 2]
+
     def changes(
         self, found: Iterable[ChangeRecord], previous: str | None, current: Current
     ) -> Iterator[Change]:

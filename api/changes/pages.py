@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
-from api.changes.bodies import ChangeView, Current, TooLarge
+from api.changes.bodies import ChangeView, Current
 from api.context import Call
 from api.errors import BadRequest, Gone, NotVisibleYet
 from api.rest import parameters
@@ -115,13 +115,9 @@ def _oldest_kept(call: Call) -> datetime | None:
 async def with_current(
     call: Call, view: ChangeView, found: Sequence[ChangeRecord]
 ) -> tuple[Sequence[ChangeRecord], Current]:
-    """The changes, or the first of them if their entries are too large together, and the entries as
-    they are now. Raises Overloaded."""
-    while True:
-        try:
-            return found, await current_entries(call, view, found)
-        except TooLarge:
-            found = found[: len(found) // 2]
+    """See ``ChangeView.with_current``."""
+    turns = call.service.large_bodies.turns
+    return await view.with_current(call.service.read_model, found, CURRENT_BYTES, turns)
 
 
 async def current_entries(call: Call, view: ChangeView, found: Sequence[ChangeRecord]) -> Current:

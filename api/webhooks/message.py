@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 
 from msgspec import Raw, Struct
 
-from api.changes.bodies import ChangeView, TooLarge
+from api.changes.bodies import ChangeView
 from api.rest.tokens import ChangeTokens
 from api.rest.wire import encode, timestamp
 from read_side.changes import ChangeSelection, changes_after
@@ -24,7 +24,8 @@ TEST = "webhook.test"
 PAGE = 100
 """Changes that are read at a time, at most."""
 CURRENT_BYTES = 4 * 1024 * 1024
-"""The size of the entries on a page. If they are larger, the page has one change."""
+"""The size of the entries on a page. If they are larger, the page has fewer changes, but at least
+one."""
 
 
 class Message(Struct, frozen=True):
@@ -93,12 +94,7 @@ class FeedChanges(Struct, frozen=True):
         found = await changes_after(self.read_model, endpoint.scope, selection, after, limit)
         locale = BASE_LANGUAGE if endpoint.include_entry else None
         view = ChangeView(self.tokens, endpoint.scope, selection, locale)
-        records = found.changes
-        try:
-            current = await view.current(self.read_model, records, CURRENT_BYTES)
-        except TooLarge:
-            records = records[:1]
-            current = await view.current(self.read_model, records, CURRENT_BYTES)
+        records, current = await view.with_current(self.read_model, found.changes, CURRENT_BYTES)
         shown = view.changes(records, view.previous(found), current)
         messages = [
             message_of(change.id, change.type, record.at, encode(change), record.position)

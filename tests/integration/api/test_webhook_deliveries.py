@@ -199,6 +199,29 @@ async def test_an_old_secret_stops_signing_before_a_slow_endpoint_has_caught_up(
         received[1].verified(SECRET)
 
 
+async def test_a_page_of_large_entries_has_fewer_changes(
+    magazine: ContentBuilder, hook: HookServer, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.webhooks.message.CURRENT_BYTES", 100_000)
+    sizes: list[int] = []
+    read = FeedChanges.page
+
+    async def page(self: FeedChanges, endpoint: Webhook, after: int, limit: int) -> DeliverablePage:
+        found = await read(self, endpoint, after, limit)
+        sizes.append(len(found.messages))
+        return found
+
+    monkeypatch.setattr(FeedChanges, "page", page)
+    await create_webhook(magazine, hook, include_entry=True)
+    for slug in "abcde":
+        await magazine.entry(slug, fields=raws(body="x" * 40_000))
+    await caught_up(database_url)
+    async with delivering(database_url):
+        await hook.has(5)
+    assert [slug for slug, _ in entries_of(hook)] == list("abcde")
+    assert sizes[0] == 2
+
+
 async def test_pages_for_a_slow_endpoint_are_small_until_it_is_quick_again(
     magazine: ContentBuilder, hook: HookServer, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
