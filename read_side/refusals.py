@@ -18,7 +18,10 @@ class NotFound(Exception):
 
 
 class ReadModelUnavailable(Exception):
-    """PostgreSQL did not respond."""
+    """PostgreSQL did not respond. Logs show the cause."""
+
+    def __repr__(self) -> str:
+        return f"ReadModelUnavailable({self.__cause__!r})"
 
 
 class TypeNotFound(NotFound):

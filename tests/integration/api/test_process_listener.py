@@ -130,6 +130,19 @@ async def test_a_read_model_that_does_not_respond_leaves_the_lease_to_the_delive
     assert [line["fault"] for line in lines] == ["TimeoutError()"]
 
 
+async def test_the_deliverer_logs_why_the_read_model_is_unavailable(
+    database_url: str, session: aiohttp.ClientSession, state: ProcessState
+) -> None:
+    with capture_logs() as lines:
+        async with in_background(deliver(WebhookSettings(database_url, database_url), state)):
+            await until(lambda: are_logged(lines, "webhooks are active"))
+            async with connected(database_url) as connection:
+                await connection.execute("ALTER TABLE read_model.webhook RENAME TO missing")
+            await until(lambda: are_logged(lines, "begins again"))
+    [fault] = [line["fault"] for line in lines if line["event"] == "begins again"]
+    assert 'relation "read_model.webhook" does not exist' in fault
+
+
 async def test_metrics_name_the_process_and_its_role(
     session: aiohttp.ClientSession, state: ProcessState
 ) -> None:
