@@ -18,7 +18,9 @@ from write_side.postgres.faults import FAULTS
 
 LOCK = 0x636C_6F67_0004
 HEARTBEAT = 0.5
-# The server releases the lock of a machine that is gone after half a minute.
+PATIENCE = 30.0
+"""Seconds until a connection on which the server does not respond is given up. The server releases
+the lock of a machine that is gone as late."""
 _KEEPALIVE = {
     "tcp_keepalives_idle": "10",
     "tcp_keepalives_interval": "5",
@@ -133,5 +135,5 @@ async def _end(connection: Connection, heartbeat: asyncio.Task[None] | None) -> 
 async def _heartbeat(connection: Connection, operation: Operation) -> None:
     while True:
         now = operation.progress()
-        await connection.execute(_UPDATE, now.phase, now.done, now.total)
+        await connection.execute(_UPDATE, now.phase, now.done, now.total, timeout=PATIENCE)
         await asyncio.sleep(HEARTBEAT)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import asyncpg
 import pytest
 
@@ -301,6 +303,22 @@ async def test_an_operation_that_loses_its_lock_fails(database_url: str) -> None
 
     with pytest.raises((asyncpg.PostgresError, asyncpg.InterfaceError)):
         await work()
+
+
+async def test_an_operation_whose_heartbeat_hangs_fails(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("projector.rebuild.progress.PATIENCE", 0.2)
+    async with (
+        exclusive_operation(database_url, "rebuild", silent) as operation,
+        connected(database_url) as other,
+        other.transaction(),
+    ):
+        await other.execute("LOCK TABLE projector.work IN ACCESS EXCLUSIVE MODE")
+        assert operation.heartbeat is not None
+        await asyncio.wait([operation.heartbeat], timeout=5)
+        with pytest.raises(TimeoutError):
+            operation.advance(0)
 
 
 @pytest.mark.slow
