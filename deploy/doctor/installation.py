@@ -311,7 +311,7 @@ def check_projectors(status: ReadModelStatus, head: int, option: str = "") -> It
         yield warning("projector", text, f"start a second {start}")
     else:
         yield ok("projector", "one is active and one stands by")
-    lag = head - status.position
+    lag = max(0, head - status.position)  # below 0 after a restore, or if the head was read first
     if lag > LAG:
         text = f"the read model is {count(lag, 'event')} behind"
         yield warning("read model", text, "look at load and disk of its PostgreSQL")

@@ -368,6 +368,13 @@ async def test_status_says_that_a_rebuild_is_starting(run: Run, database_url: st
     assert re.fullmatch(r"rebuild     starting, 0 of 0, for \d+ s", output_lines(run("status"))[-1])
 
 
+async def test_a_read_model_ahead_of_a_restored_log_has_no_lag(run: Run, database_url: str) -> None:
+    async with connected(database_url) as connection:
+        await connection.execute("UPDATE read_model.checkpoint SET position = 5")
+    status = json.loads(run("status", "--json").stdout)
+    assert (status["lag"]["events"], status["readModels"][0]["lag"]["events"]) == (0, 0)
+
+
 async def test_status_reports_an_event_that_cannot_be_read(run: Run, database_url: str) -> None:
     async with open_connection("", owner_of(database_url)) as connection:
         for position, state in ((1, "not json"), (2, '{"at": 7}')):

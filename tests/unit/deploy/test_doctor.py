@@ -252,7 +252,7 @@ def test_two_projectors_without_lag_have_no_faults() -> None:
 
 
 @pytest.mark.parametrize(
-    ("lag", "text"), [(0, "0 events"), (1, "1 event"), (1_200, "1,200 events")]
+    ("lag", "text"), [(-3, "0 events"), (0, "0 events"), (1, "1 event"), (1_200, "1,200 events")]
 )
 def test_the_lag_is_told_in_events(lag: int, text: str) -> None:
     behind = status(ACTIVE, STANDBY, position=5_000 - lag)
