@@ -254,6 +254,19 @@ def connect_read_model(databases: Databases) -> AbstractAsyncContextManager[Conn
 
 
 @asynccontextmanager
+async def wrong_urls_named(databases: Databases) -> AsyncIterator[None]:
+    """Raises DatabaseUnreachable, which names the setting, if the database or role of a URL turns
+    out not to exist."""
+    from asyncpg import InvalidAuthorizationSpecificationError, InvalidCatalogNameError
+
+    try:
+        yield
+    except (InvalidCatalogNameError, InvalidAuthorizationSpecificationError):
+        async with connect_event_store(databases), connect_read_model(databases):
+            raise  # it exists again, or the URL of a pooler is wrong
+
+
+@asynccontextmanager
 async def _reached(
     setting: str, url: str, opening: AbstractAsyncContextManager[T]
 ) -> AsyncIterator[T]:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec.structs import replace
 
-from deploy.databases import Databases, check_event_store, open_databases
+from deploy.databases import Databases, check_event_store, open_databases, wrong_urls_named
 from deploy.environment import load_settings
 from deploy.failures import Failed
 from deploy.logs import configure_logs
@@ -161,7 +161,7 @@ def _serve(
         metrics_folder=metrics_folder,
     )
     with exported_traces(traces, "contentlog-api"):
-        asyncio.run(trimmed(serve(api_settings)))
+        _run(serve(api_settings), databases)
 
 
 @click.command("projector", epilog="\b\nExample:\n  contentlog projector")
@@ -180,7 +180,7 @@ def projector_command() -> None:
             databases.event_store_url, databases.read_model_url, databases.model.workspaces
         )
         work = _probed(settings, "projector", partial(run, options), [UNSEARCHABLE])
-        asyncio.run(trimmed(work))
+        _run(work, databases)
 
 
 @click.command("webhooks", epilog="\b\nExample:\n  contentlog webhooks")
@@ -207,7 +207,7 @@ def webhooks_command() -> None:
             databases.model.pool_url,
             networks=settings.networks,
         )
-        asyncio.run(trimmed(_probed(settings, "webhooks", partial(run_sessions, options))))
+        _run(_probed(settings, "webhooks", partial(run_sessions, options)), databases)
 
 
 def server_settings() -> Settings:
@@ -277,6 +277,16 @@ def check_address(host: str, port: int, host_name: str, port_name: str, options:
                 f"check {options}{PREFIX}{host_name} and {PREFIX}{port_name}"
             )
         raise Failed(reason) from None
+
+
+def _run(work: Awaitable[None], databases: Databases) -> None:
+    """Does the work of a process to its end."""
+
+    async def run() -> None:
+        async with wrong_urls_named(databases):
+            await trimmed(work)
+
+    asyncio.run(run())
 
 
 async def trimmed(work: Awaitable[None]) -> None:
