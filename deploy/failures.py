@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from write_side.domain.identity import Scope
 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_ON_READ_MODEL = re.compile("`contentlog (migrate|rebuild|verify)[^`]*")
 DOCTOR = ": run `contentlog doctor`"
 
 
@@ -41,22 +42,23 @@ def no_content_type(scope: Scope, slug: str) -> Failed:
 
 
 @contextmanager
-def explained() -> Iterator[None]:
-    """Turns an expected exception into Failed."""
+def explained(option: str = "") -> Iterator[None]:
+    """Turns an expected exception into Failed. ``option``: see ``reason_of``."""
     try:
         yield
     except (click.ClickException, click.exceptions.Exit, BrokenPipeError):
         raise
     except Exception as error:
-        raise Failed(reason_of(error), getattr(error, "details", ())) from error
+        raise Failed(reason_of(error, option), getattr(error, "details", ())) from error
 
 
-def reason_of(error: Exception) -> str:
-    """The error in one line. Raises it if it is unexpected."""
+def reason_of(error: Exception, option: str = "") -> str:
+    """The error in one line. Raises it if it is unexpected. ``option``: of the read model, for the
+    commands that the line says to run."""
     reason = explanation(error)
     if reason is None:
         raise error
-    return reason
+    return _ON_READ_MODEL.sub(lambda command: command[0] + option, reason)
 
 
 def explanation(error: Exception) -> str | None:
@@ -80,7 +82,10 @@ def explanation(error: Exception) -> str | None:
     if not is_transient(error) and isinstance(error, NOT_MIGRATED):
         return MIGRATE
     if isinstance(error, asyncpg.InsufficientPrivilegeError):
-        return f"{error}: if another role owns the event store's tables, set CONTENTLOG_OWNER_URL"
+        return (
+            f"{error}: grant it to the role, or name the owner of the event store's tables in "
+            "CONTENTLOG_OWNER_URL"
+        )
     if isinstance(error, OSError) and _is_output_error(error):
         return f"cannot write the output: {error.strerror}"
     if isinstance(error, asyncpg.ConnectionDoesNotExistError) or (

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from deploy.databases import Databases, connect_read_model, open_databases
 from deploy.environment import load_settings, unknown_names
-from deploy.failures import reason_of
+from deploy.failures import explained, reason_of
 from deploy.logs import configure_logs
 from deploy.settings import PREFIX, Settings
 from deploy.stopping import run_stoppable
@@ -79,7 +79,10 @@ def run(
     ``create=True`` lets it create an embedded PostgreSQL.
     """
     settings = command_settings()
-    with open_databases(settings, create=create) as databases:
+    with (
+        open_databases(settings, create=create) as databases,
+        explained(databases.model.option),
+    ):
         return run_stoppable(work(databases, settings))
 
 
@@ -129,7 +132,10 @@ async def until_visible(databases: Databases, position: int) -> None:
         async with connect_read_model(databases) as connection:
             status = await read_status(connection)
     except Exception as error:
-        note(f"done, but cannot check whether the read model shows it yet: {reason_of(error)}")
+        note(
+            f"done, but cannot check whether the read model shows it yet: "
+            f"{reason_of(error, databases.model.option)}"
+        )
         return
     if status.position >= position:
         return

@@ -142,7 +142,7 @@ async def _listed(
         async with open_connection(model.setting, url, STATUS_TIMEOUT) as connection:
             status = await read_status(connection)
     except Exception as error:
-        return {**row, "fault": reason_of(error)}
+        return {**row, "fault": reason_of(error, model.option)}
     behind = await repository.recorder.lag(status.position)
     return {
         **row,

@@ -130,25 +130,25 @@ async def _verify(databases: Databases, settings: Settings, repair: bool, as_jso
         claims=len(verified.claims),
         repaired=repaired,
     )
-    _refuse(verified, repaired)
+    _refuse(verified, repaired, databases.model.option)
     if not as_json:
         click.echo(f"log, claims and read model agree, at position {verified.position}")
 
 
-def _refuse(verified: VerificationResult, repaired: int) -> None:
-    """Exit status 1 if anything differs from the log."""
+def _refuse(verified: VerificationResult, repaired: int, option: str) -> None:
+    """Exit status 1 if anything differs from the log. ``option``: of the read model."""
     wrong = []
     if verified.not_compared:
         wrong.append(f"the read model cannot be compared: {verified.not_compared}")
     if verified.read_model:
         wrong.append(
             f"the read model differs from the log in {count(len(verified.read_model), 'row')}: "
-            "run `contentlog rebuild --accept-differences`"
+            f"run `contentlog rebuild --accept-differences{option}`"
         )
     if len(verified.claims) > repaired:
         wrong.append(
             f"claims and usage differ from the log in {count(len(verified.claims), 'row')}: "
-            "run `contentlog verify --repair`"
+            f"run `contentlog verify --repair{option}`"
         )
     if wrong:
         raise Failed("; ".join(wrong))

@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import IO, Any
+from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
 import pytest
@@ -201,6 +202,37 @@ async def test_a_read_model_of_a_different_shape_must_be_rebuilt(
         assert "a different shape" in refused(run("migrate"))
         await connection.execute("DROP SCHEMA read_model CASCADE")
     assert output_lines(run("migrate")) == ["event store: up to date", "read model: created"]
+
+
+async def test_commands_for_a_named_read_model_have_its_name(
+    run: Run, empty_database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CONTENTLOG_READ_MODEL_EU_URL", empty_database_url)
+    migrate = "run `contentlog migrate --read-model eu`"
+    assert refused(run("status", "--read-model", "eu")).endswith(migrate)
+    assert output_lines(run("status"))[-1].endswith(migrate)
+    assert output_lines(run("migrate", "--read-model", "eu"))[-1] == "read model: created"
+    async with connected(empty_database_url) as connection:
+        await connection.execute("UPDATE read_model.checkpoint SET shape = 'older'")
+    assert refused(run("migrate", "--read-model", "eu")).endswith(
+        "`contentlog rebuild --accept-differences --read-model eu`"
+    )
+
+
+@pytest.mark.parametrize("name", ["api", "projector", "webhooks"])
+def test_a_process_names_the_url_of_a_database_that_does_not_exist(
+    start: Callable[..., subprocess.Popen[str]],
+    database_url: str,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+) -> None:
+    wrong = urlsplit(database_url)._replace(path="/missing")
+    monkeypatch.setenv("CONTENTLOG_READ_MODEL_EU_URL", urlunsplit(wrong))
+    port = ("--port", str(free_port())) if name == "api" else ()
+    process = start(name, "--read-model", "eu", *port)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert errors.splitlines()[-1].endswith("does not exist): check CONTENTLOG_READ_MODEL_EU_URL")
 
 
 def test_rebuild_rollback_and_verify_report_progress(run: Run, files: Path) -> None:

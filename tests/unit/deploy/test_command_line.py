@@ -235,6 +235,14 @@ def test_a_database_that_goes_away_during_a_command_is_named() -> None:
     assert explanation(StoreUnavailable(text)) == text.replace("The", "the")
 
 
+def test_a_missing_privilege_of_the_owner_has_a_remedy_too() -> None:
+    denied = asyncpg.InsufficientPrivilegeError("permission denied for database acme")
+    assert explanation(denied) == (
+        "permission denied for database acme: grant it to the role, or name the owner of the event "
+        "store's tables in CONTENTLOG_OWNER_URL"
+    )
+
+
 def test_an_unexpected_error_keeps_its_traceback() -> None:
     assert explanation(KeyError("x")) is None
 
