@@ -63,6 +63,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason=reason))
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """SIGTERM, as from ``timeout``, ends the run like Ctrl-C, so that the run's PostgreSQL is
+    stopped. Set for each test, because an event loop resets the signals that it has handled."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+
 @pytest.fixture(autouse=True, scope="session")
 def _loggers_follow_their_configuration() -> Iterator[None]:
     """Disables structlog's logger cache. A command run inside the test process configures logging
