@@ -9,6 +9,7 @@ import yaml
 from deploy.environment import unknown_names
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
+COMPOSE = yaml.safe_load((DEPLOY / "container/compose.yaml").read_text())
 FOLDERS = ("backup/systemd", "container", "kubernetes", "systemd")
 FILES = [
     file for folder in FOLDERS for file in sorted((DEPLOY / folder).rglob("*")) if file.is_file()
@@ -31,9 +32,8 @@ def test_timers_start_units_that_exist() -> None:
 
 
 def test_compose_mounts_files_that_exist() -> None:
-    compose = yaml.safe_load((DEPLOY / "container/compose.yaml").read_text())
     volumes = [
-        volume for service in compose["services"].values() for volume in service.get("volumes", [])
+        volume for service in COMPOSE["services"].values() for volume in service.get("volumes", [])
     ]
     sources = [source for source, *_ in (volume.split(":") for volume in volumes) if "/" in source]
     assert len(sources) == 7
@@ -41,6 +41,11 @@ def test_compose_mounts_files_that_exist() -> None:
     sources.remove("./tls.pem")
     for source in sources:
         assert (DEPLOY / "container" / source).is_file(), source
+
+
+def test_compose_starts_the_migration_when_postgresql_listens_on_its_port() -> None:
+    """While the image creates the cluster, it runs a server on a Unix socket only."""
+    assert "--host=127.0.0.1" in COMPOSE["services"]["postgres"]["healthcheck"]["test"]
 
 
 def test_patroni_requires_a_password_for_control() -> None:
