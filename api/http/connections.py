@@ -40,9 +40,10 @@ from write_side import tracing
 SLOWEST = 1024
 # Additional time for a request that did not finish within the shutdown timeout.
 OVERTIME = 0.1
-# On shutdown, an unused connection stays open until it is this many seconds old, because its first
-# request is probably on its way.
-FIRST_REQUEST = 1.0
+# On shutdown, a connection stays open until this many seconds after it was opened or after its last
+# response, because its next request is probably on its way. A proxy does not repeat that request on
+# another connection if it is a POST.
+NEXT_REQUEST = 1.0
 MAX_SEGMENTS = 100
 """Segments of a path; no route has that many. aiohttp's router looks up the path without its last
 segment, then without its last two, and so on: for 32,000 of them, that takes 0.3 s."""
@@ -59,7 +60,7 @@ class Connection(web.RequestHandler):
         self._finished: asyncio.Future[None] | None = None
         self._awaited_since: float | None = None  # the rest of a head, or the first byte
         self._head_size = 0  # bytes that may belong to an unfinished head
-        self._new_until = 0.0  # 0 from the first request on
+        self._awaiting_until = 0.0  # 0 while a request is answered
         self._late: asyncio.TimerHandle | None = None
         self._stuck: asyncio.TimerHandle | None = None
         self.on_lost: Callable[[], None] | None = None
@@ -69,12 +70,12 @@ class Connection(web.RequestHandler):
     def begin(self, body: StreamReader) -> None:
         """The head of a request was read."""
         self._busy, self._body, self._awaited_since, self._head_size = True, body, None, 0
-        self._new_until = 0.0
+        self._awaiting_until = 0.0
         self._others.busy(self)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
-        self._new_until = asyncio.get_running_loop().time() + FIRST_REQUEST
+        self._await_request()
         peer = transport.get_extra_info("peername")
         self._others.opened(self, client(peer[0] if peer else None, (), ()))
         if self._patience:
@@ -96,7 +97,7 @@ class Connection(web.RequestHandler):
             asyncio.get_running_loop().call_soon(self._check_head_size)
 
     def close(self) -> None:
-        """Closes after the request in progress or, on a new connection, after the first one."""
+        """Closes after the request in progress or the one that is probably on its way."""
         if self._has_request():
             self._stopping = True
         else:
@@ -104,14 +105,14 @@ class Connection(web.RequestHandler):
 
     async def shutdown(self, timeout: float | None = 15.0) -> None:
         """Waits up to ``timeout`` seconds until the request in progress has arrived completely and
-        its response is sent; on a new connection, waits for the first request too."""
+        its response is sent; for ``NEXT_REQUEST``, waits for a request too."""
         self._stopping = True
         loop, transport = asyncio.get_running_loop(), self.transport
         end = None if timeout is None else loop.time() + timeout
         if self._has_request():
             self._finished = loop.create_future()
-            if self._new_until:
-                loop.call_at(self._new_until, self._close_unused)
+            if self._awaiting_until:
+                loop.call_at(self._awaiting_until, self._close_unused)
             await asyncio.wait((self._finished,), timeout=timeout)
         if self._has_request():
             timeout = OVERTIME
@@ -141,7 +142,7 @@ class Connection(web.RequestHandler):
                 timer.cancel()
         if self.on_lost is not None:
             self.on_lost()
-        self._new_until, self._head_size = 0.0, 0
+        self._awaiting_until, self._head_size = 0.0, 0
         self._end()
         self._others.closed(self)
         super().connection_lost(exc)
@@ -186,6 +187,8 @@ class Connection(web.RequestHandler):
         finally:
             await response_sent(request)
             self._end()
+            if self.transport is not None and not self._stopping:
+                self._await_request()
 
     def log_exception(self, *args: Any, **options: Any) -> None:
         """Errors between requests; a damaged body was answered by its handler."""
@@ -206,9 +209,12 @@ class Connection(web.RequestHandler):
 
     def _has_request(self) -> bool:
         """Whether a request is being answered, or its head has arrived and it is handled in the
-        next iteration of the event loop, or the first one is probably on its way."""
-        is_new = asyncio.get_running_loop().time() < self._new_until
-        return self._busy or self._head_size > 0 or is_new
+        next iteration of the event loop, or one is probably on its way."""
+        is_awaited = asyncio.get_running_loop().time() < self._awaiting_until
+        return self._busy or self._head_size > 0 or is_awaited
+
+    def _await_request(self) -> None:
+        self._awaiting_until = asyncio.get_running_loop().time() + NEXT_REQUEST
 
     def _close_idle(self) -> None:
         """Closes the connection; data that arrives afterwards is ignored."""
@@ -216,7 +222,7 @@ class Connection(web.RequestHandler):
         super().close()
 
     def _close_unused(self) -> None:
-        self._new_until = 0.0
+        self._awaiting_until = 0.0
         if not self._has_request():
             self._end()
 

@@ -5,7 +5,9 @@ The tests need nginx, haproxy, curl and openssl (Debian packages of the same nam
 
 from __future__ import annotations
 
+import asyncio
 import getpass
+import itertools
 import json
 import os
 import shutil
@@ -13,13 +15,15 @@ import subprocess
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import aiohttp
 import pytest
 
 from tests.benchmarks.workload import SECRET, append_entries, prepare
-from tests.processes import Processes, free_port, running
+from tests.processes import Processes, apis, free_port, running
 from write_side.repository import Repository
 from write_side.store.mapper import EventMapper
 from write_side.store.recorder import open_recorder
@@ -28,6 +32,8 @@ FOLDER = Path("deploy/proxy").resolve()
 AUTHORIZATION = f"Authorization: Bearer {SECRET}"
 LIMIT = 50
 PATIENCE = 90.0
+# Seconds within which both proxies notice that a server is back.
+NOTICED = 3.0
 OPENSSL = (
     "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 1 "
     "-subj /CN=localhost"
@@ -92,10 +98,14 @@ async def service(database_url: str, tmp_path: Path) -> AsyncIterator[Processes]
 
 @contextmanager
 def proxy(
-    folder: Path, api: int, file: str, command: Callable[[Path, str], list[str]]
+    folder: Path,
+    api: int,
+    file: str,
+    command: Callable[[Path, str], list[str]],
+    second: int | None = None,
 ) -> Iterator[str]:
     """Runs the proxy with the project's configuration, except for its port, the API's port and the
-    certificate."""
+    certificate. ``second``: the port of a second API process."""
     port = free_port()
     certificate = folder / "tls.pem"
     make_certificate(certificate)
@@ -104,10 +114,12 @@ def proxy(
         ("listen 443 ", f"listen 127.0.0.1:{port} "),
         ("bind :443 ", f"bind 127.0.0.1:{port} "),
         ("127.0.0.1:8080", f"127.0.0.1:{api}"),
+        *([("# server 10.0.0.2:8080", f"server 127.0.0.1:{second}")] if second else []),
         ("/etc/contentlog/tls.pem", str(certificate)),
     ):
         text = text.replace(was, becomes)
-    process = subprocess.Popen(command(folder, text))
+    environment = {**os.environ, **({"API_2": f"127.0.0.1:{second}"} if second else {})}
+    process = subprocess.Popen(command(folder, text), env=environment)
     try:
         yield f"https://127.0.0.1:{port}"
     finally:
@@ -153,10 +165,9 @@ def until(check: Callable[[], bool]) -> None:
 async def test_a_proxy_with_our_configuration_passes_on_what_the_api_needs(
     service: Processes, tmp_path: Path, program: str, file: str, command: Any
 ) -> None:
-    if shutil.which(program, path=f"{os.environ['PATH']}:/usr/sbin") is None:
-        pytest.skip(f"{program} is not installed")
+    need(program)
     with proxy(tmp_path, service.port, file, command) as url:
-        until(lambda: curl(f"{url}/healthz").status == 200)
+        until(lambda: responds(url))
         listed = curl(f"{url}/v1/content/posts?status=published", "-H", AUTHORIZATION)
         assert (listed.version, listed.status) == ("HTTP/2", 200)
         assert json.loads(listed.body)["pagination"]["limit"] == 10
@@ -180,6 +191,60 @@ async def test_a_proxy_with_our_configuration_passes_on_what_the_api_needs(
         until(lambda: curl(f"{url}/v1/content/posts", "-H", AUTHORIZATION).status in (502, 503))
         service.start("api")
         until(lambda: curl(f"{url}/v1/content/posts", "-H", AUTHORIZATION).status == 200)
+
+
+@pytest.mark.parametrize(("program", "file", "command"), PROXIES, ids=["nginx", "haproxy"])
+async def test_no_request_fails_while_one_api_process_after_another_is_restarted(
+    database_url: str, tmp_path: Path, program: str, file: str, command: Any
+) -> None:
+    need(program)
+    async with open_recorder(database_url) as recorder:
+        await prepare(Repository(recorder, EventMapper()))
+    statuses: list[int] = []
+    with (
+        running(database_url, tmp_path / "first.log") as first,
+        apis([Processes(database_url, tmp_path / "second.log")]) as [second],
+        proxy(tmp_path, first.port, file, command, second.port) as url,
+    ):
+        for process in (first, second):
+            await process.caught_up()
+        until(lambda: responds(url))
+        clients = [asyncio.create_task(create(url, number, statuses)) for number in range(8)]
+        for process in (first, second):
+            await asyncio.sleep(NOTICED)
+            api = process.running["api"]
+            api.terminate()
+            await asyncio.to_thread(api.wait, PATIENCE)
+            process.start("api")
+            await asyncio.to_thread(until, partial(responds, process.url))
+        await asyncio.sleep(NOTICED)
+        for client in clients:
+            client.cancel()
+        ended = await asyncio.gather(*clients, return_exceptions=True)
+    assert {type(one) for one in ended} == {asyncio.CancelledError}, ended
+    assert set(statuses) == {200}
+
+
+async def create(url: str, client: int, statuses: list[int]) -> None:
+    """Creates entries one after another, on one connection."""
+    connector = aiohttp.TCPConnector(ssl=False, limit=1)
+    headers = {"Authorization": f"Bearer {SECRET}"}
+    async with aiohttp.ClientSession(url, connector=connector, headers=headers) as session:
+        for number in itertools.count():
+            body = {"contentTypeSlug": "posts", "title": f"{client} {number}"}
+            async with session.post("/v1/content", json=body) as response:
+                await response.read()
+                statuses.append(response.status)
+            await asyncio.sleep(0.01)
+
+
+def responds(url: str) -> bool:
+    return curl(f"{url}/healthz").status == 200
+
+
+def need(program: str) -> None:
+    if shutil.which(program, path=f"{os.environ['PATH']}:/usr/sbin") is None:
+        pytest.skip(f"{program} is not installed")
 
 
 def is_counted_by_address(url: str) -> bool:

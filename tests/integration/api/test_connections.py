@@ -473,20 +473,25 @@ async def test_a_request_on_a_connection_that_is_accepted_during_shutdown_is_ans
 
 
 @pytest.mark.parametrize("sends", [True, False])
-async def test_shutdown_closes_a_new_connection_after_one_request_or_one_second(
-    sends: bool,
+@pytest.mark.parametrize("is_new", [True, False])
+async def test_shutdown_closes_a_connection_in_use_after_one_request_or_one_second(
+    is_new: bool, sends: bool
 ) -> None:
+    request = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
     app = web.Application()
     app.router.add_get("/", empty)
     async with AsyncExitStack() as serving:
         listener = await serving.enter_async_context(open_listener(app, patience=30, grace=ENOUGH))
         port = await listener.listen("127.0.0.1", 0)
         streams = reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        if not is_new:
+            writer.write(request)
+            assert b"close" not in await reader.readuntil(b"\r\n\r\n")
         stopping = asyncio.create_task(serving.aclose())
         await asyncio.sleep(0.05)
         assert not stopping.done()
         if sends:
-            writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            writer.write(request)
             assert (await reader.readline()).startswith(b"HTTP/1.1 200")
             assert b"Connection: close\r\n" in await reader.readuntil(b"\r\n\r\n")
         assert await is_closed(streams)
@@ -514,8 +519,12 @@ async def test_a_request_that_arrived_before_shutdown_is_answered() -> None:
 
 @pytest.mark.asyncio(loop_scope="function")
 async def test_a_request_that_arrives_too_late_does_not_delay_shutdown(
-    database_url: str, repository: Repository, opened_connections: list[Connection]
+    database_url: str,
+    repository: Repository,
+    opened_connections: list[Connection],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(connections, "NEXT_REQUEST", 0.0)
     async with serving(database_url, repository) as server, connected(server) as streams:
         await answered(streams, b"GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n")
         opened_connections[0].close()
@@ -566,7 +575,7 @@ async def test_a_lost_connection_does_not_delay_shutdown(
     opened_connections: list[Connection],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(connections, "FIRST_REQUEST", ENOUGH)
+    monkeypatch.setattr(connections, "NEXT_REQUEST", ENOUGH)
     async with serving(database_url, repository) as server, connected(server) as (_, writer):
         await until(lambda: asyncio.sleep(0, opened_connections))
         if head:
