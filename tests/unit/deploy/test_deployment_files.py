@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from deploy.environment import unknown_names
+from deploy.settings import Settings
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
 COMPOSE = yaml.safe_load((DEPLOY / "container/compose.yaml").read_text())
@@ -46,6 +47,12 @@ def test_compose_mounts_files_that_exist() -> None:
 def test_compose_starts_the_migration_when_postgresql_listens_on_its_port() -> None:
     """While the image creates the cluster, it runs a server on a Unix socket only."""
     assert "--host=127.0.0.1" in COMPOSE["services"]["postgres"]["healthcheck"]["test"]
+
+
+def test_temporary_files_of_the_chart_have_room_for_all_that_an_api_process_keeps() -> None:
+    values = yaml.safe_load((DEPLOY / "kubernetes/contentlog/values.yaml").read_text())
+    room = int(values["temporaryFiles"].removesuffix("Gi")) * 1024**3
+    assert room > Settings().response_file_bytes
 
 
 def test_patroni_requires_a_password_for_control() -> None:
