@@ -19,7 +19,7 @@ OLDEST_VERSION = 15
 CLOCK_DIFFERENCE = timedelta(seconds=1)
 LOCKS = 64
 """PostgreSQL's default of max_locks_per_transaction, with which all statements are tested."""
-API_CONNECTIONS = 24
+API_CONNECTIONS = 25
 """Connections of one API process to both databases, at most."""
 DIRECT_CONNECTIONS = 2
 """The connections of one API process that bypass a pooler."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from inspect import signature
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,9 +13,18 @@ from msgspec.structs import replace
 from deploy.databases import ReadModel
 from deploy.doctor import installation
 from deploy.doctor.installation import PoolerFacts, judge
-from deploy.doctor.server import Finding, ServerFacts, check_durability, check_server
+from deploy.doctor.server import (
+    API_CONNECTIONS,
+    DIRECT_CONNECTIONS,
+    Finding,
+    ServerFacts,
+    check_durability,
+    check_server,
+)
 from deploy.environment import load_settings
+from read_side import pool
 from read_side.status import ProjectorStatus, ReadModelStatus
+from write_side.store.recorder import open_recorder
 
 NOW = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
 GOOD = ServerFacts(
@@ -127,10 +137,16 @@ def test_a_slow_answer_is_not_taken_for_a_wrong_clock() -> None:
     assert faults(findings(slow)) == []
 
 
+def test_all_connections_of_an_api_process_are_counted() -> None:
+    recorder = signature(open_recorder).parameters["connections"].default
+    appenders, rate_limits = 2, 1
+    assert recorder + appenders + pool.SIZE + rate_limits + DIRECT_CONNECTIONS == API_CONNECTIONS
+
+
 def test_more_workers_need_more_connections() -> None:
     assert faults(list(check_server("store", GOOD, 1))) == []
     [found] = faults(list(check_server("store", GOOD, 4)))
-    assert "4 API processes and two projectors need up to 106" in found.text
+    assert "4 API processes and two projectors need up to 110" in found.text
 
 
 def test_behind_a_pooler_workers_need_few_connections() -> None:
