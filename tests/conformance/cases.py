@@ -1,6 +1,6 @@
 """The rows of the conformance tables: each sends a request and checks the response.
 
-A row's name begins with the number of a sentence of the specification («4.1.5») or of a reading
+A row's name begins with the numbers of sentences of the specification («4.1.5») or of readings
 («query.6»); ``sentences.py`` lists them all.
 """
 

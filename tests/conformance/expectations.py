@@ -205,7 +205,9 @@ def without_cors(answer: Answer) -> None:
 
 
 def limits_shown(answer: Answer) -> None:
-    limit, remaining, reset = (int(answer.headers[name]) for name in LIMITS)
+    shown = [answer.headers[name] for name in LIMITS]
+    assert all(map(str.isdecimal, shown))
+    limit, remaining, reset = map(int, shown)
     assert 0 <= remaining <= limit
     assert reset % 60 == 0
 

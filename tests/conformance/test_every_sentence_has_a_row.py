@@ -11,8 +11,10 @@ import tests.conformance
 from tests.conformance.cases import Case
 from tests.conformance.sentences import ELSEWHERE, numbered
 
-# «4.1.5 limit of 0 is clamped», or without a table «limits_2_and_4_each_answer_…».
-_CASE = re.compile(r"(?P<chapter>\d[.\d]*|[a-z]+)\.(?P<first>\d+) ")
+# «4.1.5 limit of 0 is clamped», «4.1.4, 8.1 limit is 10 by default», or without a table
+# «limits_2_and_4_each_answer_…».
+_NUMBER = r"(?:\d[.\d]*|[a-z]+)\.\d+"
+_CASE = re.compile(rf"{_NUMBER}(?:, {_NUMBER})* ")
 _TEST = re.compile(r"test_(?P<chapter>\d[_\d]*|[a-z]+)_(?P<first>\d+)_(?:and_(?P<second>\d+)_)?")
 
 
@@ -35,9 +37,12 @@ def cases_of(test: object) -> list[Case]:
 def numbers_of(name: str, test: object) -> Iterator[str]:
     """Yields the numbers of a table's rows, or those of a test without a table."""
     cases = cases_of(test)
-    named = [_CASE.match(case.name) for case in cases] if cases else [_TEST.match(name)]
-    for match in named:
+    for match in (_CASE.match(case.name) for case in cases):
         assert match, f"{name} has a row without a number"
+        yield from match[0].strip().split(", ")
+    if not cases:
+        match = _TEST.match(name)
+        assert match, f"{name} has no number"
         chapter = match["chapter"].replace("_", ".")
         yield from (f"{chapter}.{n}" for n in match.groups()[1:] if n)
 

@@ -83,7 +83,6 @@ def errors(status: int, *words: str) -> Expectation:
     Case("7.10 no key on /graphql", graphql("{ __typename }", key=None), 401, carries_all_headers),
     Case("1.3 there is no PUT of an entry", with_method("PUT", "/v1/content/posts/harbour"), 405),
     Case("1.3 nor a PATCH", with_method("PATCH", "/v1/content/posts/harbour"), 405),
-    Case("1.3 nor a DELETE", with_method("DELETE", "/v1/content/posts/harbour"), 405),
 )
 async def test_errors(case: Case, client: CheckedClient) -> None:
     await client.check(case)

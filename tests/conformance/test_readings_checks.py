@@ -147,7 +147,7 @@ def wrong_everywhere(key: str | None) -> Request:
         400,
         MISSING,
     ),
-    Case("checks.9 an empty title", create(""), 400, MISSING),
+    Case("4.4.15, checks.9 an empty title", create(""), 400, MISSING),
     Case(
         "checks.9 required fields come before the slug",
         post({"title": "A", "slug": 7, "fields": []}),

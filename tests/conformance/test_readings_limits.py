@@ -29,6 +29,7 @@ EVERY = {
     "200 of a create": (create("Shows its limits"), 200),
     "204 of a preflight": (with_method("OPTIONS", "/v1/content/posts", key=None), 204),
     "400 of an environment": (get("/v1/content?environment=x"), 400),
+    "400 of a locale": (get("/v1/content?locale=x"), 400),
     "400 of a body": (post(b"{"), 400),
     "401": (get("/v1/content", key=None), 401),
     "402": (get("/v1/content?environment=staging", key=NO_STAGING), 402),
@@ -49,7 +50,7 @@ EVERY = {
 
 def on_every_response() -> Iterator[Case]:
     for what, (request, status) in EVERY.items():
-        yield Case(f"limits.3 {what}", request, status, limits_shown)
+        yield Case(f"8.10, 8.11, 8.12, limits.3 {what}", request, status, limits_shown)
 
 
 def ends_within_a_minute(answer: Answer) -> None:

@@ -16,7 +16,6 @@ from tests.conformance.expectations import (
     is_text,
     is_time,
     says,
-    without_cors,
 )
 from tests.conformance.isolated_workspace import OpenWorkspace
 from tests.conformance.magazine import (
@@ -24,7 +23,6 @@ from tests.conformance.magazine import (
     BOB,
     DESK,
     EDITOR,
-    FULL,
     NOBODY,
     NOTHING,
     REHEARSAL,
@@ -72,7 +70,6 @@ def is_created_entry(answer: Answer) -> None:
         200,
         entry(slug="of-a-type"),
     ),
-    Case("4.4.3 a draft is created", create("Starts as a draft"), 200, entry(status="draft")),
     Case(
         "4.4.4 contentTypeSlug names the type",
         create("Of authors", type_slug="authors"),
@@ -111,14 +108,14 @@ def is_created_entry(answer: Answer) -> None:
         all_fields({**NOTHING, "views": 3}),
     ),
     Case(
-        "4.4.10 references take ids of entries",
+        "2.1.24, 4.4.10 references take ids of entries",
         create("Refers to both", fields={"author": AUTHOR, "related": [POST_AT_DESK, AUTHOR]}),
         200,
         fields(author=AUTHOR, related=[POST_AT_DESK, AUTHOR]),
     ),
     Case("4.4.11 the answer is the created entry", create("All of it"), 200, is_created_entry),
     Case(
-        "4.4.12 and a message of success",
+        "2.3.4, 4.4.12 and a message of success",
         create("With a message"),
         200,
         envelope("data", "message"),
@@ -143,20 +140,10 @@ def is_created_entry(answer: Answer) -> None:
         400,
         error("Request body must be valid JSON"),
     ),
-    Case("4.4.14 a missing contentTypeSlug", post({"title": "A"}), 400, error(MISSING)),
     Case("4.4.14 an empty contentTypeSlug", create("A", type_slug=""), 400, error(MISSING)),
-    Case("4.4.15 a missing title", post({"contentTypeSlug": "posts"}), 400, error(MISSING)),
-    Case("4.4.15 an empty title", create(""), 400, error(MISSING)),
-    Case("4.4.16 a slug that is a number", create("A", slug=7), 400, says("slug", "string")),
     Case("4.4.16 a slug that is an array", create("A", slug=["a"]), 400, says("slug", "string")),
     Case("4.4.17 fields that are an array", create("A", fields=[]), 400, says("fields", "object")),
     Case("4.4.17 fields that are a text", create("A", fields="{}"), 400, says("fields", "object")),
-    Case(
-        "4.4.18 a reference to an entry that does not exist",
-        create("A", fields={"author": NOBODY}),
-        400,
-        says("'author'", NOBODY),
-    ),
     Case(
         "4.4.18 a reference to an entry that was deleted",
         create("A", fields={"author": BOB}),
@@ -180,25 +167,6 @@ def is_created_entry(answer: Answer) -> None:
         create("A", fields={"author": POST_AT_DESK}),
         400,
         says("'author'", "authors"),
-    ),
-    Case(
-        "4.4.20 an unknown type is 404",
-        create("A", type_slug="nothing"),
-        404,
-        error("Content type not found"),
-    ),
-    Case(
-        "4.4.21 the plan's limit on entries is 402",
-        create("One too many", key=FULL),
-        402,
-        says("limit", "1 entries"),
-    ),
-    Case("4.4.22 no CORS headers", create("No CORS"), 200, without_cors),
-    Case(
-        "4.4.22 no CORS headers on a refusal",
-        post(b"{", headers={"Origin": "https://example.com"}),
-        400,
-        without_cors,
     ),
 )
 async def test_create(case: Case, client: CheckedClient) -> None:

@@ -2,94 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
 
 from deploy.settings import Settings
-from tests.conformance.cases import Case, Request, create, get, post, table, with_method
+from tests.conformance.cases import create, get, post, with_method
 from tests.conformance.client import CheckedClient
-from tests.conformance.expectations import carries_all_headers, count, pagination, says
+from tests.conformance.expectations import carries_all_headers, says
 from tests.conformance.isolated_workspace import NewAddress, OpenWorkspace
-from tests.conformance.magazine import FULL, VIEWER
 from tests.conformance.windows import in_one_window, limit, remaining, statuses
 from tests.contract import Contract
 from tests.integration.api.server import Answer, Server, serving
 
 pytestmark = pytest.mark.asyncio(loop_scope="package")
-
-RESPONSES: dict[str, tuple[Request, int]] = {
-    "a list": (get("/v1/content"), 200),
-    "a single entry": (get("/v1/content/posts/harbour"), 200),
-    "an error in the request": (get("/v1/content?locale=x"), 400),
-    "a refused key": (get("/v1/content", key=None), 401),
-    "a refused permission": (create("A", key=VIEWER), 403),
-    "an unknown type": (get("/v1/content/nothing"), 404),
-    "an unknown path": (get("/v1/nothing"), 404),
-    "a wrong method": (with_method("DELETE", "/v1/content"), 405),
-}
-
-
-def on_every_response() -> Iterator[Case]:
-    for what, (request, status) in RESPONSES.items():
-        yield Case(
-            f"8.10 X-RateLimit-Limit on {what}",
-            request,
-            status,
-            lambda answer: whole("X-RateLimit-Limit", answer),
-        )
-        yield Case(
-            f"8.11 X-RateLimit-Remaining on {what}",
-            request,
-            status,
-            lambda answer: whole("X-RateLimit-Remaining", answer),
-        )
-        yield Case(
-            f"8.12 X-RateLimit-Reset on {what}",
-            request,
-            status,
-            lambda answer: whole("X-RateLimit-Reset", answer),
-        )
-
-
-def whole(name: str, answer: Answer) -> None:
-    assert answer.headers[name].isdecimal()
-
-
-@table(
-    Case(
-        "8.1 10 a page by default in the list of a type",
-        get("/v1/content/notes"),
-        200,
-        count(10),
-    ),
-    Case("8.1 50 a page by default in the list across types", get("/v1/content"), 200, count(50)),
-    Case(
-        "8.1 at least 1",
-        get("/v1/content/notes?limit=-1"),
-        200,
-        count(1),
-        pagination(limit=1),
-    ),
-    Case(
-        "8.1 at most 100",
-        get("/v1/content?limit=100000"),
-        200,
-        count(100),
-        pagination(limit=100),
-    ),
-    Case("8.2 offset from 0", get("/v1/content/notes?offset=-1"), 200, pagination(offset=0)),
-    Case(
-        "8.8 the plan's limit on entries is enforced with 402",
-        create("One too many", key=FULL),
-        402,
-        says("limit of 1 entry"),
-    ),
-    *on_every_response(),
-)
-async def test_limits(case: Case, client: CheckedClient) -> None:
-    await client.check(case)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="package")
