@@ -19,28 +19,31 @@ PARENT = """
 import asyncio, os, signal, sys, time
 from deploy import supervisor
 
-def calm():
+def sleeps():
     with open(sys.argv[1], "a") as notes:
         print(os.getpid(), file=notes)
     time.sleep(600)
 
-def deaf():
+def ignores_sigterm():
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    calm()
+    sleeps()
 
-works = {"calm()": calm, "deaf()": deaf}
-texts = sys.argv[2:]
-supervisor.GRACE = 0.5 if any(text.startswith(('trap "" TERM', "deaf")) for text in texts) else 60
-children = [supervisor.Child(text, works.get(text, ("/bin/sh", "-c", text))) for text in texts]
+functions = {"sleeps()": sleeps, "ignores_sigterm()": ignores_sigterm}
+scripts = sys.argv[2:]
+is_killed = any(one.startswith(('trap "" TERM', "ignores_sigterm")) for one in scripts)
+supervisor.GRACE = 0.5 if is_killed else 60
+children = [supervisor.Child(one, functions.get(one, ("/bin/sh", "-c", one))) for one in scripts]
 asyncio.run(supervisor.supervise(children))
 """
 # Each writes its process id to the file `notes` once it is ready.
-CALM = 'echo $$ >> "{notes}"; exec sleep 600'
-DEAF = 'trap "" TERM; echo $$ >> "{notes}"; while :; do sleep 0.1; done'
+SLEEPS = 'echo $$ >> "{notes}"; exec sleep 600'
+IGNORES_SIGTERM = 'trap "" TERM; echo $$ >> "{notes}"; while :; do sleep 0.1; done'
 
 # A child is a command or a function in a forked process.
 each_kind = pytest.mark.parametrize(
-    ("calm", "deaf"), [(CALM, DEAF), ("calm()", "deaf()")], ids=["commands", "functions"]
+    ("sleeps", "ignores_sigterm"),
+    [(SLEEPS, IGNORES_SIGTERM), ("sleeps()", "ignores_sigterm()")],
+    ids=["commands", "functions"],
 )
 
 Run = Callable[..., subprocess.Popen[str]]
@@ -62,8 +65,8 @@ def run(notes: Path) -> Iterator[Run]:
     parents: list[subprocess.Popen[str]] = []
 
     def run_parent(*scripts: str) -> subprocess.Popen[str]:
-        texts = [script.format(notes=notes) for script in scripts]
-        parents.append(start(sys.executable, "-c", PARENT, str(notes), *texts))
+        written = [script.format(notes=notes) for script in scripts]
+        parents.append(start(sys.executable, "-c", PARENT, str(notes), *written))
         return parents[-1]
 
     yield run_parent
@@ -84,9 +87,9 @@ def end(parent: subprocess.Popen[str], number: signal.Signals = signal.SIGTERM) 
 
 @each_kind
 def test_children_are_direct_and_in_separate_groups(
-    run: Run, notes: Path, calm: str, deaf: str
+    run: Run, notes: Path, sleeps: str, ignores_sigterm: str
 ) -> None:
-    parent = run(calm, calm)
+    parent = run(sleeps, sleeps)
     until(lambda: len(noted(notes)) == 2)
     for pid in noted(notes):
         assert seen(pid, "ppid") == str(parent.pid)
@@ -96,14 +99,14 @@ def test_children_are_direct_and_in_separate_groups(
 
 
 def test_output_is_passed_on_unchanged(run: Run, notes: Path) -> None:
-    parent = run(f"echo hello; {CALM}")
+    parent = run(f"echo hello; {SLEEPS}")
     until(lambda: noted(notes))
     end(parent)
     assert parent.communicate() == ("hello\n", "")
 
 
 def test_children_may_end_normally(run: Run, notes: Path) -> None:
-    parent = run('trap "echo bye; exit 0" TERM; ' + DEAF.partition("; ")[2])
+    parent = run('trap "echo bye; exit 0" TERM; ' + IGNORES_SIGTERM.partition("; ")[2])
     until(lambda: noted(notes))
     end(parent)
     assert parent.communicate() == ("bye\n", "")
@@ -113,14 +116,16 @@ def test_children_may_end_normally(run: Run, notes: Path) -> None:
 def test_a_signal_to_the_parent_ends_all_children(
     run: Run, notes: Path, number: signal.Signals
 ) -> None:
-    parent = run(CALM, CALM)
+    parent = run(SLEEPS, SLEEPS)
     until(lambda: len(noted(notes)) == 2)
     end(parent, number)
     assert not any(alive(pid) for pid in noted(notes))
 
 
 def test_ctrl_c_in_a_terminal_reaches_only_the_parent(run: Run, notes: Path) -> None:
-    parent = run('trap "echo interrupted" INT; trap "exit 0" TERM; ' + DEAF.partition("; ")[2])
+    parent = run(
+        'trap "echo interrupted" INT; trap "exit 0" TERM; ' + IGNORES_SIGTERM.partition("; ")[2]
+    )
     until(lambda: noted(notes))
     os.killpg(parent.pid, signal.SIGINT)
     assert parent.wait(60) == 0
@@ -129,9 +134,9 @@ def test_ctrl_c_in_a_terminal_reaches_only_the_parent(run: Run, notes: Path) -> 
 
 @each_kind
 def test_a_child_that_does_not_end_is_eventually_killed(
-    run: Run, notes: Path, calm: str, deaf: str
+    run: Run, notes: Path, sleeps: str, ignores_sigterm: str
 ) -> None:
-    parent = run(deaf, calm)
+    parent = run(ignores_sigterm, sleeps)
     until(lambda: len(noted(notes)) == 2)
     end(parent)
     assert "did not end within" in parent.communicate()[1]
@@ -140,9 +145,9 @@ def test_a_child_that_does_not_end_is_eventually_killed(
 
 @each_kind
 def test_children_do_not_survive_a_killed_parent(
-    run: Run, notes: Path, calm: str, deaf: str
+    run: Run, notes: Path, sleeps: str, ignores_sigterm: str
 ) -> None:
-    parent = run(deaf, calm)
+    parent = run(ignores_sigterm, sleeps)
     until(lambda: len(noted(notes)) == 2)
     parent.kill()
     until(lambda: not any(alive(pid) for pid in noted(notes)))
@@ -150,9 +155,9 @@ def test_children_do_not_survive_a_killed_parent(
 
 @each_kind
 def test_a_killed_child_is_started_again_and_the_others_continue(
-    run: Run, notes: Path, calm: str, deaf: str
+    run: Run, notes: Path, sleeps: str, ignores_sigterm: str
 ) -> None:
-    parent = run(calm, calm)
+    parent = run(sleeps, sleeps)
     until(lambda: len(noted(notes)) == 2)
     killed, stays = noted(notes)
     os.kill(killed, signal.SIGKILL)
@@ -215,9 +220,9 @@ async def test_an_exception_of_the_greeting_ends_the_children(notes: Path) -> No
         await eventually(lambda: noted(notes))
         raise ValueError("no")
 
-    calm = Child("calm", ("/bin/sh", "-c", CALM.format(notes=notes)))
+    child = Child("sleeps", ("/bin/sh", "-c", SLEEPS.format(notes=notes)))
     with pytest.raises(ValueError, match="no"):
-        await supervise([calm], refuse)
+        await supervise([child], refuse)
     assert not alive(noted(notes)[0])
 
 
