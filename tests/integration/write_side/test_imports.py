@@ -21,7 +21,7 @@ from tests.integration.write_side.import_fixtures import (
     table_of,
     values,
 )
-from write_side import waiting
+from write_side import repository, waiting
 from write_side.commands import PutMedia, RemoveMedia
 from write_side.dispatch import execute
 from write_side.domain.events import ImportRecorded
@@ -42,7 +42,10 @@ async def recorded(repository: Repository, import_id: str) -> ImportRecorded:
     return found[0]
 
 
-async def test_rows_become_entries_that_refer_to_one_another(magazine: Repository) -> None:
+async def test_rows_become_entries_that_refer_to_one_another(
+    magazine: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(repository, "LOOKED_UP", 1)
     report = await imported(magazine, POSTS)
     found = await entries(magazine, "one", "two", "third")
     one, two, third = found["one"], found["two"], found["third"]
