@@ -1,9 +1,11 @@
 """Our readings: the parameters of lists and entries, alone and combined, over REST and GraphQL, for
-the present and the past. Responses are compared with entries that the test knows."""
+the present and the past. Responses are compared with entries that the test knows.
+
+Larger sets of parameters are in ``test_content_oracle.py``."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import combinations
 from typing import Any
 
@@ -98,27 +100,13 @@ BY_ID = """query ($id: ID!, $locale: String) {
   contentEntryById(id: $id, locale: $locale) { title status fields } }"""
 
 
-def sets_of(names: Iterable[str]) -> Iterator[Any]:
-    """Yields each name, each pair, and each set of three that contains "past"."""
-    known = sorted(names)
-    for size in (1, 2, 3):
-        for chosen in map(set, combinations(known, size)):
-            if not any(map(chosen.issuperset, CONTRARY)) and (size < 3 or "past" in chosen):
-                yield frozenset(chosen)
-
-
-def cases_of(names: Iterable[str], fast: int = 1) -> list[Any]:
-    """Sets of up to ``fast`` names are in the fast suite for the editor key; for the other key,
-    only single names are."""
+def cases_of(names: Iterable[str], most: int = 1) -> list[Any]:
+    """Sets of up to ``most`` names for the editor key, single names for the other key."""
     return [
-        pytest.param(
-            chosen,
-            key,
-            id=f"{key}:{'+'.join(sorted(chosen))}",
-            marks=[pytest.mark.slow] if len(chosen) > (fast if key == "editor" else 1) else [],
-        )
-        for key in KEYS
-        for chosen in sets_of(names)
+        pytest.param(frozenset(chosen), key, id=f"{key}:{'+'.join(chosen)}")
+        for key, size in sorted({("editor", 1), ("editor", most), ("reader", 1)})
+        for chosen in combinations(sorted(names), size)
+        if not any(map(frozenset(chosen).issuperset, CONTRARY))
     ]
 
 
@@ -196,7 +184,7 @@ async def send(
     return answer
 
 
-@pytest.mark.parametrize(("names", "key"), cases_of(PARAMETERS["/v1/content/posts"], fast=2))
+@pytest.mark.parametrize(("names", "key"), cases_of(PARAMETERS["/v1/content/posts"], most=2))
 async def test_filters_17_each_parameter_of_the_list_of_a_type_combines(
     names: frozenset[str], key: str, client: CheckedClient, times: AsOfTimes
 ) -> None:
@@ -286,7 +274,7 @@ def check_pagination(
 
 
 @pytest.mark.parametrize(
-    ("names", "key"), cases_of(PARAMETERS["/v1/content/posts/harbour"], fast=2)
+    ("names", "key"), cases_of(PARAMETERS["/v1/content/posts/harbour"], most=2)
 )
 async def test_filters_17_each_parameter_of_an_entry_combines(
     names: frozenset[str], key: str, client: CheckedClient, times: AsOfTimes

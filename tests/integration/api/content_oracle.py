@@ -37,6 +37,7 @@ class Question(Struct, frozen=True, kw_only=True):
     status: str | None
     language: str | None
     locale: str
+    environment: str = PLACE[1]
     filters: tuple[Filter, ...] = ()
     sort: tuple[SortKey, ...] = ()
     words: tuple[str, ...] = ()
@@ -61,19 +62,20 @@ class Question(Struct, frozen=True, kw_only=True):
 
 
 class ContentSnapshot:
-    """The content of PLACE at a moment, or at the end if the moment is None.
+    """The content that a question asks about: of its environment at its moment.
 
     ``types`` are keyed by slug, ``entries`` are oldest first, and ``media`` is as in responses.
     """
 
-    def __init__(self, reference: ReferenceModel, at: datetime | None, locale: str) -> None:
-        until = at or datetime.max.replace(tzinfo=UTC)
+    def __init__(self, reference: ReferenceModel, question: Question) -> None:
+        until = question.as_of or datetime.max.replace(tzinfo=UTC)
+        place = (PLACE[0], question.environment)
         past = reference.past
-        self.locale = locale
+        self.locale = question.locale
         self.types: dict[str, Type] = {
-            one["slug"]: one for one in past.existing(until, what="type", place=PLACE)
+            one["slug"]: one for one in past.existing(until, what="type", place=place)
         }
-        self.entries: list[Entry] = past.existing(until, what="entry", place=PLACE)
+        self.entries: list[Entry] = past.existing(until, what="entry", place=place)
         self.media = {
             one["shown"]["id"]: one["shown"] for one in past.existing(until, what="media")
         }

@@ -92,6 +92,7 @@ def questions(draw: st.DrawFn, moments: Sequence[datetime]) -> Question:
         status=None if across else draw(st.sampled_from(statuses)),
         language=None if across else draw(st.sampled_from(["en-US"] * 4 + ["fr-FR", "de-DE"])),
         locale=draw(st.sampled_from(LOCALES)),
+        environment=draw(st.sampled_from(["production"] * 5 + ["staging"])),
         filters=tuple({(one.field, one.operator): one for one in chosen}.values()),
         sort=tuple(
             SortKey(name, draw(st.booleans())) for name in names if has_stages or name != "stage"
@@ -121,6 +122,7 @@ def _parameters(question: Question) -> Iterator[tuple[str, str]]:
     if question.across and question.type_slug is not None:
         yield "type", question.type_slug
     yield from _given(status=question.status, language=question.language, locale=question.locale)
+    yield from _given(environment="" if question.environment == "production" else "staging")
     yield from _given(limit=str(question.limit), offset=str(question.offset or ""))
     yield from _given(q=" ".join(question.words), sort=",".join(sort_keys(question)))
     yield from _given(total="" if question.counted else "none")

@@ -71,7 +71,10 @@ class RandomHistory(PairedCommands):
         for file in FILES:
             await self.file(file, "1")
         for place in ELSEWHERE:
-            await self.create(place, "posts", title="Tide lamp", status="published")
+            await self.create(place, "authors", title="Salt", status="published")
+            [author] = self.reference.of(place)
+            new = {"status": "published", "fields": {"author": author["id"]}}
+            await self.create(place, "posts", title="Tide lamp", **new)
         for number in range(8):
             slug = "authors" if number < 4 else "posts"
             await self.create(PLACE, slug, **self._random_properties(), fields=self._fields(slug))

@@ -62,6 +62,18 @@ async def test_includes_are_as_they_were_on_lists_and_the_single_entry(
     assert now["media"] == {}
 
 
+async def test_includes_are_of_the_environment_of_the_page(
+    client: Client, library: ContentBuilder, server: Server
+) -> None:
+    staging = await library.staging()
+    await write_types(staging)
+    ada = await entry(staging, "ada", "authors")
+    await entry(staging, "one", author=ada)
+    await server.caught_up()
+    found = await included(client, tick(), POSTS, "author", environment="staging")
+    assert found["entries"].keys() == {ada}
+
+
 async def test_a_locale_and_select(client: Client, library: ContentBuilder, server: Server) -> None:
     french = {"fr-FR": Translation("Marées")}
     ada = await library.entry("ada", type_slug="authors", translations=french)
