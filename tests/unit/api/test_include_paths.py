@@ -7,8 +7,18 @@ import pytest
 from api.errors import BadRequest
 from api.rest.shape import parse_include, steps_of, unknown_step
 from tests.integration.api.shapes import TYPES
+from write_side.domain.definition import Field
 
-FIELDS = {(slug, field.slug): field for slug, fields in TYPES.items() for field in fields}
+BOOKS = (
+    Field("author", "Author", "reference", to=("topics",)),
+    Field("related", "Related", "reference", to=("topics",)),
+)
+"""Fields that refer to other types than those of posts with the same slugs."""
+FIELDS = {
+    (slug, field.slug): field
+    for slug, fields in {**TYPES, "books": BOOKS}.items()
+    for field in fields
+}
 
 
 def parsed(text: str) -> list[str]:
@@ -52,6 +62,10 @@ def test_paths_become_a_tree() -> None:
         ("author.friend.photo", {"posts"}, None),
         ("related.part_of", {"posts"}, None),
         ("friend", None, None),
+        ("author.friend", None, None),
+        ("author.part_of", None, None),
+        ("related.friend", None, None),
+        ("related.friend", {"books"}, "friend"),
         ("friend", {"posts"}, "friend"),
         ("author.part_of", {"posts"}, "part_of"),
         ("author", {"topics"}, "author"),
