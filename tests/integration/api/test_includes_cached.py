@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import partial
+from itertools import product
 from typing import Any
 
 import pytest
@@ -79,22 +80,14 @@ CHANGES: dict[str, tuple[Change, Callable[[Any], bool]]] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("name", "path"),
-    [
-        # Each change runs with one of the paths; the slow tests run the other combinations.
-        pytest.param(name, path, marks=() if (n - m) % len(PATHS) == 0 else pytest.mark.slow)
-        for n, name in enumerate(CHANGES)
-        for m, path in enumerate(PATHS)
-    ],
-)
+@pytest.mark.parametrize("name", CHANGES)
 async def test_what_changes_shows_at_once_in_every_process(
-    name: str, path: str, server: Server, acme: ContentBuilder
+    name: str, server: Server, acme: ContentBuilder
 ) -> None:
     change, is_shown = CHANGES[name]
     async with serving(server.url, server.repository, projector=False) as other:
         await agreed(server, other)
-        for one in (server, other):
+        for one, path in product((server, other), PATHS):
             before = hits()
             for _ in range(2):
                 answer = await one.client().get(path)
@@ -102,13 +95,15 @@ async def test_what_changes_shows_at_once_in_every_process(
                 assert not is_shown(answer.body["includes"])
             assert hits() == before + 1, "it is cached"
 
-        async def shows(one: Server) -> bool:
+        async def shows(one: Server, path: str) -> bool:
             return is_shown((await one.client().get(path)).body["includes"])
 
         await change(acme)
-        await until(partial(shows, server))
-        # One process has shown the new state, so the other must not show the old one.
-        assert await shows(other)
+        await until(partial(shows, server, PATHS[0]))
+        # One response has shown the new state, so no other must show the old one.
+        for path in PATHS:
+            assert await shows(other, path)
+            assert await shows(server, path)
 
 
 async def test_media_seen_over_its_own_path_are_not_older_elsewhere(
