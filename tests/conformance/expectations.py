@@ -220,6 +220,12 @@ def carries_all_headers(answer: Answer) -> None:
     assert ("Retry-After" in answer.headers) == (answer.status in (429, 503))
 
 
+OPEN = (carries_all_headers, open_to_any_origin)
+"""A response on a path that any origin may use."""
+CLOSED = (carries_all_headers, without_cors)
+"""A response on /v1/content."""
+
+
 def is_time(value: Any) -> bool:
     return isinstance(value, str) and TIME.fullmatch(value) is not None
 

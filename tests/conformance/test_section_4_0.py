@@ -6,9 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.conformance.cases import Case, Request, create, get, post, table
+from tests.conformance.cases import Case, Expectation, Request, create, get, post, table
 from tests.conformance.client import CheckedClient
 from tests.conformance.expectations import (
+    CLOSED,
+    OPEN,
     all_fields,
     count,
     entry,
@@ -50,34 +52,41 @@ def everywhere(key: str, parameters: str) -> dict[str, Request]:
 
 
 def on_each_endpoint() -> Iterator[Case]:
-    for endpoint, request in everywhere(NO_STAGING, "?environment=prod").items():
-        yield Case(
-            f"4.0.8 an unknown environment is 400 on {endpoint}",
-            request,
+    refusals: tuple[tuple[str, str, str, int, Expectation], ...] = (
+        (
+            "4.0.8, 7.3 an unknown environment",
+            NO_STAGING,
+            "?environment=prod",
             400,
-            says("prod", "production", "staging"),
-        )
-    for endpoint, request in everywhere(NO_STAGING, "?environment=staging").items():
-        yield Case(
-            f"4.0.9 staging that is not in the plan is 402 on {endpoint}",
-            request,
+            says("Unknown environment", "prod", "production", "staging"),
+        ),
+        (
+            "4.0.9, 7.14 staging that is not in the plan",
+            NO_STAGING,
+            "?environment=staging",
             402,
-            says("staging environment is not included in your team's plan"),
-        )
-    for endpoint, request in everywhere(NOT_SET_UP, "?environment=staging").items():
-        yield Case(
-            f"4.0.10 staging that is not set up is 404 on {endpoint}",
-            request,
+            error("The staging environment is not included in your team's plan"),
+        ),
+        (
+            "4.0.10, 7.18 staging that is not set up",
+            NOT_SET_UP,
+            "?environment=staging",
             404,
             error("This team has no staging environment yet"),
-        )
-    for endpoint, request in everywhere(NO_STAGING, "?locale=en").items():
-        yield Case(
-            f"4.0.15 an unsupported locale is 400 on {endpoint}",
-            request,
+        ),
+        (
+            "4.0.15, 7.4 an unsupported locale",
+            NO_STAGING,
+            "?locale=en",
             400,
-            says("'en'", "en-US", "fr-FR"),
-        )
+            says("Unsupported locale", "'en'", "en-US", "fr-FR"),
+        ),
+    )
+    for what, key, query, status, message in refusals:
+        for endpoint, request in everywhere(key, query).items():
+            headers = CLOSED if request.path == "/v1/content" else OPEN
+            name = f"{what} is {status} on {endpoint}"
+            yield Case(name, request, status, message, *headers)
 
 
 @table(
@@ -114,9 +123,9 @@ def on_each_endpoint() -> Iterator[Case]:
     ),
     Case(
         "4.0.8 an unknown environment in the header is 400",
-        get("/v1/content", headers={"X-Environment": "test"}),
+        get("/v1/content", headers={"X-Environment": "Staging"}),
         400,
-        says("test", "production", "staging"),
+        says("Unknown environment", "Staging", "production", "staging"),
     ),
     Case(
         "4.0.11 locale does not filter the list of a type",

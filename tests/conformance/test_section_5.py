@@ -7,9 +7,11 @@ from itertools import product
 
 import pytest
 
-from tests.conformance.cases import Case, create, get, post, table, with_method
+from tests.conformance.cases import Case, Expectation, create, get, post, table, with_method
 from tests.conformance.client import CheckedClient
 from tests.conformance.expectations import (
+    CLOSED,
+    OPEN,
     error,
     header,
     no_header,
@@ -29,7 +31,7 @@ READS = (
     "/v1/content",
     *TYPES,
 )
-OPEN = {
+OPEN_PATHS = {
     "5.11": "/v1/content-types",
     "5.12": "/v1/content-types/posts",
     "5.13": "/v1/content/posts",
@@ -46,11 +48,17 @@ PREFLIGHT = {
 NEW = {"contentTypeSlug": "posts", "title": "Never created"}
 
 
+def unauthorized(path: str) -> tuple[Expectation, ...]:
+    headers = CLOSED if path == "/v1/content" else OPEN
+    return (error(UNAUTHORIZED), header("WWW-Authenticate", "Bearer"), *headers)
+
+
 def on_each_read() -> Iterator[Case]:
     for path in READS:
-        yield Case(
-            f"4.0.2, 5.3 a missing key on {path}", get(path, key=None), 401, error(UNAUTHORIZED)
-        )
+        name = f"4.0.2, 5.3, 7.10 a missing key on {path}"
+        yield Case(name, get(path, key=None), 401, *unauthorized(path))
+    for what, key in (("4.0.2, 5.3 a missing key", None), ("5.4, 7.10 an unknown key", "nobody's")):
+        yield Case(f"{what} on a create", create("A", key=key), 401, *unauthorized("/v1/content"))
     for path in TYPES:
         yield Case(f"5.6 content.view lets read {path}", get(path, key=VIEWER), 200)
         yield Case(
@@ -60,7 +68,8 @@ def on_each_read() -> Iterator[Case]:
             says("content.view"),
         )
     for path, (kind, key) in product(READS, BAD_KEYS.items()):
-        yield Case(f"5.4 a key that is {kind} on {path}", get(path, key=key), 401)
+        name = f"5.4, 7.10 a key that is {kind} on {path}"
+        yield Case(name, get(path, key=key), 401, *unauthorized(path))
 
 
 @table(
@@ -85,8 +94,6 @@ def on_each_read() -> Iterator[Case]:
         200,
     ),
     *on_each_read(),
-    Case("4.0.2, 5.3 a missing key on a create", create("A", key=None), 401, error(UNAUTHORIZED)),
-    Case("5.4 an unknown key on a create", create("A", key="nobody's"), 401, error(UNAUTHORIZED)),
     Case("5.7 content.edit is for creation", create("A", type_slug="nothing", key=EDITOR), 404),
     Case(
         "5.8 the key is checked before the permission, the environment and the request",
@@ -135,7 +142,7 @@ def allows_what_browsers_ask(answer: Answer) -> None:
 
 
 def on_each_open_path() -> Iterator[Case]:
-    for number, path in OPEN.items():
+    for number, path in OPEN_PATHS.items():
         yield Case(
             f"{number} GET {path}, with a key but no cookies",
             get(path, headers=ORIGIN),

@@ -10,22 +10,18 @@ from api.errors import error_response
 from tests.conformance.cases import Case, create, get, post, table
 from tests.conformance.client import CheckedClient
 from tests.conformance.expectations import (
-    carries_all_headers,
+    CLOSED,
+    OPEN,
     error,
-    header,
     no_header,
-    open_to_any_origin,
     says,
     success,
-    without_cors,
 )
 from tests.conformance.isolated_workspace import OpenWorkspace
 from tests.conformance.magazine import (
     FULL,
     KEY,
-    NO_STAGING,
     NOBODY,
-    NOT_SET_UP,
     VIEWER,
 )
 from tests.conformance.windows import in_one_window, statuses
@@ -36,53 +32,17 @@ from write_side.domain.refusals import PlanLimitReached
 
 pytestmark = pytest.mark.asyncio(loop_scope="package")
 
-UNAUTHORIZED = error("Unauthorized - Invalid or missing API key")
 MISSING = error("Missing required fields: contentTypeSlug and title")
 NOT_JSON = error("Request body must be valid JSON")
-NO_STAGING_IN_PLAN = error("The staging environment is not included in your team's plan")
-NOT_SET_UP_YET = error("This team has no staging environment yet")
 TYPE_NOT_FOUND = error("Content type not found")
 ENTRY_NOT_FOUND = error("Content entry not found")
 FAULT = error("Internal server error")
-NO_KEY = (UNAUTHORIZED, header("WWW-Authenticate", "Bearer"))
-OPEN = (carries_all_headers, open_to_any_origin)
-"""An error on a path that any origin may use."""
-CLOSED = (carries_all_headers, without_cors)
-"""An error on /v1/content."""
 
 
 @table(
     Case("7.2 success", get("/v1/content/posts"), 200, success, *OPEN),
     Case("7.2 success across types", get("/v1/content"), 200, *CLOSED),
     Case("4.4.22, 7.2 success of a create", create("A success"), 200, *CLOSED),
-    Case(
-        "7.3 unknown environment",
-        get("/v1/content/posts?environment=prod"),
-        400,
-        says("Unknown environment", "prod", "production", "staging"),
-        *OPEN,
-    ),
-    Case(
-        "7.3 unknown environment across types",
-        get("/v1/content", headers={"X-Environment": "Staging"}),
-        400,
-        says("Unknown environment", "Staging", "production", "staging"),
-        *CLOSED,
-    ),
-    Case(
-        "7.4 unsupported locale",
-        get("/v1/content/posts/harbour?locale=en_US"),
-        400,
-        says("Unsupported locale", "en_US", "en-US", "fr-FR"),
-        *OPEN,
-    ),
-    Case(
-        "7.4 unsupported locale across types",
-        get("/v1/content?locale=xx-XX"),
-        400,
-        says("Unsupported locale", "xx-XX", "en-US", "fr-FR"),
-        *CLOSED,
-    ),
     Case("4.4.14, 7.5 create without contentTypeSlug", post({"title": "A"}), 400, MISSING, *CLOSED),
     Case(
         "4.4.15, 7.5 create without title",
@@ -101,10 +61,6 @@ CLOSED = (carries_all_headers, without_cors)
         says("'author'", NOBODY),
         *CLOSED,
     ),
-    Case("7.10 no key", get("/v1/content/posts", key=None), 401, *NO_KEY, *OPEN),
-    Case("7.10 no key across types", get("/v1/content", key=None), 401, *NO_KEY, *CLOSED),
-    Case("7.10 invalid key", get("/v1/content/posts", key="x"), 401, *NO_KEY, *OPEN),
-    Case("7.10 invalid key on a create", create("A", key="x"), 401, *NO_KEY, *CLOSED),
     Case(
         "5.5, 7.11 key lacks permission",
         create("A", key=VIEWER),
@@ -117,20 +73,6 @@ CLOSED = (carries_all_headers, without_cors)
         create("One too many", key=FULL),
         402,
         says("plan", "limit of 1 entry"),
-        *CLOSED,
-    ),
-    Case(
-        "7.14 staging is not in the plan",
-        get("/v1/content/posts?environment=staging", key=NO_STAGING),
-        402,
-        NO_STAGING_IN_PLAN,
-        *OPEN,
-    ),
-    Case(
-        "7.14 staging is not in the plan, across types",
-        get("/v1/content?environment=staging", key=NO_STAGING),
-        402,
-        NO_STAGING_IN_PLAN,
         *CLOSED,
     ),
     Case(
@@ -170,20 +112,6 @@ CLOSED = (carries_all_headers, without_cors)
     ),
     Case(
         "4.2.12, 7.17 unknown entry", get("/v1/content/posts/nothing"), 404, ENTRY_NOT_FOUND, *OPEN
-    ),
-    Case(
-        "7.18 staging is not set up",
-        get("/v1/content/posts?environment=staging", key=NOT_SET_UP),
-        404,
-        NOT_SET_UP_YET,
-        *OPEN,
-    ),
-    Case(
-        "7.18 staging is not set up, across types",
-        get("/v1/content", key=NOT_SET_UP, headers={"X-Environment": "staging"}),
-        404,
-        NOT_SET_UP_YET,
-        *CLOSED,
     ),
 )
 async def test_errors(case: Case, client: CheckedClient) -> None:
