@@ -33,7 +33,7 @@ class WebhookSettings(DatabaseUrls, frozen=True):
 
 
 class ApiSettings(DatabaseUrls, frozen=True, kw_only=True):
-    """See ``deploy/settings.py``, which has a text for each setting; here, times are in seconds.
+    """See ``deploy/settings.py``, which describes each setting; here, times are in seconds.
 
     ``read_model``: its name, for operators. ``metrics_folder``: the folder in which the workers of
     one command keep their counts.

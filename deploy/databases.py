@@ -1,5 +1,5 @@
 """The two databases of an installation, at their URLs or in the embedded PostgreSQL. The read model
-is the default one, or one that has a name (ADR 58)."""
+is the default one or a named one (ADR 58)."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class ReadModel(Struct, frozen=True):
 
     @property
     def option(self) -> str:
-        """What a command needs to work on this one, after a space; empty for the default one."""
+        """The command-line option that selects it, after a space; empty for the default one."""
         return "" if self.name == DEFAULT_MODEL else f" --read-model {self.name}"
 
     @property
@@ -282,7 +282,7 @@ async def _reached(
             reason = str(error) or type(error).__name__
             remedy = f"check {setting}"
             if isinstance(error, TooManyConnectionsError):
-                remedy = "end some connections, or raise max_connections or the CONNECTION LIMIT"
+                remedy = "close some connections, or raise max_connections or the CONNECTION LIMIT"
             raise DatabaseUnreachable(
                 f"cannot connect to PostgreSQL at {without_password(url)} ({reason}): {remedy}"
             ) from error

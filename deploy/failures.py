@@ -53,8 +53,8 @@ def explained(option: str = "") -> Iterator[None]:
 
 
 def reason_of(error: Exception, option: str = "") -> str:
-    """The error in one line. Raises it if it is unexpected. ``option``: of the read model, for the
-    commands that the line says to run."""
+    """The error in one line. Raises it if it is unexpected. ``option``: ``ReadModel.option``,
+    for the commands that the line says to run."""
     reason = explanation(error)
     if reason is None:
         raise error
@@ -83,8 +83,8 @@ def explanation(error: Exception) -> str | None:
         return MIGRATE
     if isinstance(error, asyncpg.InsufficientPrivilegeError):
         return (
-            f"{error}: grant it to the role, or name the owner of the event store's tables in "
-            "CONTENTLOG_OWNER_URL"
+            f"{error}: grant the privilege to the role, or set CONTENTLOG_OWNER_URL to connect "
+            "as the owner of the event store's tables"
         )
     if isinstance(error, OSError) and _is_output_error(error):
         return f"cannot write the output: {error.strerror}"

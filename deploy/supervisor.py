@@ -1,7 +1,7 @@
 """Child processes that their parent keeps running and ends with itself.
 
 The children are in separate sessions, so Ctrl-C in a terminal reaches only the parent, which then
-stops them. If it is killed, the kernel kills them, too (deploy.parent_death).
+stops them. If it is killed, the kernel kills them too (deploy.parent_death).
 """
 
 from __future__ import annotations

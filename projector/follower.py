@@ -79,7 +79,7 @@ class Heartbeat:
         self._state.report("standby")
 
     async def take_over(self) -> None:
-        """Reports this projector as active, instead of one that was killed. The reason of an
+        """Reports this projector as active, in place of one that was killed. The reason of an
         earlier halt is kept until a projector continues or halts."""
         await self._connection.execute(_REMOVE_FORMER, self._id)
         await self._connection.execute(_BEAT, self._id, "active")

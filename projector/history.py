@@ -1,5 +1,5 @@
-"""What remains of the events of a batch: versions and slugs that they end, for lists as of a moment
-(ADR 47), changes in the feed (ADR 48), and a notice for processes that keep responses in memory
+"""What a batch of events adds to the history: versions and slugs that have ended, for lists as of a
+moment (ADR 47); changes, for the feed (ADR 48); and a notice, for processes that cache responses
 (ADR 38)."""
 
 from __future__ import annotations

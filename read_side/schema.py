@@ -64,7 +64,7 @@ class WorkspacesMismatch(ExplainedError):
 
 
 class IncompleteReadModel(ExplainedError, ConnectionError):
-    """The read model has tables but no checkpoint, as while a backup is restored."""
+    """The read model has tables but no checkpoint, for example while a backup is restored."""
 
     def __init__(self) -> None:
         super().__init__(

@@ -204,7 +204,7 @@ class Access:
             self._wakeup.clear()
             try:
                 await self._next_refresh()
-            except asyncpg.PostgresError as error:  # as while a backup is restored
+            except asyncpg.PostgresError as error:  # for example while a backup is restored
                 faults.add(error)
             except Exception as error:
                 _log.error("keys cannot be loaded", exc_info=error)

@@ -131,7 +131,7 @@ class ChangeView(Struct, frozen=True):
         most: int,
         turns: FairQueue | None = None,
     ) -> tuple[Sequence[ChangeRecord], Current]:
-        """The changes, or the first of them if their entries are too large together, and the
+        """The changes, or only the first ones if their entries are too large together, and the
         entries as they are now; see ``current``. Raises ReadModelUnavailable, Overloaded."""
         while True:
             try:

@@ -60,7 +60,7 @@ class Connection(web.RequestHandler):
         self._finished: asyncio.Future[None] | None = None
         self._awaited_since: float | None = None  # the rest of a head, or the first byte
         self._head_size = 0  # bytes that may belong to an unfinished head
-        self._awaiting_until = 0.0  # 0 while a request is answered
+        self._awaiting_until = 0.0  # 0 while a request is being answered
         self._late: asyncio.TimerHandle | None = None
         self._stuck: asyncio.TimerHandle | None = None
         self.on_lost: Callable[[], None] | None = None
@@ -105,7 +105,7 @@ class Connection(web.RequestHandler):
 
     async def shutdown(self, timeout: float | None = 15.0) -> None:
         """Waits up to ``timeout`` seconds until the request in progress has arrived completely and
-        its response is sent; for ``NEXT_REQUEST``, waits for a request too."""
+        its response is sent. First waits up to ``NEXT_REQUEST`` seconds for a request."""
         self._stopping = True
         loop, transport = asyncio.get_running_loop(), self.transport
         end = None if timeout is None else loop.time() + timeout

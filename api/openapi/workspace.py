@@ -1,5 +1,5 @@
-"""The schemas of a content type's entries, each under a name of its own, and the OpenAPI document
-of a workspace, with the paths and schemas of each of its content types."""
+"""The OpenAPI document of a workspace, with paths and schemas for each of its content types, and
+the JSON Schema of a content type's entries."""
 
 from __future__ import annotations
 
@@ -145,11 +145,11 @@ def _are_names(options: list[str]) -> bool:
     return len(different) == len(options) and all(map(_OPTION.fullmatch, options))
 
 
-def _described(
+def _schemas_of_type(
     row: ContentTypeRow, name: str, names: Names
 ) -> tuple[dict[str, Schema], dict[str, str]]:
-    """The schemas of what is served and sent, and by slug the names of the schemas of filters that
-    fields have of their own."""
+    """The schemas of the type's entries, as served and as sent; and for each field whose filter has
+    a schema of its own, the name of that schema, by the field's slug."""
     found: dict[str, Schema] = {}
     reading = _Definitions(names, name, found)
     fields = list(value_fields(row.fields))
@@ -252,8 +252,8 @@ def workspace_document(rows: Sequence[ContentTypeRow]) -> bytes:
     }
     parameters_of_types = {}
     for row in oldest_first:
-        described, filters = _described(row, named[row.slug], names)
-        schemas |= {name: Raw(wire.encode(schema)) for name, schema in described.items()}
+        of_type, filters = _schemas_of_type(row, named[row.slug], names)
+        schemas |= {name: Raw(wire.encode(schema)) for name, schema in of_type.items()}
         parameters_of_types[row.slug] = [
             sort_parameter(row.fields),
             *parameters_of(row.fields, filters),

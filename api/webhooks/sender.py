@@ -172,7 +172,7 @@ class Sender:
                         await self._exchange(url, body, signed, response)
             error = _refusal(response.status)
         except (aiohttp.ClientError, OSError, ValueError) as fault:
-            # The time may end after the status has arrived.
+            # The timeout may expire after the status has arrived.
             error = _refusal(response.status) if response.status else self._reason(fault)
         return Outcome(
             message_id=message.id,

@@ -39,13 +39,13 @@ STATUS_TIMEOUT = 5.0  # seconds for the read models that are only listed
 
 
 class DifferentDatabases(ExplainedError):
-    """The owner's URL is of another database than the event store's."""
+    """The URLs of the owner and of the event store point to different databases."""
 
     def __init__(self, databases: Databases) -> None:
         owner, store = databases.owner_url or "", databases.event_store_url
         super().__init__(
             f"CONTENTLOG_OWNER_URL ({without_password(owner)}) and CONTENTLOG_EVENT_STORE_URL "
-            f"({without_password(store)}) lead to different databases: name the same one in both"
+            f"({without_password(store)}) point to different databases: set both to the same one"
         )
 
 

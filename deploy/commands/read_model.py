@@ -136,7 +136,7 @@ async def _verify(databases: Databases, settings: Settings, repair: bool, as_jso
 
 
 def _refuse(verified: VerificationResult, repaired: int, option: str) -> None:
-    """Exit status 1 if anything differs from the log. ``option``: of the read model."""
+    """Exit status 1 if anything differs from the log. ``option``: ``ReadModel.option``."""
     wrong = []
     if verified.not_compared:
         wrong.append(f"the read model cannot be compared: {verified.not_compared}")

@@ -280,7 +280,7 @@ def check_address(host: str, port: int, host_name: str, port_name: str, options:
 
 
 def _run(work: Awaitable[None], databases: Databases) -> None:
-    """Does the work of a process to its end."""
+    """Runs a process. Raises what ``wrong_urls_named`` raises."""
 
     async def run() -> None:
         async with wrong_urls_named(databases):

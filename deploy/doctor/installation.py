@@ -298,7 +298,7 @@ async def _read(url: str) -> PoolerFacts:
 
 
 def check_projectors(status: ReadModelStatus, head: int, option: str = "") -> Iterator[Finding]:
-    """``option``: of the read model."""
+    """``option``: ``ReadModel.option``."""
     start = f"contentlog projector{option}"
     active = [one for one in status.projectors if one.role == "active"]
     if status.halted:
@@ -311,7 +311,7 @@ def check_projectors(status: ReadModelStatus, head: int, option: str = "") -> It
         yield warning("projector", text, f"start a second {start}")
     else:
         yield ok("projector", "one is active and one stands by")
-    lag = max(0, head - status.position)  # below 0 after a restore, or if the head was read first
+    lag = max(0, head - status.position)  # negative after a restore, or if the head was read first
     if lag > LAG:
         text = f"the read model is {count(lag, 'event')} behind"
         yield warning("read model", text, "look at load and disk of its PostgreSQL")
@@ -330,7 +330,8 @@ def check_webhooks(status: WebhooksStatus, unsigned: Collection[Name]) -> Iterat
     """``unsigned``: endpoints without a secret."""
     on = [webhook for webhook in status.endpoints if webhook.endpoint.off is None]
     if on and not status.totals.active:
-        text = f"no process delivers to {count(len(on), 'endpoint')}"
+        waiting = count(len(on), "endpoint is", "endpoints are")
+        text = f"no process delivers; {waiting} waiting"
         yield problem("webhooks", text, "contentlog webhooks")
     elif on:
         yield ok("webhooks", f"a process delivers to {count(len(on), 'endpoint')}")

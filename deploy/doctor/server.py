@@ -1,5 +1,4 @@
-"""What a check finds, and the checks of a PostgreSQL server: plain functions of what it says about
-itself."""
+"""Findings, and the checks of a PostgreSQL server: plain functions of the facts that it reports."""
 
 from __future__ import annotations
 
@@ -261,7 +260,7 @@ def _backups(name: str, facts: ServerFacts) -> Finding:
         log = "of the write-ahead log"
         return problem(
             name,
-            f"{count(waiting, f'segment {log} is', f'segments {log} are')} waiting to be archived, "
+            f"{count(waiting, f'segment {log} is', f'segments {log} are')} waiting to be archived; "
             f"the last one was archived at {utc_minute(archived)}: a lost disk loses these events",
             "see what archive_command waits for; if it is too slow, use archive-async",
         )

@@ -18,7 +18,7 @@ from deploy.embedded.sockets import NAME, OWNER
 START_TIMEOUT = 600  # seconds for crash recovery, and for the last checkpoint of a stop
 SOCKET_TIMEOUT = 5  # seconds after which a ready server without a socket is stopped
 ACCEPTS, REJECTS, NO_RESPONSE = 0, 1, 2  # exit statuses of pg_isready
-STOP_TIMEOUT = 30  # seconds for processes that do not begin to stop
+STOP_TIMEOUT = 30  # seconds for a server that does not begin to stop
 LARGEST_LOG = 8_000_000  # bytes
 SETTINGS = {
     "listen_addresses": "",

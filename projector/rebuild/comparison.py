@@ -100,9 +100,9 @@ async def snapshot(url: str) -> AsyncIterator[Connection]:
 
 
 async def _take_snapshots(url: str, reading: Connection) -> None:
-    """Takes a snapshot on every node of Citus, which has none of several nodes (ADR 59), for a
-    transaction that has just begun to read the live read model; all of one checkpoint. The
-    projector is paused for that moment."""
+    """Takes a snapshot on every node, all at the same checkpoint, for a transaction that has just
+    begun to read the live read model: Citus has no snapshot of several nodes (ADR 59). Meanwhile,
+    the projector is paused."""
     async with connected_model(url) as pausing:
         transaction = pausing.transaction()
         await transaction.start()

@@ -51,8 +51,8 @@ class SortKey(Struct, frozen=True):
 
 class Boundary(Struct, frozen=True, array_like=True):
     """Where a page begins: after the entry with these keys, one for each sort key, and this
-    position. The entry need not exist any more. ``type_id``: of the list's content type, because a
-    slug may be that of another type later; None for a list of several types or of the past."""
+    position. The entry need not exist any more. ``type_id``: of the list's content type, because
+    another type may get its slug later; None for a list of several types or of the past."""
 
     keys: tuple[bytes, ...]
     position: int

@@ -112,7 +112,7 @@ async def slugs(workspace: IsolatedWorkspace) -> list[str]:
     ),
     Case("jobs.9 a wrong boolean is 400", upload(update="yes"), 400, says("update", "yes")),
     Case("jobs.9 an unknown language is 400", upload(language="xx"), 400, says("xx")),
-    Case("jobs.9 an encoding may have its usual name", upload(encoding="ISO-8859-1"), 202),
+    Case("jobs.9 an encoding may have another common name", upload(encoding="ISO-8859-1"), 202),
     Case("jobs.9 an unknown encoding is 400", upload(encoding="ebcdic"), 400, says("ebcdic")),
     Case("jobs.9 a name that is not text is 400", NO_TEXT, 400, says("form", "send", "UTF-8")),
     Case("jobs.10 a NUL as an import id is 404", get(f"{PATH}/%00", key=DESK), 404),

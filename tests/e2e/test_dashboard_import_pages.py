@@ -375,7 +375,6 @@ async def test_it_works_without_scripts(shared: BrowserFixture) -> None:
     await page.get_by_label("A CSV or Excel file").set_input_files(file)  # type: ignore[arg-type]
     await page.get_by_role("button", name="Upload").click()
     await _at(page, "Columns")
-    await _at(page, "Columns")
     await page.get_by_role("button", name="Check 1 row").click()
     await _at(page, "Preview")
     await page.get_by_role("link", name="New 1").click()

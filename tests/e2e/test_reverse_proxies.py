@@ -194,7 +194,7 @@ async def test_a_proxy_with_our_configuration_passes_on_what_the_api_needs(
 
 
 @pytest.mark.parametrize(("program", "file", "command"), PROXIES, ids=["nginx", "haproxy"])
-async def test_no_request_fails_while_one_api_process_after_another_is_restarted(
+async def test_no_request_fails_while_api_processes_restart_one_after_another(
     database_url: str, tmp_path: Path, program: str, file: str, command: Any
 ) -> None:
     need(program)

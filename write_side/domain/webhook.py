@@ -1,8 +1,8 @@
 """Webhook endpoints: what an endpoint is, and the rules for its URL, selection and secret.
 
 Signatures and secrets follow Standard Webhooks 1.0.0. Deliveries are made to public addresses, by
-the special-purpose registries of IANA (RFC 6890), and to those of named networks. An address that
-embeds an IPv4 address and is translated to it on the way counts as that one.
+IANA's registries of special-purpose addresses (RFC 6890), and to networks that the settings name.
+An address that is translated on the way to an IPv4 address that it embeds counts as that one.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ class MappingRefused(InvalidEntry):
 
 
 class UnknownColumn(InvalidEntry):
-    """No column of the file has the name that was given, or several have it."""
+    """No column of the file has the given name, or several do."""
 
 
 class Column(Struct, frozen=True):
@@ -286,10 +286,13 @@ def map_columns(
     table: Table,
     fields: Sequence[Field],
 ) -> ImportRequest:
-    """The request with the target of each column, from ``maps`` (pairs of a column's heading or
-    number and a target or "") or from its heading, and with the column of the ``key``, which needs
-    no target. Raises UnknownColumn, and MappingRefused if a target does not exist, a heading has no
-    target, or a column with cells has no heading."""
+    """The request with the target of each column, and with the column of the ``key``, which needs
+    no target. A target is from ``maps`` (pairs of a column's heading or number and a target or "")
+    or from the heading.
+
+    Raises UnknownColumn, and MappingRefused if a target does not exist, a heading has no target, or
+    a column with cells has no heading.
+    """
     headings = table.headings
     targets = column_targets(fields)
     offered = [target.target for target in targets]
@@ -317,7 +320,8 @@ def _column(name: str, headings: Sequence[str], find: Find) -> int:
     if len(found) > 1:
         numbers = ", ".join(str(n + 1) for n in found)
         raise UnknownColumn(
-            f"Several columns are named {shortened(name)!r}: give its number, one of {numbers}"
+            f"Several columns are named {shortened(name)!r}: "
+            f"give a number instead, one of {numbers}"
         )
     if found:
         return found[0]
@@ -349,7 +353,7 @@ async def load_proposal(
 async def save_mapping(
     repository: Repository, request: ImportRequest, headings: Sequence[str], by: Actor
 ) -> None:
-    """Saves the mapping of a request that has been checked, to be proposed from now on. Raises
+    """Saves the mapping of a checked request, to be proposed for later files. Raises
     UnknownContentType."""
     command = SaveImportMapping(
         actor=by,

@@ -50,15 +50,15 @@ ENCODINGS = {
 """The encodings that can be chosen."""
 CODECS = {"shift_jis": "cp932", "euc-kr": "cp949", "big5": "cp950"}
 """Windows extends these encodings with characters such as ① and 똠, without renaming them."""
-_BROADER = {
+_READ_AS = {
     "latin_1": "cp1252",
     "iso8859_9": "cp1254",
     "gb2312": "gb18030",
     "gbk": "gb18030",
     "utf_8_sig": "utf-8",
 }
-"""Modules of Python's codecs → the encoding that they are read as, as browsers do (WHATWG Encoding
-standard): files that are said to be Latin-1 are mostly Windows-1252."""
+"""Modules of Python's codecs → the encoding that is used instead, as in browsers (WHATWG Encoding
+Standard): most files that are labelled Latin-1 are in Windows-1252."""
 SAMPLE_BYTES = 64 * 1024
 FEWEST_BYTES, ENOUGH_BYTES = 3, 8
 """Numbers of non-ASCII characters: below the first, nothing is detected unless all encodings agree;
@@ -160,18 +160,19 @@ def codec_of(encoding: str) -> str:
 
 
 def encoding_named(name: str) -> str:
-    """The one of ENCODINGS that has this name too, such as ``utf8`` or ``windows-1252``; the name
-    itself if there is none."""
+    """The one of ENCODINGS that also has this name, such as ``cp1252`` for ``windows-1252``; the
+    name itself if there is none."""
     return _by_module().get(_module(name), name)
 
 
 @cache
 def _by_module() -> dict[str, str]:
-    return _BROADER | {_module(each): name for name in ENCODINGS for each in (name, codec_of(name))}
+    return _READ_AS | {_module(each): name for name in ENCODINGS for each in (name, codec_of(name))}
 
 
 def _module(name: str) -> str:
-    """Of Python's codec with this name. ``codecs.lookup`` would keep unknown names in memory."""
+    """The module of Python's codec with this name. ``codecs.lookup`` would keep unknown names in
+    memory."""
     normalized = normalize_encoding(name).lower()
     return aliases.get(normalized, normalized)
 

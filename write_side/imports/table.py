@@ -125,8 +125,8 @@ class Table(Struct, frozen=True):
 
     ``sheets``, ``sheet`` and ``epoch`` are set for a workbook, ``encoding``, its source and
     ``delimiter`` for a CSV file. ``texts``: row and column of a workbook's cells that are text but
-    look like numbers; they are not days since the epoch. ``warnings``: about rows, and
-    about cells that have a value.
+    look like numbers; they are not days since the epoch. ``warnings``: about rows, and about
+    cells that have a value.
     """
 
     name: str

@@ -1,11 +1,11 @@
-"""The data by which API processes authenticate callers: keys from their claims, what changed, and
-sessions of the dashboard.
+"""The data by which API processes authenticate callers: keys from their claims, a version that
+tells when to read them again, and sessions of the dashboard.
 
 The claims are read, not the read model, so neither a halted projector nor a rollback keeps a
 revoked key valid. Every change of a key, a plan or an environment increments the access version.
 
-The table of sessions, which every API process finds, has the SHA-256 of a random token and the id
-of an API key.
+All API processes read the same table of sessions. A row has the SHA-256 of a random token and the
+id of an API key.
 """
 
 from __future__ import annotations

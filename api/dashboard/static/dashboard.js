@@ -109,7 +109,7 @@
   for (const name of ["htmx:sendError", "htmx:timeout"]) {
     document.addEventListener(name, ({ detail }) => showFailure("The service cannot be reached", kindOf(detail)));
   }
-  // A form whose session has ended is not left for the sign-in page.
+  // If the session has ended, do not leave a form for the sign-in page.
   document.addEventListener("htmx:beforeOnLoad", (event) => {
     const signIn = event.detail.xhr.getResponseHeader("HX-Redirect");
     if (kindOf(event.detail) === "link" || !signIn) return;
@@ -117,7 +117,7 @@
     showFailure("Your session has ended", "ended");
     document.querySelector("#failure a").href = signIn.split("?")[0];
   });
-  // After signing in again in another tab, the forms of this page get tokens of the new session.
+  // After the user has signed in again in another tab, give the forms of this page the new session's token.
   function renewForms(found) {
     const token = found.querySelector(".bar input[name=csrf]")?.value;
     const isStale = token && found.querySelector("[data-stale-form]");

@@ -102,8 +102,8 @@ class LineReader:
         target: str,
         name: str,
     ) -> Cell:
-        """For the entry's own columns, the value after the import, or the cell's text if that is
-        unknown or has notes."""
+        """An attribute of the entry shows its value after the import, or the cell's text if that
+        value is unknown or the cell has notes."""
         row, notes = marks.row, marks.notes.get(column, [])
         text = "" if column is None else texts[column]
         if target in ATTRIBUTES and not (notes and text.strip()):

@@ -2,7 +2,7 @@
 -- those that do are sorted. The lists of each combination's conditions are adjacent in :check_lists, and
 -- the ranges of each condition in :check_lows and :check_highs. :sort_keys has the keys that all entries of a
 -- combination share, and null for those of each entry. convert_from has the collation of the name of an
--- encoding, "C", whose lower() knows ASCII only. A capital sigma has two small letters; both count as the same.
+-- encoding, "C", whose lower() knows ASCII only. Sigma has two lower-case forms, which are treated as equal.
 --
 -- The values of an entry are looked up by pairs, for which only the index (position, list) can be used. The
 -- planner does not know how long a list is, and could otherwise read a whole one for each candidate.

@@ -131,8 +131,8 @@ async def test_translations_and_languages(
 async def test_a_part_of_a_text_is_found_as_before_the_change(
     client: Client, acme: ContentBuilder, server: Server
 ) -> None:
-    """PostgreSQL and Python convert some letters to lower case differently. A sigma has two small
-    letters."""
+    """PostgreSQL and Python convert some letters to lower case differently. Sigma has two
+    lower-case forms."""
     await acme.content_type()
     texts = ("ΚΌΣΜΟΣ", "Πόλεμος", "İstanbul")
     ids = [await acme.entry(text, title=text, status="published") for text in texts]

@@ -141,9 +141,7 @@ def test_migrate_creates_both_databases_once(run: Run, empty_database_url: str) 
     assert json.loads(run("status", "--json", url=empty_database_url).stdout)["head"] == 0
 
 
-async def test_a_read_model_that_is_not_restored_completely_is_named(
-    run: Run, database_url: str
-) -> None:
+async def test_a_read_model_without_a_checkpoint_is_reported(run: Run, database_url: str) -> None:
     async with connected(database_url) as connection:
         await connection.execute("DELETE FROM read_model.checkpoint")
     for command in ("status", "verify", "migrate"):
@@ -204,7 +202,7 @@ async def test_a_read_model_of_a_different_shape_must_be_rebuilt(
     assert output_lines(run("migrate")) == ["event store: up to date", "read model: created"]
 
 
-async def test_commands_for_a_named_read_model_have_its_name(
+async def test_suggested_commands_include_the_name_of_the_read_model(
     run: Run, empty_database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CONTENTLOG_READ_MODEL_EU_URL", empty_database_url)
@@ -389,7 +387,7 @@ def test_migrate_refuses_an_owner_of_another_database(
     monkeypatch.setattr(f"{__name__}.owner_of", lambda _: owner)
     line = refused(run("migrate"))
     assert line.startswith("CONTENTLOG_OWNER_URL (postgresql://")
-    assert line.endswith("lead to different databases: name the same one in both")
+    assert line.endswith("point to different databases: set both to the same one")
 
 
 async def test_status_says_that_a_rebuild_is_starting(run: Run, database_url: str) -> None:
@@ -497,15 +495,13 @@ def test_an_unreachable_server_is_one_line_without_its_password(
         assert names_the_setting(refused(run(command, url=unreachable_url)))
 
 
-async def test_a_server_without_a_free_connection_is_not_blamed_on_the_url(
-    run: Run, database_url: str
-) -> None:
+async def test_a_lack_of_connections_is_not_blamed_on_the_url(run: Run, database_url: str) -> None:
     async with connected(database_url) as owner:
         database = await owner.fetchval("SELECT current_database()")
         await owner.execute(f'ALTER DATABASE "{database}" CONNECTION LIMIT 0')
     line = refused(run("status"))
     assert line.endswith(
-        "): end some connections, or raise max_connections or the CONNECTION LIMIT"
+        "): close some connections, or raise max_connections or the CONNECTION LIMIT"
     )
 
 

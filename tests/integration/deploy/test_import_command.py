@@ -392,7 +392,7 @@ def test_columns_are_mapped_by_heading_or_number(run_cli: RunCli) -> None:
     maps = ("--map", "1=Title", "--map", "Text=Body", "--map", "3=")
     dry = report(run_cli(*place, *maps, "--dry-run", "--json"))
     assert [(row["state"], row["slug"]) for row in dry["rows"]] == [("new", "one")]
-    assert "give its number, one of 1, 3" in refused(run_cli(*place, "--map", "Name=Title"))
+    assert "give a number instead, one of 1, 3" in refused(run_cli(*place, "--map", "Name=Title"))
     assert "the file has no column '5'; it has: Name, Text" in refused(
         run_cli(*place, "--map", "5=Title")
     )

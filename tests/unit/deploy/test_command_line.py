@@ -238,8 +238,8 @@ def test_a_database_that_goes_away_during_a_command_is_named() -> None:
 def test_a_missing_privilege_of_the_owner_has_a_remedy_too() -> None:
     denied = asyncpg.InsufficientPrivilegeError("permission denied for database acme")
     assert explanation(denied) == (
-        "permission denied for database acme: grant it to the role, or name the owner of the event "
-        "store's tables in CONTENTLOG_OWNER_URL"
+        "permission denied for database acme: grant the privilege to the role, or set "
+        "CONTENTLOG_OWNER_URL to connect as the owner of the event store's tables"
     )
 
 

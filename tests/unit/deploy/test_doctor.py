@@ -91,7 +91,7 @@ FAULTS = [
     Fault(
         {"waiting_segments": 1, "last_archived": NOW - timedelta(minutes=16)},
         "problem",
-        "1 segment of the write-ahead log is waiting to be archived, the last one was archived at "
+        "1 segment of the write-ahead log is waiting to be archived; the last one was archived at "
         "2026-01-31 09:14",
         "archive_command",
     ),

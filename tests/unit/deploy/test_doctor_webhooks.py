@@ -43,7 +43,7 @@ def faults(found: WebhooksStatus, unsigned: tuple[tuple[str, str], ...] = ()) ->
         (
             status(active=False),
             "problem",
-            "no process delivers to 1 endpoint",
+            "no process delivers; 1 endpoint is waiting",
             "contentlog webhooks",
         ),
         (

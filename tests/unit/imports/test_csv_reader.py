@@ -106,12 +106,12 @@ def test_an_encoding_is_chosen() -> None:
         *((name, name) for name in ENCODINGS),
     ],
 )
-def test_an_encoding_has_the_names_that_are_usual(name: str, encoding: str) -> None:
+def test_an_encoding_may_have_another_common_name(name: str, encoding: str) -> None:
     found = table("Title".encode(encoding), Choice(encoding=name))
     assert (found.encoding, found.headings) == (encoding, ("Title",))
 
 
-def test_latin_1_is_read_as_browsers_do() -> None:
+def test_latin_1_is_read_as_in_browsers() -> None:
     assert table(b"\x80 \xe9", Choice(encoding="latin-1")).headings == ("€ é",)
 
 

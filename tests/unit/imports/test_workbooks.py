@@ -97,7 +97,7 @@ def test_workbooks_of_openpyxl_are_read() -> None:
     ]
 
 
-def test_hidden_rows_are_warnings() -> None:
+def test_hidden_rows_get_a_warning() -> None:
     def fill(book: openpyxl.Workbook) -> None:
         page = book.active
         assert page is not None
@@ -110,7 +110,7 @@ def test_hidden_rows_are_warnings() -> None:
     assert warning.reason.startswith("The row is hidden in the workbook: delete it there")
 
 
-def test_the_totals_of_a_table_are_a_warning() -> None:
+def test_the_total_row_of_a_table_gets_a_warning() -> None:
     def fill(book: xlsxwriter.Workbook) -> None:
         columns = [{"header": "Title", "total_string": "Total"}, {"header": "N"}]
         page = book.add_worksheet("Posts")
