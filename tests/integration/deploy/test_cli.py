@@ -218,7 +218,7 @@ async def test_suggested_commands_include_the_name_of_the_read_model(
 
 
 @pytest.mark.parametrize("name", ["api", "projector", "webhooks"])
-def test_a_process_names_the_url_of_a_database_that_does_not_exist(
+def test_a_process_names_the_setting_of_a_database_that_does_not_exist(
     start: Callable[..., subprocess.Popen[str]],
     database_url: str,
     monkeypatch: pytest.MonkeyPatch,

@@ -85,7 +85,7 @@ def test_replicas_are_separated_by_commas_and_may_have_several_hosts() -> None:
     [("READ_MODEL_POOL_URL", "READ_MODEL_URL"), ("OWNER_URL", "EVENT_STORE_URL")],
     ids=["pooler", "owner"],
 )
-def test_another_url_of_a_database_needs_the_first(name: str, needed: str) -> None:
+def test_a_pooler_or_owner_url_needs_the_url_of_the_database(name: str, needed: str) -> None:
     with pytest.raises(SettingsError, match=f"{name} is set, but CONTENTLOG_{needed} is not"):
         load_settings({f"CONTENTLOG_{name}": URL})
 
