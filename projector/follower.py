@@ -50,19 +50,20 @@ ANALYZE entry, entry_value, entry_search, entry_locale, past_version, entry_coun
 _BEAT = """
 INSERT INTO projector.process (id, role) VALUES ($1, $2)
 ON CONFLICT (id) DO UPDATE SET role = $2, heartbeat_at = now()"""
-# Halts that other projectors reported earlier are out of date.
+# The lock admits one active projector, and this is reported over the connection that has the lock:
+# another active one was killed. Halts that others reported earlier are out of date.
 _REPORT = """
-WITH others AS (
-    UPDATE projector.process SET halted = NULL WHERE halted IS NOT NULL AND id <> $1
+WITH former AS (
+    DELETE FROM projector.process WHERE role = 'active' AND id <> $1
+), others AS (
+    UPDATE projector.process SET halted = NULL
+    WHERE role <> 'active' AND halted IS NOT NULL AND id <> $1
 )
 INSERT INTO projector.process (id, role, halted) VALUES ($1, 'active', $2)
 ON CONFLICT (id) DO UPDATE SET role = 'active', halted = $2, heartbeat_at = now()"""
 _REMOVE = "DELETE FROM projector.process WHERE id = $1"
 # Processes that were killed could not remove their rows.
 _REMOVE_DEAD = "DELETE FROM projector.process WHERE heartbeat_at < now() - interval '1 minute'"
-# The lock admits one active projector, and its heartbeats use the connection that has the lock.
-_REMOVE_FORMER = """
-DELETE FROM projector.process WHERE role = 'active' AND halted IS NULL AND id <> $1"""
 _log = structlog.get_logger("projector")
 
 
@@ -79,9 +80,8 @@ class Heartbeat:
         self._state.report("standby")
 
     async def take_over(self) -> None:
-        """Reports this projector as active, in place of one that was killed. The reason of an
-        earlier halt is kept until a projector continues or halts."""
-        await self._connection.execute(_REMOVE_FORMER, self._id)
+        """Reports this projector as active. The reason of an earlier halt is kept until a projector
+        continues or halts."""
         await self._connection.execute(_BEAT, self._id, "active")
         if self._state.role != "halted":
             self._state.report("active")

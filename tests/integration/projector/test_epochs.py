@@ -90,9 +90,9 @@ async def test_a_projector_that_was_killed_is_not_shown_beside_its_successor(
         "INSERT INTO projector.process (id, role, halted) VALUES "
         "('killed', 'active', NULL), ('halted', 'active', 'reason'), ('other', 'standby', NULL)"
     )
-    await Heartbeat(models[0], "successor", ProcessState()).take_over()
+    await Heartbeat(models[0], "successor", ProcessState()).resume()
     shown = [(one.id, one.role) for one in (await status_of(database_url)).projectors]
-    assert shown == [("halted", "active"), ("successor", "active"), ("other", "standby")]
+    assert shown == [("successor", "active"), ("other", "standby")]
 
 
 async def test_the_older_writer_is_fenced_off_and_writes_nothing(
