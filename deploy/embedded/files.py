@@ -39,7 +39,7 @@ def write(path: Path, text: str, mode: int = 0o600) -> None:
             os.fsync(opened)
         draft.replace(path)
     except BaseException:
-        draft.unlink()
+        draft.unlink(missing_ok=True)
         raise
 
 

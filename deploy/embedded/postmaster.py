@@ -189,10 +189,11 @@ def stop(place: Place, programs: Programs) -> None:
     began = not_stopping = time.monotonic()
     while (lock := files.take(place.server_lock)) is None:
         now = time.monotonic()
-        if _status(place.cluster) == "stopping":
-            not_stopping = now
-        elif _pid_is_server(place.cluster):
-            _pg_ctl(place, programs, "stop", "-W", "-m", "fast")
+        if _pid_is_server(place.cluster):
+            if _status(place.cluster) == "stopping":
+                not_stopping = now
+            else:
+                _pg_ctl(place, programs, "stop", "-W", "-m", "fast")
         if now - not_stopping > STOP_TIMEOUT or now - began > START_TIMEOUT:
             raise EmbeddedPostgresError(
                 f"PostgreSQL did not stop: see {place.log}, "

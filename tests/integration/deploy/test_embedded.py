@@ -7,6 +7,7 @@ import re
 import shutil
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -175,15 +176,16 @@ def test_ctrl_c_in_a_terminal_keeps_the_server_for_its_other_users(data: Path) -
 
 @contextmanager
 def innocent(pid_file: Path) -> Iterator[None]:
-    """Put the id of an unrelated process into the pid file; the process must survive.
+    """Put the id of an unrelated process into the pid file of a server that was killed while it
+    stopped; the process must survive.
 
     It runs as the server's user, so PostgreSQL and pg_ctl would take it for the server.
     """
     owner = pid_file.stat().st_uid
     process = subprocess.Popen(["/bin/sleep", "600"], user=owner if IS_ROOT else None)
     try:
-        _, *lines = pid_file.read_text().splitlines()
-        pid_file.write_text("\n".join([str(process.pid), *lines]) + "\n")
+        _, *lines, _ = pid_file.read_text().splitlines()
+        pid_file.write_text("\n".join([str(process.pid), *lines, "stopping"]) + "\n")
         yield
         assert process.poll() is None
     finally:
@@ -213,8 +215,11 @@ def test_stopping_a_dead_server_signals_no_process(
     with innocent(data / "postgres" / "postmaster.pid"):
         left_over = take(data / "server.lock")  # as a process left by the dead server would hold it
         assert left_over is not None
+        monkeypatch.setattr(postmaster, "START_TIMEOUT", 3)
+        began = time.monotonic()
         with pytest.raises(EmbeddedPostgresError, match="did not stop"):
             using.__exit__(None, None, None)
+        assert time.monotonic() - began < 2
         os.close(left_over)
 
 
@@ -421,6 +426,19 @@ def test_a_file_that_cannot_be_written_leaves_the_old_one_alone(
         write(tmp_path / "pg_hba.conf", "new")
     [left] = tmp_path.iterdir()
     assert left.read_text() == "old"
+
+
+def test_ctrl_c_right_after_a_file_is_written_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(draft: Path, path: Path) -> None:
+        draft.rename(path)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "replace", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            write(tmp_path / "pg_hba.conf", "new")
 
 
 def test_a_full_disk_is_recognized_by_postgresqls_message() -> None:
