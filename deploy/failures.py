@@ -92,6 +92,8 @@ def explanation(error: Exception) -> str | None:
         isinstance(error, asyncpg.InterfaceError) and "connection is closed" in str(error)
     ):
         return f"the connection to PostgreSQL was lost{DOCTOR}"
+    if isinstance(error, TimeoutError):
+        return f"PostgreSQL does not respond{DOCTOR}"
     if isinstance(error, FAULTS):
         reason = str(error).removesuffix(".") or type(error).__name__
         return f"PostgreSQL or the operating system refused: {reason}{DOCTOR}"

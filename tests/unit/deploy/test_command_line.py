@@ -231,6 +231,7 @@ def test_a_database_that_goes_away_during_a_command_is_named() -> None:
     assert explanation(missing) == MIGRATE
     lost = asyncpg.InternalClientError("another operation is in progress")
     assert (explanation(lost) or "").endswith("is in progress: run `contentlog doctor`")
+    assert explanation(TimeoutError()) == "PostgreSQL does not respond: run `contentlog doctor`"
     text = "The event store does not respond: TimeoutError()"
     assert explanation(StoreUnavailable(text)) == text.replace("The", "the")
 
