@@ -268,15 +268,18 @@ async def _rewrite(store: Connection, wrong: Sequence[Difference]) -> None:
     for table, statement in _DELETE.items():
         await store.execute(statement, [key for (key,) in keys.get(table, ())])
     for table, stream_of in STREAM_OF.items():
+        rows = []
         for (key,) in keys.get(table, ()):
             claims = await _claims_of(store, mapper, stream_of(key))
             if row := getattr(claims, table).get(key):
-                await store.copy_records_to_table(
-                    table,
-                    schema_name="write_side",
-                    columns=row.__struct_fields__,
-                    records=[msgspec.structs.astuple(row)],
-                )
+                rows.append(row)
+        if rows:
+            await store.copy_records_to_table(
+                table,
+                schema_name="write_side",
+                columns=rows[0].__struct_fields__,
+                records=map(msgspec.structs.astuple, rows),
+            )
     for workspace, environment, quota in keys.get("usage", ()):
         claims = await _claims_of(store, mapper, workspace_stream(workspace))
         await store.execute(_DELETE_USAGE, workspace, environment, quota)
