@@ -125,7 +125,9 @@ class _RowParser:
         self._epoch = table.epoch
         self._texts = frozenset(table.texts)
         self._errors = {(error.row, error.column): error.reason for error in table.cell_errors}
-        self._warnings = {(each.row, each.column): each.reason for each in table.warnings}
+        self._warnings: dict[tuple[int, int | None], list[str]] = {}
+        for each in table.warnings:
+            self._warnings.setdefault((each.row, each.column), []).append(each.reason)
         self._columns = columns
         self._attributes: dict[Attribute, Column] = {}
         self._fields: list[tuple[Column, Field]] = []
@@ -209,11 +211,10 @@ class _RowParser:
 
     def _file_notes(self, row: Row) -> Iterator[Note]:
         """Warnings from reading the file."""
-        if reason := self._warnings.get((row.number, None)):
+        for reason in self._warnings.get((row.number, None), ()):
             yield Note(None, "", "warning", "", reason)
         for column in self._columns if self._warnings else ():
-            reason = self._warnings.get((row.number, column.index))
-            if reason:
+            for reason in self._warnings.get((row.number, column.index), ()):
                 yield note_of(column, row.cells[column.index], reason, "warning")
 
     def _no_status(self, row: Row) -> Note | None:

@@ -341,12 +341,13 @@ async def test_every_invalid_cell_is_named_with_its_reason(repository: Repositor
         assert note.column == headings.index(note.heading)
 
 
-async def test_a_row_with_a_warning_is_imported(magazine: Repository) -> None:
+async def test_a_row_with_warnings_is_imported(magazine: Repository) -> None:
     rows = (Row(2, ("One", "x")), Row(3, ("Two", "y")))
-    warnings = (CellError(3, None, "The row is hidden"),)
+    reasons = ["The row is hidden", "The row has totals"]
+    warnings = tuple(CellError(3, None, reason) for reason in reasons)
     shown = await preview_of(magazine, Table("x.xlsx", ("Title", "Body"), rows, warnings=warnings))
     assert [row.state for row in shown.rows] == ["new", "new"]
-    assert [[str(note) for note in row.notes] for row in shown.rows] == [[], ["The row is hidden"]]
+    assert [[str(note) for note in row.notes] for row in shown.rows] == [[], reasons]
 
 
 async def test_references_are_looked_up_in_the_imports_language_and_then_in_all(
