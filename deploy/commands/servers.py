@@ -25,7 +25,7 @@ from msgspec.structs import replace
 
 from deploy.databases import Databases, check_event_store, open_databases, wrong_urls_named
 from deploy.environment import load_settings
-from deploy.failures import Failed
+from deploy.failures import Failed, explained
 from deploy.logs import configure_logs
 from deploy.runner import WholeNumber, environment, read_model_option, warn_of_unknown_settings
 from deploy.settings import PREFIX, Settings
@@ -286,7 +286,8 @@ def _run(work: Awaitable[None], databases: Databases) -> None:
         async with wrong_urls_named(databases):
             await trimmed(work)
 
-    asyncio.run(run())
+    with explained(databases.model.option):
+        asyncio.run(run())
 
 
 async def trimmed(work: Awaitable[None]) -> None:

@@ -203,11 +203,16 @@ async def test_a_read_model_of_a_different_shape_must_be_rebuilt(
 
 
 async def test_suggested_commands_include_the_name_of_the_read_model(
-    run: Run, empty_database_url: str, monkeypatch: pytest.MonkeyPatch
+    run: Run,
+    start: Callable[..., subprocess.Popen[str]],
+    empty_database_url: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("CONTENTLOG_READ_MODEL_EU_URL", empty_database_url)
     migrate = "run `contentlog migrate --read-model eu`"
     assert refused(run("status", "--read-model", "eu")).endswith(migrate)
+    _, errors = start("projector", "--read-model", "eu").communicate(timeout=60)
+    assert errors.rstrip().endswith(migrate)
     assert output_lines(run("status"))[-1].endswith(migrate)
     assert output_lines(run("migrate", "--read-model", "eu"))[-1] == "read model: created"
     async with connected(empty_database_url) as connection:
