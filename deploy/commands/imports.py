@@ -53,7 +53,7 @@ REVERT_OPTIONS = {"revert", "as_json", "workspace", "environment"}
 @click.option(
     "--environment",
     type=click.Choice(ENVIRONMENTS),
-    help="The environment.  [default: production]",
+    help=f"The environment.  [default: {PRODUCTION}]",
 )
 @click.option("--type", "kind", metavar="T", help="The content type's slug.")
 @click.option(

@@ -19,8 +19,8 @@ from write_side.postgres.faults import FAULTS
 LOCK = 0x636C_6F67_0004
 HEARTBEAT = 0.5
 PATIENCE = 30.0
-"""Seconds after which a server that does not respond is given up. After the same time,
-the server releases the lock of a machine that is gone."""
+"""Seconds to wait for a server that does not respond. After the same time, the server releases the
+lock of a machine that is gone."""
 _KEEPALIVE = {
     "tcp_keepalives_idle": "10",
     "tcp_keepalives_interval": "5",

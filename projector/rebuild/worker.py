@@ -50,8 +50,8 @@ class Read(Struct, frozen=True, tag=True):
 
 
 class Failed(Struct, frozen=True, tag=True):
-    """The worker has ended with an error. ``kinds``: the names of the error's
-    class and base classes."""
+    """The worker has ended with an error. ``kinds``: the names of the error's class and of its base
+    classes."""
 
     kinds: list[str]
     reason: str
