@@ -18,10 +18,13 @@ OPERATOR_KINDS = {"ServiceMonitor", "PodMonitor", "PrometheusRule"}
 KUBERNETES = ("1.29", "1.37")
 EVERYTHING: dict[str, Any] = {
     "settings": {"CONTENTLOG_WORKERS": "2"},
+    "settingsSecret": "contentlog-settings",
     "ownerSecret": "contentlog-owner",
     "networkPolicy": {
         "clients": [{"podSelector": {"matchLabels": {"app": "proxy"}}}],
+        "monitoring": [],
         "databases": [{"ipBlock": {"cidr": "192.0.2.0/24"}}],
+        "databasePorts": [5432, 6432],
         "collectors": [{"podSelector": {"matchLabels": {"app": "collector"}}}],
     },
     "monitoring": {"enabled": True, "labels": {"release": "prometheus"}},
@@ -60,6 +63,24 @@ def test_every_process_runs_twice_without_privileges() -> None:
         [container] = pod["containers"]
         assert pod["securityContext"]["runAsNonRoot"]
         assert container["securityContext"]["readOnlyRootFilesystem"]
+
+
+def test_every_process_reads_the_secret_of_settings_and_reaches_the_ports_of_its_urls() -> None:
+    found = list(manifests(EVERYTHING))
+    processes = [m["spec"]["template"]["spec"] for m in found if m["kind"] in {"Deployment", "Job"}]
+    for pod in processes:
+        [container] = pod["containers"]
+        assert container["envFrom"] == [{"secretRef": {"name": "contentlog-settings"}}]
+    assert len(processes) == 4
+    policies = {m["metadata"]["name"]: m["spec"] for m in found if m["kind"] == "NetworkPolicy"}
+    databases = policies["site-databases"]["egress"][1]
+    assert databases["ports"] == [{"port": 5432}, {"port": 6432}]
+
+
+def test_without_peers_nobody_reads_metrics() -> None:
+    """A NetworkPolicy with an empty list of peers allows all of them."""
+    policies = [m for m in manifests(EVERYTHING) if m["kind"] == "NetworkPolicy"]
+    assert not any("operators" in yaml.dump(policy) for policy in policies)
 
 
 def test_only_the_migration_knows_the_owner() -> None:

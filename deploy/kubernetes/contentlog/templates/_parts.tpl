@@ -24,6 +24,10 @@ securityContext:
   capabilities: {drop: [ALL]}
 volumeMounts:
   - {name: tmp, mountPath: /tmp}
+{{- with .Values.settingsSecret }}
+envFrom:
+  - secretRef: {name: {{ . }}}
+{{- end }}
 env:
   - name: CONTENTLOG_EVENT_STORE_URL
     valueFrom: {secretKeyRef: {name: {{ .Values.databaseSecret }}, key: event-store-url}}
