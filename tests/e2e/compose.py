@@ -79,7 +79,7 @@ class Engine:
         self._environment = {
             **os.environ,
             "DOCKER_HOST": f"unix://{folder}/socket",
-            "POSTGRES_PASSWORD": "a-password",
+            "POSTGRES_PASSWORD": "a/pass?word#of[tests]@100%",
         }
 
     def docker(self, *command: str | Path) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from deploy.environment import unknown_names
+from deploy.environment import load_settings, unknown_names
 from deploy.settings import Settings
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
@@ -47,6 +47,25 @@ def test_compose_mounts_files_that_exist() -> None:
 def test_compose_starts_the_migration_when_postgresql_listens_on_its_port() -> None:
     """While the image creates the cluster, it runs a server on a Unix socket only."""
     assert "--host=127.0.0.1" in COMPOSE["services"]["postgres"]["healthcheck"]["test"]
+
+
+def test_compose_takes_a_password_with_any_characters() -> None:
+    given = COMPOSE["services"]["api-1"]["environment"]
+    password = "a/b?c#d[e]@f%g"
+    environment = {
+        name: str(value).replace("${POSTGRES_PASSWORD:?set it}", password)
+        for name, value in given.items()
+    }
+    assert load_settings(environment).read_model_url
+    assert environment["PGPASSWORD"] == password
+
+
+def test_temporary_files_of_compose_have_room_for_all_that_an_api_process_keeps() -> None:
+    api = COMPOSE["services"]["api-1"]
+    [(folder, megabytes)] = re.findall(r"^(.+):size=(\d+)m$", "\n".join(api["tmpfs"]), re.M)
+    assert folder == "/tmp"  # noqa: S108
+    room = int(megabytes) * 1024**2
+    assert room > api["environment"]["CONTENTLOG_RESPONSE_FILE_BYTES"]
 
 
 def test_temporary_files_of_the_chart_have_room_for_all_that_an_api_process_keeps() -> None:
