@@ -1,6 +1,7 @@
 """A stand-in for the parts of aiokafka that the connector in connectors.md uses.
 
-A file replaces the broker: one topic with one partition, one JSON record per line.
+A file replaces the broker: one topic with one partition, one JSON record per line. An empty line is
+a record that the broker has removed.
 """
 
 from __future__ import annotations
@@ -37,12 +38,22 @@ class AIOKafkaConsumer(_Client):
     async def end_offsets(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
         return dict.fromkeys(partitions, len(self._lines()))
 
+    async def beginning_offsets(
+        self, partitions: list[TopicPartition]
+    ) -> dict[TopicPartition, int]:
+        lines = self._lines()
+        kept = (offset for offset, line in enumerate(lines) if line)
+        return dict.fromkeys(partitions, next(kept, len(lines)))
+
     def seek(self, partition: TopicPartition, offset: int) -> None:
         assert partition == self._partition
         self._offset = offset
 
     async def getone(self) -> _Record:
-        record = json.loads(self._lines()[self._offset])
+        line = self._lines()[self._offset]
+        # The real one waits for the next record.
+        assert line, "the record has been removed"
+        record = json.loads(line)
         return _Record([(name, text.encode()) for name, text in record["headers"].items()])
 
     def _lines(self) -> list[str]:
