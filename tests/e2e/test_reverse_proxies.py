@@ -24,6 +24,7 @@ import pytest
 
 from tests.benchmarks.workload import SECRET, append_entries, prepare
 from tests.processes import Processes, apis, free_port, running
+from write_side.imports.table import LIMITS
 from write_side.repository import Repository
 from write_side.store.mapper import EventMapper
 from write_side.store.recorder import open_recorder
@@ -185,6 +186,10 @@ async def test_a_proxy_with_our_configuration_passes_on_what_the_api_needs(
         large.write_text(json.dumps({"contentTypeSlug": "posts", "title": "x" * 3_900_000}))
         refused = curl(f"{url}/v1/content", "-H", AUTHORIZATION, "--data-binary", f"@{large}")
         assert refused.status == 400, refused
+        table = tmp_path / "largest.csv"
+        table.write_text("Title\n".ljust(LIMITS.upload_bytes, "x"))
+        form = ("-F", f"file=@{table}", "-F", "contentType=posts")
+        assert curl(f"{url}/v1/imports", "-H", AUTHORIZATION, *form).status == 202
         until(lambda: is_counted_by_address(url))
 
         service.kill("api")
