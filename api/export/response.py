@@ -70,7 +70,7 @@ async def _pages(call: Call, chunks: AsyncGenerator[bytes, None]) -> AsyncGenera
                 while piece := await spool.read(LARGE):
                     yield piece
             finally:
-                await spool.close()
+                spool.close()
 
 
 async def _send_workbook(call: Call, response: web.StreamResponse, source: Export) -> None:

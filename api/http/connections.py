@@ -185,7 +185,7 @@ class Connection(web.RequestHandler):
             failed = self.handle_error(request, 500, error)
             return await self._send(request, failed, start_time)
         finally:
-            await response_sent(request)
+            response_sent(request)
             self._end()
             if self.transport is not None and not self._stopping:
                 self._await_request()

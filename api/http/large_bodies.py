@@ -13,8 +13,8 @@ import io
 import tempfile
 import zlib
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import AsyncExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from typing import BinaryIO, cast
 
@@ -39,9 +39,9 @@ SHARE = 0.25
 """The share of the connections on which such bodies may be sent at a time."""
 JSON = "application/json"
 WORKSPACE = web.RequestKey("workspace", str)
-Release = Callable[[], Awaitable[None]]
-AFTER_HANDLING = web.RequestKey("after_handling", AsyncExitStack)
-AFTER_SENDING = web.RequestKey("after_sending", AsyncExitStack)
+Release = Callable[[], None]
+AFTER_HANDLING = web.RequestKey("after_handling", ExitStack)
+AFTER_SENDING = web.RequestKey("after_sending", ExitStack)
 """The callbacks of the request. All are called, even if one fails."""
 
 
@@ -76,7 +76,7 @@ class ByteBudget:
         except TimeoutError:
             raise Busy("Too many large requests and responses are in progress") from None
 
-    async def give_back(self, workspace: str, number: int) -> None:
+    def give_back(self, workspace: str, number: int) -> None:
         self.used -= number
         self._used_by[workspace] -= number
         if not self._used_by[workspace]:
@@ -124,9 +124,9 @@ class LargeBodies:
         after_sending(request, partial(self._release, workspace, number))
         return True
 
-    async def _release(self, workspace: str, number: int) -> None:
-        await self.memory.give_back(workspace, number)
-        await self._connections.give_back(workspace, 1)
+    def _release(self, workspace: str, number: int) -> None:
+        self.memory.give_back(workspace, number)
+        self._connections.give_back(workspace, 1)
 
     def has_room(self, workspace: str, number: int) -> bool:
         """Whether ``hold`` would succeed."""
@@ -196,7 +196,7 @@ class BodyFile:
         self._file.seek(0)
         return _FilePayload(self._file, content_type=content_type)
 
-    async def close(self) -> None:
+    def close(self) -> None:
         self._file.close()
 
 
@@ -247,12 +247,12 @@ class Spool:
             return await asyncio.to_thread(self._file.read, size)
         return self._file.read(size)
 
-    async def close(self) -> None:
+    def close(self) -> None:
         with suppress(OSError):  # the rest of a buffer may not fit on a full disk
             self._file.close()
         given_back, self._counted = self._counted, 0
         if given_back:
-            await self._files.give_back(self._client, given_back)
+            self._files.give_back(self._client, given_back)
 
 
 class LargeResponse(web.Response):
@@ -263,23 +263,23 @@ class LargeResponse(web.Response):
         self.tag = tag
 
 
-async def request_handled(request: web.BaseRequest) -> None:
+def request_handled(request: web.BaseRequest) -> None:
     """Releases what only the handler needed. The client may read its response slowly."""
     if AFTER_HANDLING in request:
-        await request.pop(AFTER_HANDLING).aclose()
+        request.pop(AFTER_HANDLING).close()
 
 
-async def response_sent(request: web.BaseRequest) -> None:
+def response_sent(request: web.BaseRequest) -> None:
     """Releases what the response held, even if it was not sent."""
     if AFTER_SENDING in request:
-        await request.pop(AFTER_SENDING).aclose()
+        request.pop(AFTER_SENDING).close()
 
 
 def after_handling(request: web.BaseRequest, release: Release) -> None:
     """Calls ``release`` once the handler has returned or failed."""
-    request.setdefault(AFTER_HANDLING, AsyncExitStack()).push_async_callback(release)
+    request.setdefault(AFTER_HANDLING, ExitStack()).callback(release)
 
 
 def after_sending(request: web.BaseRequest, release: Release) -> None:
     """Calls ``release`` once the response is sent, or sending it has failed."""
-    request.setdefault(AFTER_SENDING, AsyncExitStack()).push_async_callback(release)
+    request.setdefault(AFTER_SENDING, ExitStack()).callback(release)

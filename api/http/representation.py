@@ -36,7 +36,7 @@ async def add_representation(request: web.Request, handler: Handler) -> web.Stre
     try:
         response = await handler(request)
     finally:
-        await request_handled(request)
+        request_handled(request)
     if not isinstance(response, web.Response):
         return response
     body = response.body

@@ -162,7 +162,7 @@ async def _receive(call: Call, limit: int, decompressor: Decompressor | None) ->
                 if len(body) > limit:
                     raise BodyTooLarge(limit)
             decompressor.end()
-        await spool.close()
+        spool.close()
     return bytes(body).removeprefix(BOM_UTF8)
 
 
@@ -179,7 +179,7 @@ async def _counted(call: Call, most: int, body: bytearray) -> AsyncIterator[None
         yield
     finally:
         after_handling(call.request, partial(budget.give_back, client, len(body)))
-        await budget.give_back(client, most - len(body))
+        budget.give_back(client, most - len(body))
 
 
 class DamagedBody(Exception):

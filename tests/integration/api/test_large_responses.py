@@ -132,7 +132,7 @@ async def test_a_workspace_over_its_share_waits_and_is_then_refused(
     refused = await server.client().get(OF_TYPE)
     assert (refused.status, refused.headers["Retry-After"]) == (503, "1")
     assert (await server.client().get("/v1/content-types")).status == 200
-    await bodies.files.give_back("acme", 20 * MB)
+    bodies.files.give_back("acme", 20 * MB)
     assert (await server.client().get(OF_TYPE)).status == 200
 
 

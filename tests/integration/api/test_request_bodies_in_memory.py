@@ -115,7 +115,7 @@ async def test_a_workspace_with_its_full_share_does_not_delay_another(
     assert (refused.status, refused.headers["Retry-After"]) == (503, "1")
     assert (await server.client().post(body("Small", 1_000))).status == 200
     assert (await server.client("secret-of-rival").post(body("Rival"))).status == 200
-    await bodies.give_back("acme", SHARE)
+    bodies.give_back("acme", SHARE)
     assert (await server.client().post(body("Acme"))).status == 200
 
 

@@ -27,5 +27,5 @@ async def test_a_body_file_is_closed_only_by_its_owner(monkeypatch: pytest.Monke
     await file.payload(JSON).close()
     await asyncio.get_running_loop().shutdown_default_executor()  # waits for running threads
     assert not opened[0].closed
-    await file.close()
+    file.close()
     assert opened[0].closed

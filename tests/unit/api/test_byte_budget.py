@@ -12,7 +12,7 @@ from api.http.large_bodies import ByteBudget
 from tests.unit.api.counter_doubles import settled
 
 
-async def test_a_workspace_can_take_half_of_what_the_others_leave() -> None:
+def test_a_workspace_can_take_half_of_what_the_others_leave() -> None:
     budget = ByteBudget(100)
     for workspace, share in (("acme", 50), ("rival", 25), ("third", 12), ("fourth", 6)):
         assert not budget.take(workspace, share + 1)
@@ -20,7 +20,7 @@ async def test_a_workspace_can_take_half_of_what_the_others_leave() -> None:
         assert budget.take(workspace, share - 1)
         assert not budget.take(workspace, 1)
     assert budget.used == 93
-    await budget.give_back("acme", 50)
+    budget.give_back("acme", 50)
     assert budget.take("fourth", 10)
 
 
@@ -31,7 +31,7 @@ async def test_a_waiting_response_takes_returned_bytes() -> None:
     await settled()
     await budget.wait_and_take("rival", 25)
     assert not waiting.done(), "others do not wait for it"
-    await budget.give_back("acme", 50)
+    budget.give_back("acme", 50)
     await waiting
     assert budget.used == 45
 

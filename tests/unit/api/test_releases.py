@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
 import pytest
 from aiohttp.test_utils import make_mocked_request
@@ -18,14 +18,14 @@ from api.http.large_bodies import (
 @pytest.mark.parametrize(
     ("add", "end"), [(after_handling, request_handled), (after_sending, response_sent)]
 )
-async def test_everything_is_released_even_if_a_release_fails(
-    add: Callable[..., None], end: Callable[..., Awaitable[None]]
+def test_everything_is_released_even_if_a_release_fails(
+    add: Callable[..., None], end: Callable[..., None]
 ) -> None:
     request = make_mocked_request("GET", "/")
     released = []
 
     def release_of(number: int) -> Callable[[], object]:
-        async def release() -> None:
+        def release() -> None:
             released.append(number)
             if number == 1:
                 raise OSError(number)
@@ -35,6 +35,6 @@ async def test_everything_is_released_even_if_a_release_fails(
     for number in range(3):
         add(request, release_of(number))
     with pytest.raises(OSError, match="1"):
-        await end(request)
-    await end(request)
+        end(request)
+    end(request)
     assert sorted(released) == [0, 1, 2]

@@ -35,5 +35,5 @@ async def test_a_full_disk_is_reported_and_the_bytes_are_given_back(bodies: Larg
     assert bodies.files.used == LARGE + 1
     with pytest.raises(NoTemporarySpace):
         await spool.rewind()
-    await spool.close()
+    spool.close()
     assert bodies.files.used == 0
