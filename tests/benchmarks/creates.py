@@ -11,7 +11,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.benchmarks.http import ENTRIES, LIMITS, floor, settle
+from tests.benchmarks.http import ENTRIES, LIMITS, bare_servers, settle
 from tests.benchmarks.load import Load, measured
 from tests.benchmarks.processor_time import ProcessorTime
 from tests.benchmarks.report import Row, median, ratio_of_rounds, table
@@ -34,9 +34,7 @@ async def measure(url: str, _other: str) -> str:
         await processes.caught_up(120)
         await settle(url)
         port = free_port()
-        floors = [
-            await stack.enter_async_context(floor("plain", url, port)) for _ in range(WORKERS)
-        ]
+        floors = await stack.enter_async_context(bare_servers("plain", url, port, WORKERS))
         parts = {
             processes.running["api"].pid: "API processes",
             processes.running["projector"].pid: "projector",

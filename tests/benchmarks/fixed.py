@@ -9,18 +9,17 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from msgspec import Struct, json
 
-from tests.benchmarks.http import ENTRIES, LIMITS, PATHS, settle
+from tests.benchmarks.http import ENTRIES, LIMITS, PATHS, bare_servers, settle
 from tests.benchmarks.load import CONNECTIONS, SECONDS, Load, Measured, measured
 from tests.benchmarks.report import Row, median, ratio_of_rounds, table
 from tests.benchmarks.workload import SECRET, fill
-from tests.integration.deploy.processes import children_of, eventually, listens
+from tests.integration.deploy.processes import children_of
 from tests.processes import free_port, running
 
 PROCESSES = 2
@@ -54,7 +53,8 @@ async def measure(url: str, _other: str) -> str:
 async def compare(what: str, ours: Load, workers: Sequence[int], folder: str) -> list[Row]:
     body = Path(folder) / "body"
     body.write_bytes((await measured(ours, 0.3)).body)
-    async with fixed_floor(body) as (port, pids):
+    port = free_port()
+    async with bare_servers("fixed", str(body), port, PROCESSES) as pids:
         rounds: tuple[list[Round], list[Round]] = ([], [])
         for _ in range(ROUNDS):
             rounds[0].append(await one_round(ours, workers))
@@ -102,25 +102,3 @@ def processor_time(pid: int) -> float:
     """User and system time in seconds."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / _TICKS
-
-
-@asynccontextmanager
-async def fixed_floor(body: Path) -> AsyncIterator[tuple[int, list[int]]]:
-    """Starts the fixed floor. Yields its port and its process ids."""
-    port = free_port()
-    async with bare_servers("fixed", str(body), port) as pids:
-        yield port, pids
-
-
-@asynccontextmanager
-async def bare_servers(kind: str, source: str, port: int) -> AsyncIterator[list[int]]:
-    """Starts PROCESSES processes of ``tests.benchmarks.floor``. Yields their process ids."""
-    command = (sys.executable, "-m", "tests.benchmarks.floor", kind, source, str(port))
-    async with AsyncExitStack() as stack:
-        processes = [await asyncio.create_subprocess_exec(*command) for _ in range(PROCESSES)]
-        for process in processes:
-            stack.push_async_callback(process.wait)
-            stack.callback(process.terminate)
-        pids = [process.pid for process in processes]
-        await eventually(lambda: all(listens(pid, port) for pid in pids))
-        yield pids

@@ -29,9 +29,7 @@ POOLS: dict[str, Callable[[str], Any]] = {
 def main(kind: str, source: str, port: int) -> None:
     """``source`` is a database URL, or for ``fixed`` the file with the bytes."""
     app = fixed(Path(source).read_bytes()) if kind == "fixed" else querying(kind, source)
-    web.run_app(
-        app, host="127.0.0.1", port=port, access_log=None, reuse_port=True, print=_print_at_once
-    )
+    web.run_app(app, host="127.0.0.1", port=port, access_log=None, reuse_port=True, print=None)
 
 
 def fixed(body: bytes) -> web.Application:
@@ -77,10 +75,6 @@ def querying(kind: str, url: str) -> web.Application:
         ]
     )
     return app
-
-
-def _print_at_once(text: str) -> None:
-    print(text, flush=True)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -16,6 +16,7 @@ from tests.benchmarks.load import Load, measured
 from tests.benchmarks.report import Row, median, ratio_of_rounds, table
 from tests.benchmarks.workload import SECRET, create_body, fill
 from tests.databases import RUNTIME, owner_of
+from tests.integration.deploy.processes import eventually, listens
 from tests.processes import free_port, running
 
 ENTRIES = 20_000
@@ -41,7 +42,7 @@ async def measure(url: str, _other: str) -> str:
         await processes.caught_up(120)
         await settle(url)
         plain, lean = free_port(), free_port()
-        async with floor("plain", url, plain), floor("lean", url, lean):
+        async with bare_servers("plain", url, plain), bare_servers("lean", url, lean):
             compared = [
                 await compare(what, path, processes.port, (plain, lean), url)
                 for what, path in PATHS.items()
@@ -122,18 +123,17 @@ async def settle(url: str) -> None:
 
 
 @asynccontextmanager
-async def floor(kind: str, url: str, port: int) -> AsyncIterator[int]:
-    """Starts the bare server in a separate process, and yields its pid. ``floor.py`` describes the
-    kinds. Several may share a port."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        *("-m", "tests.benchmarks.floor", kind, url, str(port)),
-        stdout=asyncio.subprocess.PIPE,
-    )
-    assert process.stdout is not None
-    try:
-        await process.stdout.readuntil(b"Running on")
-        yield process.pid
-    finally:
-        process.terminate()
-        await process.wait()
+async def bare_servers(
+    kind: str, source: str, port: int, number: int = 1
+) -> AsyncIterator[list[int]]:
+    """Starts bare servers that share the port, each in a separate process, and yields their process
+    ids. ``floor.py`` describes the kinds and their sources."""
+    command = (sys.executable, "-m", "tests.benchmarks.floor", kind, source, str(port))
+    async with AsyncExitStack() as stack:
+        processes = [await asyncio.create_subprocess_exec(*command) for _ in range(number)]
+        for process in processes:
+            stack.push_async_callback(process.wait)
+            stack.callback(process.terminate)
+        pids = [process.pid for process in processes]
+        await eventually(lambda: all(listens(pid, port) for pid in pids))
+        yield pids

@@ -20,8 +20,8 @@ from msgspec.structs import replace
 
 from projector.rebuild.build import BuildSettings
 from projector.rebuild.operations import rebuild
-from tests.benchmarks.fixed import HEADERS, PROCESSES, bare_servers, one_round
-from tests.benchmarks.http import LIMITS
+from tests.benchmarks.fixed import HEADERS, PROCESSES, one_round
+from tests.benchmarks.http import LIMITS, bare_servers
 from tests.benchmarks.load import Load, measured
 from tests.benchmarks.report import Row, median, ratio_of_rounds, table
 from tests.benchmarks.scale import filled
@@ -71,7 +71,7 @@ async def compare(
 ) -> list[Row]:
     port, rows = free_port(), []
     floor = replace(floor, port=port)
-    async with bare_servers("plain", url, port) as pids:
+    async with bare_servers("plain", url, port, PROCESSES) as pids:
         for number in CONNECTIONS:
             rates: tuple[list[float], list[float]] = ([], [])
             for _ in range(ROUNDS):
