@@ -11,7 +11,6 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Literal, Protocol, TypeVar
-from urllib.parse import urlsplit
 
 import asyncpg
 import structlog
@@ -24,6 +23,7 @@ from read_side.pool import Pool
 from read_side.refusals import ReadModelUnavailable
 from read_side.stamp import position_of
 from write_side.postgres.connection import connected
+from write_side.postgres.pooler import host_of
 from write_side.waiting import cancel_all, wait_until_set
 
 TIMEOUT = 1.0
@@ -67,7 +67,7 @@ class Replica:
     its checkpoint can be read again, at first for BACKOFF seconds."""
 
     def __init__(self, url: str) -> None:
-        self.name = urlsplit(url).netloc.rpartition("@")[2]
+        self.name = host_of(url)
         self.pool = Pool(url, self._learn, patience=TIMEOUT, attempts=1)
         self.reads = 0
         """Under way."""

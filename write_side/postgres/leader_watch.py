@@ -17,6 +17,7 @@ import asyncpg
 import structlog
 
 from write_side.postgres.faults import FAULTS
+from write_side.postgres.pooler import host_of
 
 Session: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 """A connection that is not from a pool."""
@@ -129,8 +130,8 @@ class LeaderWatch:
         for connection in useless:
             connection.terminate()
         if useless:
-            name = urlsplit(leader).netloc.rpartition("@")[2]
-            _log.warning("another host leads", leader=name, connections_ended=len(useless))
+            ended = len(useless)
+            _log.warning("another host leads", leader=host_of(leader), connections_ended=ended)
 
 
 def _end(connecting: asyncio.Task[Session]) -> None:

@@ -7,6 +7,11 @@ from urllib.parse import urlsplit
 from write_side.domain.refusals import ExplainedError
 
 
+def host_of(url: str) -> str:
+    """The host and the port of a URL, without the role and the password."""
+    return urlsplit(url).netloc.rpartition("@")[2]
+
+
 class PoolerUrl(str):
     """Leads to a pooler: each transaction may get another session, and a statement alone is a
     transaction.
@@ -23,7 +28,7 @@ class UnexpectedPooler(ExplainedError):
 
     def __init__(self, url: str | None) -> None:
         super().__init__(
-            f"a connection pooler responds at '{urlsplit(url or '').netloc.rpartition('@')[2]}': "
+            f"a connection pooler responds at '{host_of(url or '')}': "
             "set CONTENTLOG_EVENT_STORE_URL and CONTENTLOG_READ_MODEL_URL to PostgreSQL itself, "
             "and CONTENTLOG_EVENT_STORE_POOL_URL and CONTENTLOG_READ_MODEL_POOL_URL to the pooler, "
             "in transaction mode"
