@@ -133,8 +133,13 @@ def operator_application(service: Service) -> web.Application:
     app[SERVICE] = service
     app[STATUS] = StatusCache(service)
     app.on_response_prepare.append(add_default_headers)
-    app.add_routes(health.operator_routes())
-    app.add_routes(metrics.operator_routes())
+    app.add_routes(
+        [
+            web.get("/healthz", health.healthz),
+            web.get("/readyz", health.detailed_readyz),
+            web.get("/metrics", metrics.all_metrics),
+        ]
+    )
     return app
 
 

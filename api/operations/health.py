@@ -110,11 +110,6 @@ def routes() -> list[web.RouteDef]:
     return [web.get("/healthz", healthz), web.get("/readyz", readyz)]
 
 
-def operator_routes() -> list[web.RouteDef]:
-    """Routes that need no key."""
-    return [web.get("/healthz", healthz), web.get("/readyz", detailed_readyz)]
-
-
 class PublicReadiness(Struct, frozen=True):
     """The body of /readyz."""
 

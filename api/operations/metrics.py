@@ -38,11 +38,6 @@ def routes() -> list[web.RouteDef]:
     return [web.get("/metrics", metrics)]
 
 
-def operator_routes() -> list[web.RouteDef]:
-    """Routes that need no key."""
-    return [web.get("/metrics", all_metrics)]
-
-
 async def metrics(request: web.Request) -> web.Response:
     await check_operator(request)
     return await all_metrics(request)
