@@ -91,10 +91,10 @@ def restored_copy(stanza: Stanza, backup: Backup, parent: Path) -> Iterator[Clus
     """A server with the backup and all of the WAL archive, in a new folder that is removed at the
     end. Raises BackupError."""
     check_place(parent)
-    check_space(parent, backup.size)
     programs = programs_of(backup.version)
     with uninterrupted_end() as stack:
         home = stack.enter_context(_folder(stanza, parent))
+        check_space(parent, backup.size)
         sockets = stack.enter_context(_folder(stanza, Path(tempfile.gettempdir())))
         data = home / "data"
         cluster = Cluster(data, sockets, programs, stanza.user)
@@ -145,8 +145,7 @@ def check_place(folder: Path) -> None:
 def check_space(folder: Path, size: int) -> None:
     """Room for the cluster and for a read model, which is smaller than its log and its indexes.
     Raises BackupError."""
-    existing = next(one for one in (folder.absolute(), *folder.absolute().parents) if one.exists())
-    free, needed = shutil.disk_usage(existing).free, 2 * size + SPARE
+    free, needed = shutil.disk_usage(folder).free, 2 * size + SPARE
     if free < needed:
         raise BackupError(
             f"the disk of '{folder}' has {free / 1024**3:.1f} GiB free, and a restore aside takes "
