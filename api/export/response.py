@@ -126,7 +126,6 @@ def _headers(source: Export, scope: Scope, kind: Kind) -> dict[str, str]:
     return {
         "Content-Type": CONTENT_TYPES[kind],
         "Content-Disposition": f'attachment; filename="{name}.{kind}"',
-        "Cache-Control": "no-store",
         "X-Content-Type-Options": "nosniff",
         "X-Content-Exported": str(min(source.total, LIMIT)),
         "X-Content-Total": str(source.total),
