@@ -66,13 +66,17 @@ class DashboardRequest(Call):
 
     def link(self, *path: str, **query: str | int) -> str:
         """The URL of a page in this request's environment; see ``link``."""
-        environment = "" if self.environment == PRODUCTION else self.environment
-        return link(*path, **{"environment": environment, **query})
+        return link(*path, **{"environment": in_url(self.environment), **query})
 
     async def wait_until_readable(self, position: int) -> None:
         """Waits briefly for the read model; a slightly stale page does no harm."""
         if position:
             await self.service.checkpoint.wait(position, self.service.settings.read_your_writes)
+
+
+def in_url(environment: str) -> str:
+    """The query parameter for the environment; production needs none."""
+    return "" if environment == PRODUCTION else environment
 
 
 def link(*path: str, **query: str | int) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from api.auth.keys import Caller
-from api.dashboard.dashboard_request import DashboardRequest, link
+from api.dashboard.dashboard_request import DashboardRequest, in_url, link
 from read_side.lookups import workspace_name
 from read_side.refusals import ReadModelUnavailable
 from write_side.domain.identity import PRODUCTION, STAGING
@@ -40,11 +40,7 @@ _SECTIONS_OF_CONTENT = ("entries", "imports", "activity", "webhooks")
 def start_address(caller: Caller) -> str:
     """The URL of the first section that the key may see, in the environment where it works."""
     environment = caller.environment or PRODUCTION
-    return link(_sections(caller)[0], environment=_in_address(environment))
-
-
-def _in_address(environment: str) -> str:
-    return "" if environment == PRODUCTION else environment
+    return link(_sections(caller)[0], environment=in_url(environment))
 
 
 async def layout_of(request: DashboardRequest) -> Layout:
@@ -78,7 +74,7 @@ def _environment(request: DashboardRequest, name: str) -> NavigationLink:
     if caller.environment not in (None, name):
         note = "not for this key"
     # A URL without an environment means the one in which the key works.
-    environment = name if caller.environment else _in_address(name)
+    environment = name if caller.environment else in_url(name)
     address = link(_current_section(request), environment=environment)
     return NavigationLink(name.title(), address, name == request.environment, note)
 

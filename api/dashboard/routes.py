@@ -6,23 +6,38 @@ import time
 
 from aiohttp import web
 
-from api.dashboard import activity, entry_list, entry_page, sign_in, webhook_pages
+from api.dashboard import entry_list, entry_page, sign_in, webhook_pages
 from api.dashboard.dashboard_request import DashboardRequest
 from api.dashboard.lag_history import HISTORY, LagHistory, sampling
 from api.dashboard.layout import start_address
 from api.dashboard.live import follow_changes
 from api.dashboard.page_handlers import action, page, public, redirect, show
+from api.dashboard.table_pages import ROWS
 from api.dashboard.templates import static_file
 from api.dashboard.wizard import columns_step, preview_step, result_step, upload_step
 from api.dashboard.wizard.wizard_steps import redirect_to, upload_form, upload_page
+from api.errors import BadRequest
 from api.http.default_headers import ROOT
 from api.operations.health import STATUS
 from api.rest.request_checks import check_address_limit
+from read_side.changes import END, newest_changes
+from read_side.content_types import content_types
+from read_side.entry_details import titles
 from write_side.domain.workspace import EDIT, VIEW
 
 _WEBHOOK = f"{ROOT}/webhooks/{{name:[^/]+}}"
 _IMPORT = f"{ROOT}/imports/{{id:[^/]+}}"
 _REST = f"{ROOT}/{{rest:.*}}"
+_ACTIONS = {
+    "entry.created": "Created",
+    "entry.updated": "Updated",
+    "entry.published": "Published",
+    "entry.unpublished": "Unpublished",
+    "entry.archived": "Archived",
+    "entry.deleted": "Deleted",
+    "contentType.changed": "Defined",
+    "contentType.removed": "Removed",
+}
 
 
 def add_dashboard(app: web.Application) -> None:
@@ -47,7 +62,7 @@ def _routes() -> list[web.RouteDef]:
         web.get(f"{ROOT}/entries/{{id:[^/]+}}/value", page(VIEW, entry_page.show_value)),
         *_import_routes(),
         web.get(f"{ROOT}/live", page(VIEW, follow_changes, active=False)),
-        web.get(f"{ROOT}/activity", page(VIEW, activity.show_activity)),
+        web.get(f"{ROOT}/activity", page(VIEW, _activity)),
         *_webhook_routes(),
         web.get(f"{ROOT}/projections", page("", _projections)),
         # Last: every other request below ROOT gets an error page.
@@ -98,6 +113,37 @@ def _webhook_routes() -> list[web.RouteDef]:
 
 async def _home(request: DashboardRequest) -> web.StreamResponse:
     return redirect(start_address(request.caller))
+
+
+async def _activity(request: DashboardRequest) -> web.StreamResponse:
+    """Who changed what, newest first. ``before`` is a token, because a position counts the changes
+    of all workspaces."""
+    before = _position_before(request)
+    rows = await newest_changes(*request.read_model, before=before, limit=ROWS + 1)
+    shown, tokens = rows[:ROWS], request.service.change_tokens
+    ids = {row.entry_id for row in shown if row.entry_id}
+    types = await content_types(*request.read_model)
+    return await show(
+        request,
+        "activity.html",
+        rows=shown,
+        actions=_ACTIONS,
+        titles=await titles(*request.read_model, ids, ""),
+        types={row.slug: row.name for row in types},
+        is_first=before == END,
+        older=tokens.token(request.scope, shown[-1]) if len(rows) > ROWS else "",
+    )
+
+
+def _position_before(request: DashboardRequest) -> int:
+    """Raises BadRequest."""
+    token = request.query.get("before", "")
+    if not token:
+        return END
+    position = request.service.change_tokens.position(request.scope, token)
+    if position is None:
+        raise BadRequest("This page of changes does not exist; begin with the newest")
+    return position.position
 
 
 async def _projections(request: DashboardRequest) -> web.StreamResponse:

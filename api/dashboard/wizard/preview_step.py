@@ -92,13 +92,6 @@ def _with_preview(
 
 
 @_with_preview
-async def preview(
-    request: DashboardRequest, upload: Upload, stored: StoredPreview
-) -> web.StreamResponse:
-    return await _show(request, upload, stored)
-
-
-@_with_preview
 async def problems_as_csv(
     _request: DashboardRequest, _upload: Upload, stored: StoredPreview
 ) -> web.StreamResponse:
@@ -203,6 +196,9 @@ async def _show(
         problem=problem,
         differences=differences,
     )
+
+
+preview = _with_preview(_show)
 
 
 def _matching(rows: Sequence[PreviewRow], state: str) -> list[int]:
