@@ -187,8 +187,8 @@ class GraphQLContext:
     async def _load_reference_fields(self, slugs: list[str]) -> Sequence[bool]:
         scope = await self.readable()
         found = await content_types.named_fields(self.service.read_model, scope, slugs, None)
-        leading = [each.slug for each in found.fields.values() if each.spec.refers_to == "entry"]
-        return [slug in leading for slug in slugs]
+        referring = [each.slug for each in found.fields.values() if each.spec.refers_to == "entry"]
+        return [slug in referring for slug in slugs]
 
     async def _load_entries(self, keys: list[tuple[str, str]]) -> Sequence[EntryRow | None]:
         scope = await self.readable()

@@ -54,15 +54,15 @@ class Connection(web.RequestHandler):
     def __init__(self, server: Server, **options: Any) -> None:
         self._application = server.application
         self._patience = server.patience
-        self._others = server.open_connections
+        self._open_connections = server.open_connections
         self._body: StreamReader | None = None
         self._busy = self._stopping = self._closed = False
         self._finished: asyncio.Future[None] | None = None
         self._awaited_since: float | None = None  # the rest of a head, or the first byte
         self._head_size = 0  # bytes that may belong to an unfinished head
         self._awaiting_until = 0.0  # 0 while a request is being answered
-        self._late: asyncio.TimerHandle | None = None
-        self._stuck: asyncio.TimerHandle | None = None
+        self._head_timer: asyncio.TimerHandle | None = None
+        self._read_timer: asyncio.TimerHandle | None = None
         self.on_lost: Callable[[], None] | None = None
         """Called when the connection is lost while its request is answered."""
         super().__init__(server, loop=asyncio.get_running_loop(), **options)
@@ -71,16 +71,16 @@ class Connection(web.RequestHandler):
         """The head of a request was read."""
         self._busy, self._body, self._awaited_since, self._head_size = True, body, None, 0
         self._awaiting_until = 0.0
-        self._others.busy(self)
+        self._open_connections.busy(self)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
         self._await_request()
         peer = transport.get_extra_info("peername")
-        self._others.opened(self, client(peer[0] if peer else None, (), ()))
+        self._open_connections.opened(self, client(peer[0] if peer else None, (), ()))
         if self._patience:
             self._awaited_since = asyncio.get_running_loop().time()
-            self._late = _later(self._patience, self._check_head)
+            self._head_timer = _later(self._patience, self._check_head)
 
     def data_received(self, data: bytes) -> None:
         idle = not self._busy and (self._body is None or self._body.is_eof())
@@ -89,8 +89,8 @@ class Connection(web.RequestHandler):
             return
         if self._patience and not self._head_size:
             self._awaited_since = asyncio.get_running_loop().time()
-            if self._late is None:
-                self._late = _later(self._patience, self._check_head)
+            if self._head_timer is None:
+                self._head_timer = _later(self._patience, self._check_head)
         self._head_size += len(data)
         if self._head_size > MAX_TARGET + MAX_HEADERS:
             # If the head is complete, its request begins before.
@@ -132,19 +132,19 @@ class Connection(web.RequestHandler):
             self._check_reading()
 
     def resume_writing(self) -> None:
-        if self._stuck is not None:
-            self._stuck.cancel()
+        if self._read_timer is not None:
+            self._read_timer.cancel()
         super().resume_writing()
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        for timer in (self._late, self._stuck):
+        for timer in (self._head_timer, self._read_timer):
             if timer is not None:
                 timer.cancel()
         if self.on_lost is not None:
             self.on_lost()
         self._awaiting_until, self._head_size = 0.0, 0
         self._end()
-        self._others.closed(self)
+        self._open_connections.closed(self)
         super().connection_lost(exc)
 
     def handle_error(
@@ -228,19 +228,19 @@ class Connection(web.RequestHandler):
 
     def _end(self) -> None:
         self._busy, self.on_lost = False, None
-        self._others.idle(self)
+        self._open_connections.idle(self)
         if self._finished is not None and not self._finished.done():
             self._finished.set_result(None)
 
     def _check_head(self) -> None:
         """Closes a connection that sends nothing, or whose request's head takes longer than
         ``patience``. One timer serves many requests."""
-        self._late = None
+        self._head_timer = None
         if self._awaited_since is None:
             return
         left = self._awaited_since + self._patience - asyncio.get_running_loop().time()
         if left > 0:
-            self._late = _later(left, self._check_head)
+            self._head_timer = _later(left, self._check_head)
         else:
             self.force_close()
 
@@ -257,7 +257,7 @@ class Connection(web.RequestHandler):
             _log.info("the client does not read its response", left=left)
             self.transport.abort()
             return
-        self._stuck = _later(self._patience, self._check_reading, left)
+        self._read_timer = _later(self._patience, self._check_reading, left)
 
 
 class Server(web.Server):

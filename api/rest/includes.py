@@ -20,8 +20,8 @@ from api.rest.shape import (
     Path,
     Step,
     UnknownStep,
-    leading_fields,
     one_of,
+    referring_fields,
     refused_step,
     steps_of,
 )
@@ -191,10 +191,10 @@ class IncludeReader:
     def _links(self, type_slug: str, fields: Raw, slugs: Iterable[str]) -> Links:
         """Up to one more for each field than a response may include."""
         known = [field for slug in slugs if (field := self._fields.get((type_slug, slug)))]
-        leading = [field for field in known if field.spec.refers_to]
+        referring = [field for field in known if field.spec.refers_to]
         ids = {}
-        values = stored_values(fields) if leading else {}
-        for field in leading:
+        values = stored_values(fields) if referring else {}
+        for field in referring:
             value = values.get(field.slug, NULL)
             named = [] if is_null(value) else texts_of(field, value)
             ids[field.slug] = tuple(dict.fromkeys(named))[: MOST + 1]
@@ -271,9 +271,9 @@ class PastIncludeReader(IncludeReader):
             step = self._start
             for number, slug in enumerate(path, 1):
                 types = frozenset(self._types.get(step, ()))
-                found = leading_fields(path, number, self._then, types) if types else ()
+                found = referring_fields(path, number, self._then, types) if types else ()
                 if isinstance(found, UnknownStep):
-                    raise refused_step(found, one_of(self._leading(types)))
+                    raise refused_step(found, one_of(self._referring(types)))
                 step = step.next[slug]
 
     async def media(self) -> dict[str, wire.MediaFile]:
@@ -307,8 +307,8 @@ class PastIncludeReader(IncludeReader):
         slug = content_type.slug
         self._then.update({(slug, field.slug): field for field in content_type.fields})
 
-    def _leading(self, types: frozenset[str]) -> list[str]:
-        leading = {
+    def _referring(self, types: frozenset[str]) -> list[str]:
+        referring = {
             slug for (of, slug), field in self._then.items() if of in types and field.spec.refers_to
         }
-        return sorted(leading)[: MAX_LISTED + 1]
+        return sorted(referring)[: MAX_LISTED + 1]

@@ -30,7 +30,7 @@ MAX_LISTED = 30
 ALWAYS = "id"
 FIELDS = "fields"
 _PREFIX = f"{FIELDS}."
-_LEADING = [name for name, spec in FIELD_TYPES.items() if spec.refers_to]
+_REFERRING = [name for name, spec in FIELD_TYPES.items() if spec.refers_to]
 _SELECTABLE = [name for name, spec in FIELD_TYPES.items() if spec.holds_values]
 Path = tuple[str, ...]
 Fields = Mapping[tuple[str, str], Field]
@@ -160,17 +160,18 @@ def unknown_step(path: Path, fields: Fields, types: frozenset[str] | None) -> Un
     """None if some content type has each field of the path. ``types``: where the path begins; None
     for all."""
     for number in range(1, len(path) + 1):
-        leading = leading_fields(path, number, fields, types)
-        if isinstance(leading, UnknownStep):
-            return leading
-        types = _targets(leading)
+        referring = referring_fields(path, number, fields, types)
+        if isinstance(referring, UnknownStep):
+            return referring
+        types = _targets(referring)
     return None
 
 
-def leading_fields(
+def referring_fields(
     path: Path, number: int, fields: Fields, types: frozenset[str] | None
 ) -> list[Field] | UnknownStep:
-    """The fields of these types that the path may mean at ``number``, counted from 1."""
+    """The fields of these types that step ``number`` of the path, counted from 1, may mean:
+    reference fields, and media fields for the last step."""
     slug = path[number - 1]
     found = [
         field
@@ -178,8 +179,8 @@ def leading_fields(
         if field_slug == slug and (types is None or type_slug in types)
     ]
     needed = ("entry",) if number < len(path) else ("entry", "media")
-    leading = [field for field in found if field.spec.refers_to in needed]
-    return leading or UnknownStep(path, slug, types, found[0] if found else None)
+    referring = [field for field in found if field.spec.refers_to in needed]
+    return referring or UnknownStep(path, slug, types, found[0] if found else None)
 
 
 def _targets(fields: Collection[Field]) -> frozenset[str] | None:
@@ -237,7 +238,7 @@ async def checked_fields(
     for path in shape.paths:
         unknown = unknown_step(path, known.fields, types)
         if unknown is not None:
-            slugs = await field_slugs(pool, scope, unknown.types, _LEADING, MAX_LISTED + 1)
+            slugs = await field_slugs(pool, scope, unknown.types, _REFERRING, MAX_LISTED + 1)
             raise refused_step(unknown, one_of(slugs))
     return known
 
