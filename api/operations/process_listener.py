@@ -42,7 +42,7 @@ def _measure(process: str, state: ProcessState, registry: CollectorRegistry) -> 
 
 @asynccontextmanager
 async def process_listener(
-    host: str, port: int, process: str, state: ProcessState, metrics: Iterable[Collector] = ()
+    host: str, port: int, process: str, state: ProcessState, metrics: Iterable[Collector]
 ) -> AsyncIterator[None]:
     """Serves the endpoints. ``metrics``: additional ones of the process."""
     registry = CollectorRegistry()

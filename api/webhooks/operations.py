@@ -155,7 +155,7 @@ class WebhookOperations:
         )
         return (await execute(command, self._repository)).position
 
-    async def rotate(self, name: str, actor: Actor, *, at_once: bool = False) -> str:
+    async def rotate(self, name: str, actor: Actor, *, at_once: bool) -> str:
         """The new secret. ``at_once``: the old one does not sign any more."""
         await self._find(name)
         secret = new_webhook_secret()

@@ -149,7 +149,7 @@ class Sender:
     """Safe for any number of tasks. Redirects are not followed, cookies not kept, and proxies of
     the environment not used."""
 
-    def __init__(self, session: aiohttp.ClientSession, timeout: float = TIMEOUT) -> None:
+    def __init__(self, session: aiohttp.ClientSession, timeout: float) -> None:
         self._session = session
         self._timeout = timeout
 
