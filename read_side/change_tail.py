@@ -41,7 +41,7 @@ class Listener(Protocol):
     def arrived(self, arrivals: Arrivals, selected: list[ChangeRecord]) -> None:
         """``selected``: the changes that the listener selects, at least one."""
 
-    def replaced(self) -> None:
+    def end(self) -> None:
         """The log was restored to an earlier point: what was delivered is not in it any more."""
 
 
@@ -153,7 +153,7 @@ class ChangeTail:
         if page.previous != environment.last:
             for listeners in list(environment.listeners.values()):
                 for listener in list(listeners):
-                    listener.replaced()
+                    listener.end()
             return True
         environment.is_read = page.is_last
         if page.is_last:

@@ -153,9 +153,6 @@ class ChangeStream:
             self._waiting.clear()
             self._number, self._is_behind = 0, True
 
-    def replaced(self) -> None:
-        self.end()
-
     def end(self) -> None:
         self._is_ended = True
         self._wakeup.set()

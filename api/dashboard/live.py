@@ -52,11 +52,8 @@ class LiveStream:
         self._is_changed = True
         self._wakeup.set()
 
-    def replaced(self) -> None:
-        """The page connects again, and loads itself then."""
-        self.end()
-
     def end(self) -> None:
+        """The page connects again, and loads itself then."""
         self._is_ended = True
         self._wakeup.set()
 

@@ -116,7 +116,7 @@ class Reader:
         self.early += [one for one in selected if one.position > self._world.furthest]
         self.changes += selected
 
-    def replaced(self) -> None:
+    def end(self) -> None:
         self.is_replaced = True
 
 
