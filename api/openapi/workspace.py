@@ -45,10 +45,6 @@ def pascal_case(*slugs: str) -> str:
     return "".join(word.capitalize() for slug in slugs for word in _WORD.findall(slug))
 
 
-def _itself(name: str) -> Iterable[str]:
-    return (name,)
-
-
 class Names:
     """Names of schemas and operations that are taken. Those that generated code needs for itself
     are from the beginning.
@@ -60,7 +56,7 @@ class Names:
         self._taken = {name.casefold() for name in (*taken, *RESERVED)}
         self._numbers: defaultdict[str, count[int]] = defaultdict(lambda: count(2))
 
-    def claim(self, name: str, members: Callable[[str], Iterable[str]] = _itself) -> str:
+    def claim(self, name: str, members: Callable[[str], Iterable[str]] = lambda one: (one,)) -> str:
         """The name, or the first of name2, name3, … of which all members are free."""
         claimed = name
         while not self._free(members(claimed)):
