@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from aiohttp import web
+from aiohttp.typedefs import Handler
 from multidict import MultiDict, MultiDictProxy
 
 from api.context import SERVICE
@@ -26,7 +27,6 @@ from write_side.fair_queue import Overloaded
 Form = MultiDictProxy[str]
 Page = Callable[[DashboardRequest], Awaitable[web.StreamResponse]]
 Action = Callable[[DashboardRequest, Form], Awaitable[web.StreamResponse]]
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 CSRF = "csrf"
 REFRESH_HEADER = "X-Refresh"

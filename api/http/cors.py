@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable
 
 from aiohttp import web
+from aiohttp.typedefs import Handler
 
 # By path, not by route: a page must be able to read a 404, a 405 or a 500, too.
 _SPECIFIED = r"/v1/content/[^/]+(?:/[^/]+)?|/v1/content-types(?:/[^/]+)?|/graphql"
@@ -45,9 +45,7 @@ def add_preflights(app: web.Application) -> None:
             resource.add_route("OPTIONS", _preflight(methods, allowed))
 
 
-def _preflight(
-    methods: list[str], allowed: str
-) -> Callable[[web.Request], Awaitable[web.Response]]:
+def _preflight(methods: list[str], allowed: str) -> Handler:
     headers = {
         "Allow": ",".join(methods),
         "Access-Control-Allow-Methods": ", ".join(methods),

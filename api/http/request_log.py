@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Coroutine, Iterator
 from pathlib import PurePath
 from types import CoroutineType
 from typing import Any, TypeAlias
@@ -101,9 +101,7 @@ def log_request(request: web.BaseRequest, response: web.StreamResponse) -> None:
 
 
 async def traced(
-    request: web.Request,
-    answer: Callable[[web.Request], Awaitable[web.StreamResponse]],
-    tracer: tracing.Tracer,
+    request: web.Request, answer: Handler, tracer: tracing.Tracer
 ) -> web.StreamResponse:
     """Returns the response, and records a span by OpenTelemetry's conventions for HTTP servers. The
     span has no query and no headers, because these may contain content and secrets."""

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from functools import cache
 from importlib import resources
 from pathlib import PurePath
 
 from aiohttp import web
+from aiohttp.typedefs import Handler
 
 from api.rest.request_checks import check_address_limit
 
-Handler = Callable[[web.Request], Awaitable[web.Response]]
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 
@@ -62,7 +61,7 @@ class StaticFiles:
 def limited_by_address(handler: Handler) -> Handler:
     """The handler behind the address's rate limit (§8), without a key."""
 
-    async def handle(request: web.Request) -> web.Response:
+    async def handle(request: web.Request) -> web.StreamResponse:
         await check_address_limit(request)
         return await handler(request)
 

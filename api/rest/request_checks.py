@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from aiohttp import web
+from aiohttp import typedefs, web
 
 from api.auth.keys import Caller, secret_of
 from api.context import LIMIT_STATUS, SERVICE, Call, Service
@@ -146,9 +146,7 @@ async def authenticate(request: web.Request) -> Call:
     return Call(request, service, caller)
 
 
-def with_checks(
-    check: Callable[[Call], None], handler: Handler
-) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+def with_checks(check: Callable[[Call], None], handler: Handler) -> typedefs.Handler:
     """The handler behind all checks; ``check`` is the check of the permission. Reads wait for the
     position that they name."""
 

@@ -8,10 +8,11 @@ from functools import cache, partial
 from typing import Any, get_args
 
 from aiohttp import web
+from aiohttp.typedefs import Handler
 from msgspec import Struct
 
 from api.dashboard.dashboard_request import DashboardRequest
-from api.dashboard.page_handlers import Form, Handler, action, page, redirect, show
+from api.dashboard.page_handlers import Form, action, page, redirect, show
 from api.dashboard.templates import language_options
 from api.rate_limits.limits import import_cost
 from read_side.content_types import content_types
