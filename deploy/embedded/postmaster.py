@@ -80,16 +80,17 @@ def start(
     while (response := pg_isready(place, own_programs)) != ACCEPTS:
         if (lock := files.take(place.server_lock)) is not None:
             try:
-                return _start(place, programs, lock, settings)
+                _start(place, programs, lock, settings)
             finally:
                 os.close(lock)
+            return
         now = time.monotonic()
         # After a crash of one of its processes, a server that is recovering still has this status.
         if response == REJECTS or _status(place.cluster) != "ready":
             not_ready = now
         if now - not_ready > SOCKET_TIMEOUT:
             if sockets.accepts(sockets.url(place)):
-                return None
+                return
             stop(place, programs)
         if now - began > START_TIMEOUT:
             raise EmbeddedPostgresError(
@@ -97,7 +98,6 @@ def start(
                 f"and end the processes that have {place.server_lock} open"
             )
         time.sleep(0.05)
-    return None
 
 
 def _start(place: Place, programs: Programs, lock: int, more: Mapping[str, str]) -> None:
