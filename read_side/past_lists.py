@@ -15,7 +15,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from read_side.past_versions import EndedCombination, EndedVersions, Found
+from read_side.past_versions import CHECKED, EndedCombination, EndedVersions
 from read_side.pool import Pool, at_one_moment
 from read_side.queries.budget import BY_CURSOR, ROWS, alternative
 from read_side.queries.comparison import ATTRIBUTES, EntrySelection, selection
@@ -24,14 +24,13 @@ from read_side.queries.lists import Lists, catalogue, is_selected
 from read_side.queries.pages import finder_of
 from read_side.queries.ranges import rank
 from read_side.queries.request import Boundary, EntryQuery, Filter
+from read_side.queries.statements import Match
 from read_side.refusals import InvalidQuery, TooBroad, TypeNotFound
 from write_side.domain.identity import Scope
 from write_side.domain.refusals import in_words
 from write_side.postgres.connection import Connection
 from write_side.postgres.statements import statement
 
-CHECKED = 10_000
-"""Versions of which a page may be made."""
 TOO_FAR = f"asOf would read more than {CHECKED:,} versions for this page: {BY_CURSOR}"
 _KINDS = statement("read_side", "past_kinds")
 _LISTS = statement("read_side", "query_lists")
@@ -96,7 +95,7 @@ class _PastList:
     async def page(self) -> PastPage:
         query = self._query
         kinds = await self._kinds()
-        versions = EndedVersions(self._connection, self._scope, kinds, self._moment.at, CHECKED)
+        versions = EndedVersions(self._connection, self._scope, kinds, self._moment.at)
         ended_total, ended = await self._ended(versions)
         total, living = await self._unchanged_entries(self._end(ended))
         found = sorted([*living, *ended], key=self._place)
@@ -110,7 +109,7 @@ class _PastList:
             Boundary(page[-1].keys, page[-1].position) if page and has_more else None,
         )
 
-    def _check_known(self, found: Sequence[Found], horizon: int) -> None:
+    def _check_known(self, found: Sequence[Match], horizon: int) -> None:
         """Raises TooBroad if the page and the entry after it are not among these."""
         needed = self._query.offset + self._query.limit + 1
         if len(found) < self._most:
@@ -143,13 +142,13 @@ class _PastList:
                         "workflow: leave stage out, or use a time after the change"
                     )
 
-    def _end(self, ended: Sequence[Found]) -> int:
+    def _end(self, ended: Sequence[Match]) -> int:
         """The lowest position that can be on the page; 0 if that is unknown."""
         if self._query.sort or len(ended) < self._most:
             return 0
         return sorted(one.position for one in ended)[-self._most]
 
-    async def _unchanged_entries(self, above: int) -> tuple[int | None, list[Found]]:
+    async def _unchanged_entries(self, above: int) -> tuple[int | None, list[Match]]:
         """The total, and the first entries that have not changed since the moment; those at the
         position ``above`` and below it may be left out."""
         until = Filter("updatedAt", "lte", (self._moment.at.isoformat(),))
@@ -166,7 +165,7 @@ class _PastList:
             after = Boundary((), self._moment.position + 1)
         page_query = PageQuery(selected.conditions, selected.sort, after, self._most, above)
         try:
-            total, matches = await finder.page(page_query, 0, counted=query.counted)
+            return await finder.page(page_query, 0, counted=query.counted)
         except TooBroad as error:
             if query.offset:
                 raise TooBroad(TOO_FAR) from error
@@ -174,9 +173,8 @@ class _PastList:
                 f"asOf would check more than {ROWS:,} entries for this page: narrow a filter"
                 f"{alternative('one', self._selection.others)}"
             ) from error
-        return total, [Found(one.keys, one.position) for one in matches]
 
-    async def _ended(self, versions: EndedVersions) -> tuple[int | None, list[Found]]:
+    async def _ended(self, versions: EndedVersions) -> tuple[int | None, list[Match]]:
         """The total, and the first entries whose version has ended since. Raises TooBroad."""
         after = self._query.after
         selected = self._selection
@@ -205,15 +203,15 @@ class _PastList:
             )
         )
 
-    def _after(self, matches: Iterable[Found], boundary: Boundary) -> list[Found]:
-        begins = self._place(Found(boundary.keys, boundary.position))
+    def _after(self, matches: Iterable[Match], boundary: Boundary) -> list[Match]:
+        begins = self._place(Match(boundary.keys, boundary.position))
         return [one for one in matches if self._place(one) > begins]
 
-    def _place(self, found: Found) -> tuple[str, int]:
+    def _place(self, found: Match) -> tuple[str, int]:
         """The sort key by which the entries of the list are ordered."""
         return rank(found.keys, [key.descending for key in self._query.sort]), -found.position
 
-    async def _rows(self, page: Sequence[Found]) -> list[PastVersion]:
+    async def _rows(self, page: Sequence[Match]) -> list[PastVersion]:
         living = [one.position for one in page if one.record is None]
         where = (self._scope.workspace, self._scope.environment, living)
         records = await self._connection.fetch(_LIVING, *where) if living else []

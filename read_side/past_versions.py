@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from msgspec import Struct
-
 from read_side.lifetimes import beginnings
 from read_side.queries.comparison import Condition, EntrySelection
 from read_side.queries.lists import Combination
+from read_side.queries.statements import Match
 from read_side.refusals import TooBroad
 from write_side.domain.definition import decode_stages
 from write_side.domain.identity import Scope
@@ -19,6 +18,8 @@ from write_side.domain.rendering import stage_of
 from write_side.postgres.connection import Connection
 from write_side.postgres.statements import statement
 
+CHECKED = 10_000
+"""Versions of which a page may be made."""
 FEW = 500
 """Versions of which a page is tried first."""
 COUNTED = 100_000
@@ -48,17 +49,8 @@ class EndedCombination(Combination, frozen=True):
         )
 
 
-class Found(Struct, frozen=True):
-    """An entry of the list: its sort keys and position. ``record``: its version, if that has
-    ended."""
-
-    keys: tuple[bytes, ...]
-    position: int
-    record: Any = None
-
-
 class EndedVersions:
-    """The ended versions of some kinds. ``checked``: the most versions that a page is made of.
+    """The ended versions of some kinds.
 
     ``horizon``: the last position down to which ``newest`` knows the list; 0 if it knows all of it.
     """
@@ -69,7 +61,6 @@ class EndedVersions:
         scope: Scope,
         kinds: Sequence[EndedCombination],
         at: datetime,
-        checked: int,
     ) -> None:
         if len(kinds) > KINDS:
             raise TooBroad(
@@ -78,7 +69,6 @@ class EndedVersions:
             )
         self._connection = connection
         self._kinds = kinds
-        self._checked = checked
         self._where = (scope.workspace, scope.environment, at)
         self._lists = [
             [kind.type_id for kind in kinds],
@@ -88,12 +78,12 @@ class EndedVersions:
         ]
         self.horizon = 0
 
-    async def newest(self, through: int, most: int) -> list[Found]:
+    async def newest(self, through: int, most: int) -> list[Match]:
         """The newest entries up to a position."""
         if not self._kinds:
             return []
         found: list[Any] = []
-        for rows in dict.fromkeys((min(max(FEW, 2 * most), self._checked), self._checked)):
+        for rows in dict.fromkeys((min(max(FEW, 2 * most), CHECKED), CHECKED)):
             share = rows // len(self._kinds) + 1
             found = await self._connection.fetch(
                 _PAGE, *self._where, through, *self._lists, share, most
@@ -101,7 +91,7 @@ class EndedVersions:
             self.horizon = found[0]["horizon"]
             if not self.horizon or found[0]["found"] >= most:
                 break
-        return [Found((), one["position"], one) for one in found if one["id"] is not None]
+        return [Match((), one["position"], one) for one in found if one["id"] is not None]
 
     async def total(self) -> int | None:
         """The number of all entries; None beyond COUNTED."""
@@ -111,9 +101,8 @@ class EndedVersions:
         total: int | None = record["total"]
         return total
 
-    async def matches(self, selected: EntrySelection) -> list[Found] | None:
-        """All selected entries, in no order; None if more than ``checked`` versions would be
-        read."""
+    async def matches(self, selected: EntrySelection) -> list[Match] | None:
+        """All selected entries, in no order; None if more than CHECKED versions would be read."""
         if not self._kinds:
             return []
         parts = {one.path: one.part for one in selected.conditions if one.part is not None}
@@ -122,11 +111,11 @@ class EndedVersions:
             _ENDED,
             *self._where,
             *self._lists,
-            self._checked,
+            CHECKED,
             parts.get("title"),
             parts.get("slug"),
         )
-        if records[0]["read"] >= self._checked:
+        if records[0]["read"] >= CHECKED:
             return None
         found = []
         for record in records:
@@ -136,7 +125,7 @@ class EndedVersions:
                 if all(_meets(one, keys[one.path]) for one in selected.conditions):
                     sort = tuple(keys[key.field] for key in selected.sort)
                     typed = {**record, "type_id": kind.type_id}
-                    found.append(Found(sort, record["position"], typed))
+                    found.append(Match(sort, record["position"], typed))
         return found
 
 

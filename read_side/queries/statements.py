@@ -30,10 +30,12 @@ class Candidate(Struct, frozen=True):
 
 
 class Match(Struct, frozen=True):
-    """An entry of the query. ``keys``: one for each sort key."""
+    """An entry of the query. ``keys``: one for each sort key. ``record``: the entry's version, if
+    that has ended (``past_versions``)."""
 
     keys: tuple[bytes, ...]
     position: int
+    record: Any = None
 
 
 class Checks(Struct, frozen=True):

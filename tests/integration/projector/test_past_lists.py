@@ -258,7 +258,8 @@ async def test_a_list_that_would_read_too_many_versions_is_refused(
     repository: Repository, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(past_versions, "FEW", 1)
-    monkeypatch.setattr(past_lists, "CHECKED", 5)
+    for module in (past_lists, past_versions):
+        monkeypatch.setattr(module, "CHECKED", 5)
     events = await random_log(database_url, repository, random.Random(9))
     await project_all(database_url, database_url)
     middle = events[len(events) // 2]

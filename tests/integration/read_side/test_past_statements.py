@@ -13,8 +13,8 @@ import pytest
 
 from projector.rows import BLOCKS
 from read_side.lifetimes import beginnings, class_of
-from read_side.past_lists import CHECKED, Moment, PastPage, past_page
-from read_side.past_versions import COUNTED, FEW
+from read_side.past_lists import Moment, PastPage, past_page
+from read_side.past_versions import CHECKED, COUNTED, FEW
 from read_side.pool import Pool, open_pool
 from read_side.queries.request import EntryQuery, Filter, SortKey
 from read_side.refusals import TooBroad
