@@ -286,14 +286,15 @@ def learn_from(pool: Pool, records: Sequence[asyncpg.Record]) -> None:
 
 async def _attempts(pool: Pool, attempt: Callable[[], Awaitable[T]]) -> T:
     """Tries again after a transient fault. Raises ReadModelUnavailable."""
-    for number in range(1, pool.attempts + 1):
+    left = pool.attempts
+    while True:
         try:
             return await attempt()
         except Exception as error:
-            is_repeated = is_transient(error) and number < pool.attempts
-            if not is_repeated and pool.is_unavailable(error):
+            left -= 1
+            if left and is_transient(error):
+                pool.expire()
+            elif pool.is_unavailable(error):
                 raise ReadModelUnavailable from error
-            if not is_repeated:
+            else:
                 raise
-            pool.expire()
-    raise AssertionError("a pool has at least one attempt")
