@@ -150,7 +150,7 @@ def notice(epoch: int, after: int, position: int, before: Rows, rows: Rows) -> N
         after=after,
         position=position,
         changed=type_changes(before, rows),
-        media=media_changes(rows),
+        media=tuple(sorted({workspace for workspace, _ in rows.media})),
         fed=tuple(rows.changes) if len(rows.changes) <= MOST_FED else None,
     )
 
@@ -185,8 +185,3 @@ def type_changes(before: Rows, after: Rows) -> tuple[TypeChange, ...] | None:
             )
         )
     return tuple(changes)
-
-
-def media_changes(after: Rows) -> tuple[str, ...]:
-    """The workspaces whose media libraries have changed."""
-    return tuple(sorted({workspace for workspace, _ in after.media}))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from projector.history import media_changes, type_changes
+from projector.history import notice, type_changes
 from projector.projection import RecordedEvent, project
 from projector.rows import MediaRow, Rows
 from read_side.notices import TypeChange
@@ -57,13 +57,14 @@ def test_what_nobody_has_seen_changes_nothing() -> None:
 
 
 def test_a_file_that_changes_or_goes_changes_the_library_of_its_workspace() -> None:
-    assert media_changes(project(recorded(type_created(TEXT)), Rows())) == ()
+    of_type = project(recorded(type_created(TEXT)), Rows())
+    assert notice(1, 0, 1, Rows(), of_type).media == ()
     media: dict[tuple[str, str], MediaRow | None] = {
         ("acme", "a"): None,
         ("acme", "b"): None,
         ("globex", "a"): None,
     }
-    assert media_changes(Rows(media=media)) == ("acme", "globex")
+    assert notice(1, 0, 1, Rows(), Rows(media=media)).media == ("acme", "globex")
 
 
 def test_where_the_type_is_not_known_everything_has_changed() -> None:
