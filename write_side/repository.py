@@ -139,7 +139,8 @@ class Repository:
     async def content_types(self, scope: Scope) -> list[ContentType]:
         """All content types of an environment, by slug."""
         rows = await self.recorder.fetch(_TYPES, scope.workspace, scope.environment)
-        return [await self.content_type_by_id(row["id"]) for row in rows]
+        streams = (content_type_stream(row["id"]) for row in rows)
+        return await self._folded(content_types.evolve, streams)
 
     async def entry(self, scope: Scope, entry_id: str) -> Entry:
         """An existing entry of the scope; raises UnknownEntry."""
@@ -157,7 +158,8 @@ class Repository:
         take more than ``most`` bytes."""
         found: dict[str, Entry] = {}
         size = 0
-        async for entry in self.latest_entries(entry_ids):
+        slices = [StreamSlice(entry_stream(each)) for each in dict.fromkeys(entry_ids)]
+        async for entry in latest_entries(self.recorder, self.mapper, slices):
             if entry.deleted or entry.scope != scope:
                 continue
             size += entries.stored_bytes(entry)
@@ -167,12 +169,6 @@ class Repository:
                 )
             found[entry.id] = entry
         return found
-
-    async def latest_entries(self, entry_ids: Iterable[str]) -> AsyncIterator[Entry]:
-        """The entries with these ids in any scope, including deleted ones."""
-        slices = [StreamSlice(entry_stream(each)) for each in dict.fromkeys(entry_ids)]
-        async for entry in latest_entries(self.recorder, self.mapper, slices):
-            yield entry
 
     async def entry_after(self, entry_id: str, version: int) -> Entry:
         """The entry after that version, which must be in the log."""

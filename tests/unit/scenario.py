@@ -51,11 +51,15 @@ class Memory(Repository):
                 entry = evolve(entry, event)
                 yield entry, event
 
-    async def latest_entries(self, entry_ids: Iterable[str]) -> AsyncIterator[Entry]:
+    async def entries(
+        self, scope: Scope, entry_ids: Iterable[str], _most: int | None = None
+    ) -> dict[str, Entry]:
+        found: dict[str, Entry] = {}
         for entry_id in entry_ids:
             entry = reduce(evolve, await self._stream(identity.entry_stream(entry_id)), None)
-            if entry is not None:
-                yield entry
+            if entry is not None and entry.scope == scope and not entry.deleted:
+                found[entry_id] = entry
+        return found
 
     async def types_of_entries(self, scope: Scope, entry_ids: Iterable[str]) -> dict[str, str]:
         wanted, found = set(entry_ids), {}
