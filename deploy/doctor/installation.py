@@ -140,8 +140,8 @@ async def _look_at_processes(databases: Databases) -> list[Finding]:
         status = await read_status(connection)
         shape = await check_shape(connection, model)
     async with open_repository(databases) as repository:
-        head = await repository.recorder.head()
-        findings = list(check_projectors(status, head, model.option))
+        lag = await repository.recorder.lag(status.position)
+        findings = list(check_projectors(status, lag.events, model.option))
         if shape.level == "ok":
             async with open_read_model(databases) as read_model:
                 cursors = Cursors(repository.recorder.fetch)
@@ -297,8 +297,8 @@ async def _read(url: str) -> PoolerFacts:
         return msgspec.convert(facts, PoolerFacts)
 
 
-def check_projectors(status: ReadModelStatus, head: int, option: str = "") -> Iterator[Finding]:
-    """``option``: ``ReadModel.option``."""
+def check_projectors(status: ReadModelStatus, lag: int, option: str = "") -> Iterator[Finding]:
+    """``lag``: in events. ``option``: ``ReadModel.option``."""
     start = f"contentlog projector{option}"
     active = [one for one in status.projectors if one.role == "active"]
     if status.halted:
@@ -311,7 +311,6 @@ def check_projectors(status: ReadModelStatus, head: int, option: str = "") -> It
         yield warning("projector", text, f"start a second {start}")
     else:
         yield ok("projector", "one is active and one stands by")
-    lag = max(0, head - status.position)  # negative after a restore, or if the head was read first
     if lag > LAG:
         text = f"the read model is {count(lag, 'event')} behind"
         yield warning("read model", text, "look at load and disk of its PostgreSQL")
