@@ -43,10 +43,10 @@ SET lease_until = clock_timestamp() + make_interval(secs => $3)
 WHERE id = $1 AND worker = $2 AND document IS NOT NULL RETURNING 1"""
 _ADVANCE = """
 UPDATE write_side.import_job SET state = $3, row_count = $4
-WHERE id = $1 AND worker = $2 AND document IS NOT NULL RETURNING 1"""
+WHERE id = $1 AND worker = $2 AND document IS NOT NULL"""
 _END = """
 UPDATE write_side.import_job SET state = $3, message = $4, result = $5, document = NULL
-WHERE id = $1 AND worker = $2 AND document IS NOT NULL RETURNING 1"""
+WHERE id = $1 AND worker = $2 AND document IS NOT NULL"""
 _FIND = """
 SELECT state, row_count, message, result FROM write_side.import_job
 WHERE id = $1 AND (workspace, environment) = ($2, $3)"""

@@ -26,8 +26,7 @@ _BATCH = statement("write_side", "log_batch")
 _PAGE = statement("write_side", "stream_page")
 HEAD = "SELECT position FROM write_side.head"
 _AT = """
-SELECT notification_id, originator_id, originator_version, topic, state, at
-FROM write_side.event WHERE notification_id = $1"""
+SELECT originator_id, originator_version, at FROM write_side.event WHERE notification_id = $1"""
 _SAMPLES = """
 SELECT originator_id FROM write_side.event
 WHERE notification_id = ANY ($1) AND originator_id > $2 AND originator_id < $3
@@ -51,6 +50,7 @@ async def head(store: Connection) -> int:
 
 
 async def event_at(store: Connection, position: int) -> asyncpg.Record | None:
+    """The stream, version and time of the event at a position."""
     return await store.fetchrow(_AT, position)
 
 
