@@ -168,12 +168,12 @@ async def drop_upload(repository: Repository, scope: Scope, upload_id: str) -> N
         await repository.recorder.fetch(_DROP, upload_id, *astuple(scope))
 
 
-def samples(table: Table, most: int = 3) -> list[list[str]]:
-    """The first distinct cells of each column that are not blank."""
+def samples(table: Table) -> list[list[str]]:
+    """The first three distinct cells of each column that are not blank."""
     found: list[dict[str, None]] = [{} for _ in table.headings]
     for row in table.rows:
         for seen, cell in zip(found, row.cells, strict=True):
-            if len(seen) < most and cell.strip():
+            if len(seen) < 3 and cell.strip():
                 seen[cell] = None
     return [list(seen) for seen in found]
 

@@ -13,15 +13,13 @@ from write_side.waiting import raise_if_cancelled
 if TYPE_CHECKING:
     from asyncpg.prepared_stmt import PreparedStatement
 
-MOST = 100
-"""Statements that a connection prepares, as many as asyncpg keeps; others are planned each time."""
-_PREPARED = "SELECT FROM pg_prepared_statements WHERE name = $1"
-
-
-if TYPE_CHECKING:
     _Connection = asyncpg.Connection[asyncpg.Record]
 else:
     _Connection = asyncpg.Connection
+
+MOST = 100
+"""Statements that a connection prepares, as many as asyncpg keeps; others are planned each time."""
+_PREPARED = "SELECT FROM pg_prepared_statements WHERE name = $1"
 
 
 class CopyingConnection(_Connection):
