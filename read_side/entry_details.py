@@ -74,7 +74,7 @@ async def entry_details(pool: Pool, scope: Scope, *, entry_id: str, locale: str)
 
 def translated_fields(texts: Mapping[str, Raw]) -> frozenset[str]:
     """The fields of which a translation has a text."""
-    return frozenset(slug for slug, text in texts.items() if bytes(text) not in EMPTY)
+    return frozenset(slug for slug, text in texts.items() if text not in EMPTY)
 
 
 async def titles(

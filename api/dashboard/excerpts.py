@@ -48,7 +48,7 @@ class Excerpt(Struct):
 
     @property
     def is_empty(self) -> bool:
-        return bytes(self.value) in EMPTY
+        return self.value in EMPTY
 
     def targets(self, kind: str) -> Iterator[str]:
         """The ids shown; ``kind``: of entries ("entry") or of files ("media")."""
@@ -69,7 +69,7 @@ class Truncator:
     def excerpt(self, field: Field, value: Raw, path: str, start: int = 0) -> Excerpt:
         """The part that begins at an item or a character."""
         self._values -= 1
-        if bytes(value) in EMPTY:
+        if value in EMPTY:
             return Excerpt(field, path, value)
         if field.spec.is_nested:
             return self._elements(field, value, path, start)
@@ -114,7 +114,7 @@ def value_at(fields: Iterable[Field], values: Mapping[str, Raw], path: str) -> t
         return field, value
     text, _, inner = rest.partition(".")
     index = number(text)
-    items = _ITEMS.decode(value) if field.spec.is_nested and bytes(value) not in EMPTY else []
+    items = _ITEMS.decode(value) if field.spec.is_nested and value not in EMPTY else []
     if index is None or index >= len(items):
         raise EntryNotFound
     return value_at(field.fields, stored_values(items[index]), inner)

@@ -116,7 +116,7 @@ def check_storable(cell: str) -> None:
 
 def same(field: Field, value: Raw, other: Raw) -> bool:
     """Whether two values of a field are equal, regardless of notation."""
-    if bytes(value) == bytes(other):
+    if value == other:
         return True
     try:
         return bool(_meaning(field, value) == _meaning(field, other))

@@ -116,7 +116,7 @@ def merged_translations(
         fields = {
             slug: value
             for slug, value in {**known.fields, **change.fields}.items()
-            if bytes(value) not in NO_TEXT
+            if value not in NO_TEXT
         }
         merged[locale] = Translation(title=title, fields=fields)
     return {

@@ -104,4 +104,4 @@ def _keys_of(field: Field) -> Callable[[Raw], Sequence[Keys]]:
 
     keys = ends if field.range else many if field.multiple else one
     nothing = (_NOTHING,) * len(paths_of(field))
-    return lambda value: nothing if bytes(value) == b"null" else keys(value)
+    return lambda value: nothing if value == NULL else keys(value)

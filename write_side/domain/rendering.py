@@ -78,7 +78,7 @@ def _merged(
     merged: dict[str, Raw] = {}
     for field in fields:
         text = texts.get(field.slug)
-        if text is None or bytes(text) in NO_TEXT:
+        if text is None or text in NO_TEXT:
             continue
         if field.spec.translatable:
             merged[field.slug] = text

@@ -28,8 +28,8 @@ NULL = Raw(b"null")
 MAX_DIGITS = 4_000
 """The length of a number in JSON text. Python clients fail on integers of more than 4,300
 digits."""
-NO_TEXT = (b"null", b'""')
-EMPTY = (*NO_TEXT, b"[]")
+NO_TEXT = (NULL, Raw(b'""'))
+EMPTY = (*NO_TEXT, Raw(b"[]"))
 MAX_ITEMS = 5_000
 """Elements of a repeater, or values of a multiple field; each is checked separately."""
 TOO_MANY_ITEMS = f"an array of up to {MAX_ITEMS:,}: use several fields or entries"
@@ -39,6 +39,11 @@ _STRINGS = msgspec.json.Decoder(list[str])
 _RANGE = msgspec.json.Decoder(dict[str, str])
 _ELEMENTS = msgspec.json.Decoder(list[dict[str, Raw]])
 _ITEMS = msgspec.json.Decoder(list[Raw])
+text_of = _STRING.decode
+ends_of = _RANGE.decode
+"""``from`` and ``to`` of a range."""
+elements = _ELEMENTS.decode
+"""Of a repeater, each with its values by field slug."""
 _encode = msgspec.json.Encoder().encode
 _AS_DIGITS = bytes(48 if chr(byte) in "0123456789.eE+-" else 32 for byte in range(256))
 _LONG_RUN = b"0" * (MAX_DIGITS + 1)
@@ -121,7 +126,7 @@ def has_long_number(value: Raw) -> bool:
 
 
 def is_null(value: Raw) -> bool:
-    return bytes(value) == b"null"
+    return value == NULL
 
 
 def parts(*fields: Mapping[str, Raw]) -> int:
@@ -138,22 +143,9 @@ def _has_too_many_items(array: Raw) -> bool:
     return bytes(array).count(b",") >= MAX_ITEMS and len(_ITEMS.decode(array)) > MAX_ITEMS
 
 
-def text_of(value: Raw) -> str:
-    return _STRING.decode(value)
-
-
 def texts_of(field: Field, value: Raw) -> list[str]:
     """The strings of a field that takes one or, with ``multiple``, several."""
-    return _STRINGS.decode(value) if field.multiple else [_STRING.decode(value)]
-
-
-def ends_of(value: Raw) -> dict[str, str]:
-    """``from`` and ``to`` of a range."""
-    return _RANGE.decode(value)
-
-
-def elements(value: Raw) -> list[dict[str, Raw]]:
-    return _ELEMENTS.decode(value)
+    return _STRINGS.decode(value) if field.multiple else [text_of(value)]
 
 
 def with_plus(text: str) -> str:
@@ -283,8 +275,7 @@ def _needs_values(field: Field) -> bool:
 
 def is_empty(field: Field, value: Raw) -> bool:
     """Whether the value is null, "" or []. If any JSON is a value, only null is empty."""
-    empty = (b"null",) if field.spec.any_json else EMPTY
-    return bytes(value) in empty
+    return is_null(value) if field.spec.any_json else value in EMPTY
 
 
 def is_unchanged(field: Field, value: Raw, current: Raw) -> bool:

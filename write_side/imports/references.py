@@ -254,7 +254,7 @@ def _unchanged(cell: Cell, stored: Raw, reason: str) -> Raw:
         raise BadCell(reason)
     try:
         # The unchanged text comes first, because an option may have white space around it.
-        is_exact = bool(field.options) and bytes(stored) == bytes(json_of(cell.text))
+        is_exact = bool(field.options) and stored == json_of(cell.text)
         value = stored if is_exact else field.spec.read_cell(field, cell.text)
     except (NotJSON, InvalidText, UnicodeEncodeError):
         raise BadCell(reason) from None

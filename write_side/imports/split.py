@@ -239,9 +239,7 @@ def _outcome(part: Part) -> Outcome:
 def _missing(entry: Entry, link: Link) -> tuple[dict[str, Raw], Status | UnsetType]:
     """The values of the link that the entry does not have."""
     fields = {
-        slug: value
-        for slug, value in link.fields.items()
-        if bytes(entry.fields.get(slug, NULL)) != bytes(value)
+        slug: value for slug, value in link.fields.items() if entry.fields.get(slug, NULL) != value
     }
     return fields, UNSET if link.status == entry.status else link.status
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Struct
 
 from api.dashboard.values import readable, with_names
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry
 from write_side.domain.locales import supported_locales
-from write_side.domain.values import EMPTY
+from write_side.domain.values import EMPTY, NULL
 from write_side.imports.columns import ATTRIBUTES, LANGUAGE, NOTHING
 from write_side.imports.preview import SHOWN, Note, PreviewRow, one_line
 from write_side.imports.uploads import StoredPreview, Upload
@@ -124,10 +124,10 @@ class LineReader:
         """In one line: a string as it is, any other value as JSON."""
         if target in ATTRIBUTES:
             return str(getattr(entry, target.lower()))
-        stored = entry.fields.get(target, Raw(b"null"))
+        stored = entry.fields.get(target, NULL)
         if target in self._references:
             return one_line(with_names(stored, self._names))
-        if bytes(stored) in EMPTY:
+        if stored in EMPTY:
             return ""
         try:
             texts = _TEXTS.decode(stored)
