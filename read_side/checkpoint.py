@@ -58,8 +58,8 @@ class CheckpointWatch:
 
     Raises ``mark`` to each checkpoint before anyone learns of it here. ``on_change`` gets the
     scopes in which something changed, or None for all, and for each the new changes in its feed, or
-    None if they must be read. What it is called for can be read. ``workspaces``: those that the
-    read model holds, when the checkpoint was last read.
+    None if they must be read; when it is called, they can be. ``workspaces``: those that the read
+    model held when the checkpoint was last read.
     """
 
     def __init__(self, url: str, mark: HighWaterMark | None = None) -> None:

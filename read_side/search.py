@@ -66,14 +66,14 @@ class Stems:
         """The lexemes by word, at least of these words."""
         name = dictionary(language)
         if name is None:
-            return _Known()
-        known = self._known.setdefault(name, _Known())
+            return _LexemesByWord()
+        known = self._known.setdefault(name, _LexemesByWord())
         # Numbers, which titles often have, are neither kept nor cost a round trip.
         wanted = {word for word in words if not is_number(word)}
         missing = [word for word in wanted if word not in known]
         if missing:
             if len(known) + len(missing) > KEPT:
-                known = _Known((word, known[word]) for word in wanted if word in known)
+                known = _LexemesByWord((word, known[word]) for word in wanted if word in known)
                 self._known[name] = known
             for row in await fetch(_LEXIZE, f"pg_catalog.{name}_stem", missing):
                 known[row["word"]] = _lexemes(row["word"], row["lexemes"])
@@ -85,7 +85,7 @@ def is_number(word: str) -> bool:
     return word.isascii() and word.isdigit()
 
 
-class _Known(dict[str, tuple[str, ...]]):
+class _LexemesByWord(dict[str, tuple[str, ...]]):
     """A word that is not in it is its own lexeme."""
 
     def __missing__(self, word: str) -> tuple[str, ...]:

@@ -96,14 +96,14 @@ def operators_of(ordering: Ordering, *, multiple: bool = False) -> Sequence[str]
 
 def selection(query: EntryQuery, fields: Iterable[Field]) -> EntrySelection:
     """``fields``: those of the content type. Raises InvalidQuery."""
-    known = _Known(fields, query)
+    usable = _UsableFields(fields, query)
     conditions: list[Condition] = []
     attributes = []
     ids: frozenset[str] | None = None
     excluded: frozenset[str] = frozenset()
     for filter_ in query.filters:
         if filter_.field not in (*ATTRIBUTES, "id"):
-            conditions.append(_condition(filter_, known.compared(filter_.field, filter_.label)))
+            conditions.append(_condition(filter_, usable.compared(filter_.field, filter_.label)))
             continue
         _check_operator(filter_, EQUALITY)
         _check_kinds(filter_, TEXT)
@@ -119,16 +119,16 @@ def selection(query: EntryQuery, fields: Iterable[Field]) -> EntrySelection:
             ids = frozenset()
     return EntrySelection(
         conditions=_merged(conditions),
-        sort=tuple(known.sort_key(key) for key in query.sort),
+        sort=tuple(usable.sort_key(key) for key in query.sort),
         attributes=tuple(attributes),
         ids=ids,
         excluded_ids=excluded,
-        others=tuple(known.unfiltered()),
+        others=tuple(usable.unfiltered()),
     )
 
 
-class _Known:
-    """The fields that can be named."""
+class _UsableFields:
+    """The fields that filters and sort keys can name."""
 
     def __init__(self, fields: Iterable[Field], query: EntryQuery) -> None:
         self._fields = {one.slug: one for one in value_fields(fields)} if query.custom else {}
