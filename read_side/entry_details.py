@@ -81,10 +81,8 @@ async def titles(
     pool: Pool, scope: Scope, ids: Collection[str], locale: str
 ) -> dict[str, EntryTitle]:
     """The titles by entry id; deleted entries are absent."""
+    if not ids:
+        return {}
     wanted = [UUID(entry_id) for entry_id in ids]
-    records = (
-        await fetch(pool, "titles", scope.workspace, scope.environment, wanted, locale)
-        if wanted
-        else []
-    )
+    records = await fetch(pool, "titles", scope.workspace, scope.environment, wanted, locale)
     return {record["id"]: EntryTitle(**record) for record in records}

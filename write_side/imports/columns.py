@@ -17,7 +17,7 @@ from write_side.dispatch import execute
 from write_side.domain.definition import Field
 from write_side.domain.events import MappedColumn
 from write_side.domain.identity import Actor, Scope
-from write_side.domain.refusals import InvalidEntry, first_few, shortened
+from write_side.domain.refusals import InvalidEntry, count, first_few, shortened
 from write_side.domain.text import MOST_COMPOSED, composed
 from write_side.imports.preview import one_line
 from write_side.imports.request import ImportRequest
@@ -194,7 +194,7 @@ def _cells_without_heading(
 def _named(columns: Mapping[int, int]) -> str:
     """The first columns, each with the number of its cells."""
     names = [
-        f"column {index + 1} ({column_letters(index)}: {cells:,} cell{'' if cells == 1 else 's'})"
+        f"column {index + 1} ({column_letters(index)}: {count(cells, 'cell')})"
         for index, cells in sorted(columns.items())
     ]
     return first_few(names)

@@ -8,6 +8,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from write_side.domain.refusals import count
 from write_side.imports.request import ImportRequest
 
 State = Literal["new", "update", "unchanged", "skipped", "error"]
@@ -146,9 +147,8 @@ def repeated(rows: Iterable[ImportRow]) -> int:
     return sum(row.repeats is not None for row in rows)
 
 
-def repeats_text(count: int) -> str:
-    repeat = "row repeats" if count == 1 else "rows repeat"
-    return f"{count:,} {repeat} the slug of an earlier row"
+def repeats_text(rows: int) -> str:
+    return f"{count(rows, 'row repeats', 'rows repeat')} the slug of an earlier row"
 
 
 class Difference(Struct, frozen=True):

@@ -125,12 +125,12 @@ async def revert_import(
 
 def _revert_report(event: ImportReverted, position: int, *, replayed: bool = False) -> RevertReport:
     def entries(outcome: str) -> tuple[RevertReportEntry, ...]:
-        found = (one for one in event.entries if one.outcome == outcome)
         return tuple(
             RevertReportEntry(
                 one.entry_id, one.slug, one.at or event.at, actor_name(one.by or event.actor)
             )
-            for one in found
+            for one in event.entries
+            if one.outcome == outcome
         )
 
     return RevertReport(

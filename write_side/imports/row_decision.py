@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 
 import msgspec
-from msgspec import Raw, Struct, field
+from msgspec import Raw, Struct
 
 from write_side.commands import CreateEntry, UpdateEntry
 from write_side.domain.entry import Entry
@@ -31,12 +31,12 @@ class RowDecision(Struct):
     before: Entry | None = None
     after: Entry | None = None
     command: CreateEntry | UpdateEntry | None = None
-    values: dict[str, Raw] = field(default_factory=dict)
-    notes: list[Note] = field(default_factory=list)
+    values: dict[str, Raw] = {}
+    notes: list[Note] = []
     omitted: Omitted | None = None
     digest: str = ""
     is_over_limit: bool = False
-    references: dict[EntryKey, Cell] = field(default_factory=dict)
+    references: dict[EntryKey, Cell] = {}
 
     @property
     def failed(self) -> bool:

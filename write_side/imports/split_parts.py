@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType, field
+from msgspec import UNSET, Raw, Struct, UnsetType
 from msgspec.structs import replace
 
 from write_side.commands import CreateEntry, UpdateEntry
@@ -109,7 +109,7 @@ class Link(Struct):
 
     row: PreviewRow
     entry_id: str
-    fields: dict[str, Raw] = field(default_factory=dict)
+    fields: dict[str, Raw] = {}
     status: Status | UnsetType = UNSET
     version: int = 0
 
@@ -119,9 +119,9 @@ class Part(Struct):
 
     number: int
     is_done: bool
-    rows: list[PreviewRow] = field(default_factory=list)
-    commands: list[CreateEntry | UpdateEntry] = field(default_factory=list)
-    links: list[Link] = field(default_factory=list)
+    rows: list[PreviewRow] = []
+    commands: list[CreateEntry | UpdateEntry] = []
+    links: list[Link] = []
 
 
 def plan(dry_run: DryRun, done: Collection[int] = (), size: int = PART_ROWS) -> list[Part]:
