@@ -41,7 +41,7 @@ SELECT relation, key, hash FROM digest
 WHERE (relation, bucket) IN (SELECT * FROM unnest($1::text[], $2::bigint[]))"""
 
 
-class Live(Struct, frozen=True):
+class LiveModel(Struct, frozen=True):
     """The live read model at the beginning. ``through``: the position up to which the new one is
     built before it follows the log. ``not_comparable``: why the two cannot be compared."""
 
@@ -50,7 +50,7 @@ class Live(Struct, frozen=True):
     is_empty: bool = False
 
     @classmethod
-    async def look(cls, url: str, log: Log, workspaces: Workspaces) -> Live:
+    async def read(cls, url: str, log: Log, workspaces: Workspaces) -> LiveModel:
         """``workspaces``: those that the new one holds."""
         async with snapshot(url) as connection:
             row = existing_checkpoint(await connection.fetchrow(_CHECKPOINT))
@@ -69,7 +69,7 @@ class Live(Struct, frozen=True):
 
 
 async def compare(
-    url: str, live: Live, candidate: Candidate, operation: Operation
+    url: str, live: LiveModel, candidate: Candidate, operation: Operation
 ) -> list[Difference]:
     """Brings the candidate to the position of a snapshot of the live read model and compares
     them."""

@@ -11,7 +11,7 @@ from projector.checkpoint import begin_epoch
 from projector.log import Halted, Log
 from projector.process import connected_model
 from projector.rebuild.build import Build, BuildSettings, drop_read_model
-from projector.rebuild.comparison import Live, compare
+from projector.rebuild.comparison import LiveModel, compare
 from projector.rebuild.progress import Operation, Report, exclusive_operation
 from projector.rebuild.switch import TO_NEXT, TO_PREVIOUS, Candidate
 from read_side.schema import (
@@ -72,7 +72,7 @@ async def rebuild(
     """
     async with _prepared(settings, "rebuild", NEXT, report) as (store, model, operation):
         await drop_read_model(model, DISCARDED)
-        live = await Live.look(settings.read_model_url, Log(store), settings.workspaces)
+        live = await LiveModel.read(settings.read_model_url, Log(store), settings.workspaces)
         candidate = await Build(settings, NEXT, store, model, operation).make(live.through)
         found = await compare(settings.read_model_url, live, candidate, operation)
         if not accept_differences and not live.is_empty:
@@ -83,7 +83,7 @@ async def rebuild(
         return RebuildResult(candidate.checkpoint.position, found, live.not_comparable)
 
 
-def _refuse_differences(live: Live, found: list[Difference]) -> None:
+def _refuse_differences(live: LiveModel, found: list[Difference]) -> None:
     advice = "check the reason, then accept with --accept-differences"
     if live.not_comparable is not None:
         reason = f"the new one cannot be compared with it ({live.not_comparable}): {advice}"
@@ -132,7 +132,7 @@ async def verify(settings: BuildSettings, report: Report) -> VerificationResult:
     Raises Halted or Inconsistent if the log itself cannot be replayed, and OperationInProgress.
     """
     async with _prepared(settings, "verify", SCRATCH, report) as (store, model, operation):
-        live = await Live.look(settings.read_model_url, Log(store), settings.workspaces)
+        live = await LiveModel.read(settings.read_model_url, Log(store), settings.workspaces)
         candidate = await Build(settings, SCRATCH, store, model, operation).make(live.through)
         found = await compare(settings.read_model_url, live, candidate, operation)
         await drop_read_model(model, SCRATCH)
