@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from read_side.pool import Pool, fetch, learn_stamp
+from read_side.pool import Pool, current_stamp, fetch
 from read_side.refusals import TypeNotFound
 from write_side.domain.content_type import ContentTypeDefinition
 from write_side.domain.definition import Field, decode_fields, decode_stages
@@ -70,7 +70,7 @@ async def named_fields(
         pool, "fields_named", scope.workspace, scope.environment, sorted(slugs), type_slug
     )
     if not records:
-        await learn_stamp(pool)
+        await current_stamp(pool)  # to report it
     if type_slug is not None and type_slug not in {record["type_slug"] for record in records}:
         raise TypeNotFound
     found = [(record["type_slug"], record["field"]) for record in records if record["field"]]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 from msgspec import Struct
 
 from read_side.entries import INLINE, PIECE, WHOLE, EntryRow, NotInline, entry_row
-from read_side.pool import Pool, fetch, learn_from, snapshot
+from read_side.pool import Pool, fetch, report_stamp, snapshot
 from read_side.refusals import TypeNotFound
 from write_side.domain.identity import Scope
 from write_side.postgres.statements import statement
@@ -132,7 +132,7 @@ class Listing(Struct, frozen=True):
         async with snapshot(self.pool) as connection:
             cursor = await connection.cursor(query, *self.parameters, WHOLE)
             records = await cursor.fetch(step)
-            learn_from(self.pool, records)
+            report_stamp(self.pool, records)
             first = page_of(records, self._row, self.type_slug)
 
             async def rows() -> AsyncIterator[EntryRow]:

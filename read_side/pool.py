@@ -59,7 +59,7 @@ class Pool:
     """At most SIZE connections to a PostgreSQL URL, each used by one task at a time.
     ``patience``: seconds for a statement. ``attempts``: of a read that meets a transient fault.
 
-    ``learned`` gets the stamp of the checkpoint at which something was read, before what was read
+    ``on_stamp`` gets the stamp of the checkpoint at which something was read, before what was read
     is returned.
 
     A read changes nothing in its session, so there is nothing to reset after it.
@@ -72,7 +72,7 @@ class Pool:
     def __init__(
         self,
         url: str,
-        learned: Callable[[int], None] = lambda _: None,
+        on_stamp: Callable[[int], None] = lambda _: None,
         patience: float = PATIENCE,
         attempts: int = 2,
     ) -> None:
@@ -81,7 +81,7 @@ class Pool:
         self._url = url
         self._patience = patience
         self._connecting = min(CONNECTING, patience)
-        self.learned = learned
+        self.on_stamp = on_stamp
         self.model: int | None = None
         """The schema of the live read model, when it was last looked up."""
         self._idle: list[Connection] = []
@@ -183,10 +183,10 @@ class Pool:
 
 @asynccontextmanager
 async def open_pool(
-    url: str, learned: Callable[[int], None] = lambda _: None
+    url: str, on_stamp: Callable[[int], None] = lambda _: None
 ) -> AsyncIterator[Pool]:
     """A pool with one open connection, so that a wrong URL fails at once."""
-    pool = Pool(url, learned)
+    pool = Pool(url, on_stamp)
     try:
         async with pool.acquire():
             pass
@@ -266,22 +266,22 @@ def fetch(pool: Pool, name: str, *parameters: Any) -> Coroutine[Any, Any, list[a
 async def fetch_text(pool: Pool, statement: str, *parameters: Any) -> list[asyncpg.Record]:
     """Reads, and after a transient fault once more. Raises ReadModelUnavailable."""
     records = await _attempts(pool, lambda: pool.fetch(statement, *parameters))
-    learn_from(pool, records)
+    report_stamp(pool, records)
     return records
 
 
-async def learn_stamp(pool: Pool) -> int:
-    """Learns the current stamp, and returns it: for a read that has none, such as one of a type
-    that does not exist. Raises ReadModelUnavailable."""
+async def current_stamp(pool: Pool) -> int:
+    """The checkpoint's stamp, which is also reported: for a read whose records have none, such as
+    one of a type that does not exist. Raises ReadModelUnavailable."""
     [record] = await fetch(pool, "stamp")
     stamp: int = record["stamp"]
     return stamp
 
 
-def learn_from(pool: Pool, records: Sequence[asyncpg.Record]) -> None:
-    """Learns the stamp of the checkpoint at which the records were read, if they have it."""
+def report_stamp(pool: Pool, records: Sequence[asyncpg.Record]) -> None:
+    """Reports the stamp of the checkpoint at which the records were read, if they have it."""
     if records and (stamp := records[0].get("stamp")) is not None:
-        pool.learned(stamp)
+        pool.on_stamp(stamp)
 
 
 async def _attempts(pool: Pool, attempt: Callable[[], Awaitable[T]]) -> T:

@@ -15,7 +15,7 @@ from api.rest import wire
 from api.rest.response_cache import CachedResponse, ReadResponse
 from api.rest.tokens import POSITION
 from read_side.notices import Dependency
-from read_side.pool import Pool, learn_stamp
+from read_side.pool import Pool, current_stamp
 from read_side.refusals import NotFound, TypeNotFound
 from read_side.stamp import position_of
 from write_side import tracing
@@ -69,7 +69,7 @@ async def cached_response(
 async def _without_stamp(call: Call, read: Callable[[Pool], Awaitable[Reading]]) -> web.Response:
     """The response if no row with a stamp was read. Its position is then that of the checkpoint,
     which is read first, so that the response includes everything up to it."""
-    stamp = await learn_stamp(call.service.read_model)
+    stamp = await current_stamp(call.service.read_model)
     _check_position(call, stamp)
     reading = await _read(call, read)
     response = json_response(call, Raw(reading.body))
@@ -89,7 +89,7 @@ async def _read(call: Call, read: Callable[[Pool], Awaitable[Reading]]) -> Readi
     except NotFound as error:
         if not call.position and not isinstance(error, TypeNotFound):
             raise
-        _check_position(call, await learn_stamp(call.service.read_model))
+        _check_position(call, await current_stamp(call.service.read_model))
         if not call.position:
             raise
         # It may have been read before that checkpoint.

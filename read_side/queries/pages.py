@@ -146,7 +146,7 @@ async def list_ids_found(
 ) -> tuple[FoundPage, list[str]]:
     """The page, and the ids of its entries. Raises what ``find`` raises."""
     found, records = await _read(pool, scope, query, _IDS)
-    _learn(pool, found)
+    _report_stamp(pool, found)
     return found, [record["id"] for record in records]
 
 
@@ -163,7 +163,7 @@ async def list_found(
 ) -> Page[EntryRow, FoundPage]:
     """Raises what ``find`` raises, and LargePage."""
     found, records = await _read(pool, scope, query, _ROWS, locale, INLINE)
-    _learn(pool, found)
+    _report_stamp(pool, found)
     try:
         rows = [entry_row(record, locale) for record in records]
         return Page(rows, found, stamp=found.stamp, may_grow=found.has_unread)
@@ -180,7 +180,7 @@ async def _read_again(
     """The page as it is at this moment. Raises what ``find`` raises, ReadModelUnavailable."""
     async with snapshot(pool) as connection:
         found = await find(connection, scope, query)
-        _learn(pool, found)
+        _report_stamp(pool, found)
         where = (scope.workspace, scope.environment, found.positions, locale)
         cursor = await connection.cursor(_ROWS, *where, WHOLE)
 
@@ -192,6 +192,6 @@ async def _read_again(
         yield found, rows()
 
 
-def _learn(pool: Pool, page: FoundPage) -> None:
+def _report_stamp(pool: Pool, page: FoundPage) -> None:
     if page.stamp is not None:
-        pool.learned(page.stamp)
+        pool.on_stamp(page.stamp)
