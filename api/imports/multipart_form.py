@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import warnings
 from collections.abc import AsyncIterator
 from typing import Any, cast
 
@@ -95,6 +96,8 @@ class FormReader:
         then has what was read so far."""
         if not is_form(self._call.request):
             raise BadRequest(UNREADABLE)
+        # aiohttp warns of malformed headers of parts, and a warning would print them to the log.
+        warnings.filterwarnings("ignore", module=r"aiohttp\.multipart")
         try:
             await self._parts()
         except ConnectionError:

@@ -253,6 +253,16 @@ class TestRefusals:
         refused(long, 400, "Part 'language' is too long: the limit is 4,096 bytes")
         assert await _stored_jobs(server) == 0
 
+    @pytest.mark.parametrize("disposition", ['form-data; name=x"', "form-data; a b=x", "x y"])
+    async def test_malformed_headers_of_parts_are_not_logged(
+        self, disposition: str, client: Client, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        body = f"--x\r\nContent-Disposition: {disposition}\r\n\r\n\r\n--x--\r\n"
+        headers = {"Content-Type": "multipart/form-data; boundary=x"}
+        answer = await client.ask("POST", PATH, headers, data=body.encode())
+        refused(answer, 400, endpoints.MISSING)
+        assert disposition not in capfd.readouterr().err
+
     async def test_the_checks_have_their_order(self, server: Server) -> None:
         await server.key("reader", "acme", ("content.view",))
         for secret, path, status in (
