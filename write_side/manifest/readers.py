@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, cast
 
 import msgspec
@@ -28,6 +29,9 @@ from write_side.manifest.source import ManifestError, Path, Place, Problem, Sour
 
 MAX_VALUES = 300_000
 MAX_DEPTH = 40
+MAX_DIGITS = 100
+"""Characters of a number, far more than any takes. YAML reads ``1:30`` as a number to the base 60;
+for a long one, PyYAML takes quadratic time or raises OverflowError."""
 
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """libyaml, which PyYAML's wheels include, is ten times as fast."""
@@ -157,13 +161,13 @@ class _Values:
         if node.tag in (_TEXT, _TIMESTAMP):
             # An unquoted date is text too; it is parsed where a manifest has dates.
             return node.value
-        try:
-            return self._loader.construct_object(node)
-        except (yaml.YAMLError, LookupError, ValueError):
-            is_tagged = not node.tag.startswith(_TAG)
-            shown = node.tag.removeprefix(_TAG)
-            self._source.add(path, _TAGGED if is_tagged else f"cannot be read as '{shown}'")
-            return INVALID
+        with suppress(yaml.YAMLError, LookupError, ValueError):
+            if len(node.value) <= MAX_DIGITS:
+                return self._loader.construct_object(node)
+        is_tagged = not node.tag.startswith(_TAG)
+        shown = node.tag.removeprefix(_TAG)
+        self._source.add(path, _TAGGED if is_tagged else f"cannot be read as '{shown}'")
+        return INVALID
 
     def _count_one(self, node: Node) -> None:
         self._count += 1

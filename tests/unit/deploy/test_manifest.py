@@ -391,8 +391,10 @@ def nested(inner: str) -> str:
             typed("&again [{slug: x, name: X, type: repeater, fields: *again}]"),
             "nested deeper than 40 levels, or an alias contains itself",
         ),
+        ("name: A\nworkspace: 1" + 200 * ":1" + ".5", "workspace: cannot be read as 'float'"),
+        ("name: A\nworkspace: 1" + 20_000 * ":1", "workspace: cannot be read as 'int'"),
     ],
-    ids=range(8),
+    ids=range(10),
 )
 def test_a_manifest_is_read_within_limits(
     text: str, message: str, monkeypatch: pytest.MonkeyPatch
