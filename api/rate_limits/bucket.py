@@ -120,8 +120,8 @@ class Bucket(Struct, eq=False):
         arrived since, as far as the lease suffices."""
         self.window = grant.window
         # From the beginning of the call: a response that is read late must not extend the lease
-        # beyond its window.
-        self.ends = began + max(0.0, grant.window + WINDOW - grant.at)
+        # beyond its window. If the counter's clock was set back, the window may be a later one.
+        self.ends = began + min(max(0.0, grant.window + WINDOW - grant.at), WINDOW)
         self.leased_at = now
         self.free = grant.free
         requested = sum(claim.amount for claim in self.calling)

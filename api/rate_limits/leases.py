@@ -240,9 +240,9 @@ class Leases:
         grants = await _answer(self._lease_or_retry(demands))
         if grants:
             self._ahead = grants[-1].at - self._clock()
-            window = max(grant.window for grant in grants)
-            if window > self._window:
-                # The first call in a new window deletes the buckets of earlier ones.
+            window = int(grants[-1].at // WINDOW) * WINDOW
+            if window != self._window:
+                # The first call in a new window deletes the buckets of others.
                 self._window, self._expiring = window, True
         return grants
 

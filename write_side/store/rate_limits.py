@@ -28,16 +28,21 @@ CONNECT_TIMEOUT = 2.0
 APPLICATION_NAME = "contentlog rate limits"
 _LEASE = "SELECT * FROM write_side.lease($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
 # SKIP LOCKED and the second check of the window keep a bucket that is in use again. If the clock
-# was set back, $1 may be later than the present window, whose buckets are in use, too.
+# was set back, $1 may be later than the present window, and the buckets of the next one are in use.
+# Later ones would count on, with no new window, until the clock reaches theirs.
 _EXPIRE = """
-WITH expired AS (
-    SELECT bucket FROM write_side.rate_limit
-    WHERE started < least(
+WITH present AS (
+    SELECT least(
         $1, floor(extract(epoch FROM clock_timestamp()) / $3::bigint)::bigint * $3::bigint
-    )
+    ) AS started
+), expired AS (
+    SELECT bucket, started FROM write_side.rate_limit
+    WHERE started < (SELECT started FROM present)
+       OR started > (SELECT started FROM present) + $3
     LIMIT $2 FOR UPDATE SKIP LOCKED
 )
-DELETE FROM write_side.rate_limit r USING expired e WHERE r.bucket = e.bucket AND r.started < $1"""
+DELETE FROM write_side.rate_limit r USING expired e
+WHERE (r.bucket, r.started) = (e.bucket, e.started)"""
 
 
 class Demand(Struct, frozen=True):
@@ -93,7 +98,7 @@ class Counter:
         return [Grant(*row) for row in rows]
 
     async def expire(self, window: int) -> bool:
-        """Deletes some buckets of earlier windows. True if there are more."""
+        """Deletes some buckets that are not of this window or the next. True if there are more."""
         connection = await self._connected()
         deleted = await connection.execute(_EXPIRE, window, EXPIRED_AT_ONCE, WINDOW)
         return deleted == f"DELETE {EXPIRED_AT_ONCE}"

@@ -128,6 +128,24 @@ async def test_no_bucket_in_use_expires_after_a_clock_is_set_back(
     assert grant.granted == 0
 
 
+async def test_buckets_far_ahead_expire_after_a_clock_is_set_back(
+    make: Make, database_url: str
+) -> None:
+    await room()
+    counter = make()
+    async with connected(database_url) as connection:
+        for bucket, seconds in (("now", 0), ("next", 60), ("far", 120), ("hour", 3600)):
+            [grant] = await counter.lease([Demand(bucket, 10, 1)])
+            await connection.execute(
+                "UPDATE write_side.rate_limit SET started = started + $2 WHERE bucket = $1",
+                bucket,
+                seconds,
+            )
+        assert not await counter.expire(grant.window)
+        left = await connection.fetch("SELECT bucket FROM write_side.rate_limit ORDER BY started")
+    assert [row["bucket"] for row in left] == ["now", "next"]
+
+
 async def test_the_table_of_counters_is_not_logged(database_url: str) -> None:
     async with connected(database_url) as connection:
         kind = await connection.fetchval(

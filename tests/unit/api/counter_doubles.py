@@ -45,7 +45,11 @@ class ModelCounter(Counter):
         return [self._lease(demand) for demand in demands]
 
     async def expire(self, window: int) -> bool:
-        self._held = {name: held for name, held in self._held.items() if held.window >= window}
+        self._held = {
+            name: held
+            for name, held in self._held.items()
+            if window <= held.window <= window + WINDOW
+        }
         return False
 
     async def close(self) -> None:

@@ -73,6 +73,19 @@ class TestWindows:
         assert (await leases.count("a", 1)).passed
         assert leases.peek("unheard of", 9) == LimitStatus(True, 9, 9, NOON + 2 * WINDOW)
 
+    async def test_a_counters_clock_set_back_by_an_hour_delays_the_next_window_by_one(
+        self, leases: Leases, counter: FakeCounter, clock: Clock
+    ) -> None:
+        ahead = 3600.0
+        counter._clock = lambda: clock.unix() + ahead
+        assert [s.passed for s in await counted(leases, 3, 2)] == [True, True, False]
+        ahead, clock.now = 0.0, WINDOW
+        [refused] = await counted(leases, 1, 2)
+        assert (refused.passed, refused.wait) == (False, WINDOW)
+        await settled()
+        clock.now = 2 * WINDOW
+        assert [s.passed for s in await counted(leases, 3, 2)] == [True, True, False]
+
     async def test_a_lease_whose_response_is_read_late_ends_with_its_window(
         self, leases: Leases, counter: FakeCounter, clock: Clock, monkeypatch: pytest.MonkeyPatch
     ) -> None:
