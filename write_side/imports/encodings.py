@@ -96,7 +96,8 @@ _EAST_ASIAN = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL")
 
 
 class Detection(Struct, frozen=True):
-    """``likely``: encodings with a line decoded by each, the most likely first; their texts differ.
+    """``likely``: encodings with a line decoded by each, the most likely first; their texts differ,
+    and so do the lines, as far as one line can.
     ``encoding`` is the first of them, or None if that would be a guess."""
 
     encoding: str | None
@@ -127,9 +128,16 @@ def detect(document: bytes) -> Detection:
         for text, encodings in by_text.items()
     }
     ranked = sorted(scores, key=scores.__getitem__, reverse=True)
-    likely = tuple((by_text[text][0], text.partition("\n")[0]) for text in ranked)
+    lines = _telling_lines(ranked)
+    likely = tuple((by_text[text][0], line) for text, line in zip(ranked, lines, strict=True))
     is_certain = _is_certain([scores[text] for text in ranked], sample)
     return Detection(likely[0][0] if is_certain else None, likely)
+
+
+def _telling_lines(texts: Sequence[str]) -> Sequence[str]:
+    """The line with the most different readings, as each text has it."""
+    lines = zip(*(text.split("\n") for text in texts), strict=False)
+    return max(lines, key=lambda readings: len(set(readings)), default=())
 
 
 def _is_in_capitals(text: str) -> bool:

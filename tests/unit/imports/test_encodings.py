@@ -129,6 +129,12 @@ def test_a_guess_is_refused_with_the_likely_encodings() -> None:
     assert "--encoding" in message
 
 
+def test_likely_encodings_are_told_apart_by_a_line_that_they_read_differently() -> None:
+    likely = detect("Café,1\nIğdır,2\nCafé,3\n".encode("cp1254")).likely
+    assert ("cp1254", "Iğdır,2") in likely
+    assert ("cp1252", "Iðdýr,2") in likely
+
+
 def test_an_encoding_that_is_only_a_little_likelier_is_a_guess() -> None:
     text = "Où sont les élèves et les châteaux français à Noël,old,,5"
     detection = detect(text.encode("cp1252"))
