@@ -73,6 +73,7 @@ async def session(shared: BrowserFixture) -> AsyncIterator[PageSession]:
 
 
 async def _magazine(server: Server) -> ContentBuilder:
+    await server.workspace("other")
     acme = await server.workspace(staging=True)
     await acme.content_type(Field("bio", "Bio", "text"), slug="authors")
     await acme.content_type(*FIELDS)
@@ -306,6 +307,33 @@ async def test_a_form_is_sent_again_after_signing_in_in_another_tab(session: Pag
     await page.context.set_offline(offline=False)
     await page.get_by_role("link", name="Back to columns").click()
     await expect(_column(page, "E")).to_have_value("")
+
+
+@pytest.mark.slow
+async def test_a_page_is_never_of_two_workspaces(session: PageSession) -> None:
+    """After the user has signed in to another workspace in another tab."""
+    page = await signed_in(session)
+    await page.goto(f"{session.origin}/dashboard/imports/new?type=posts")
+    file = {"name": "posts.csv", "mimeType": "text/csv", "buffer": _csv(*RIGHT).encode()}
+    await page.get_by_label("A CSV or Excel file").set_input_files(file)  # type: ignore[arg-type]
+    await page.get_by_role("button", name="Upload").click()
+    await _column(page, "E").select_option("")
+    entries = await page.context.new_page()
+    await entries.goto(f"{session.origin}/dashboard/entries")
+    other = PageSession(await page.context.new_page(), session.origin)
+    await other.page.goto(f"{session.origin}/dashboard/imports")
+    await other.page.get_by_role("button", name="Sign out").click()
+    await other.page.get_by_label("API key").wait_for()
+    await signed_in(other, "secret-of-other")
+
+    await page.get_by_role("button", name="Check 3 rows").click()
+    alert = page.get_by_role("alert")
+    await expect(alert).to_contain_text("You have signed in to another workspace")
+    await expect(alert).to_contain_text("Your input is still here. Sign in to this one")
+    await expect(_column(page, "E")).to_have_value("")
+    await entries.get_by_label("Status").select_option("draft")
+    await expect(entries.locator(".bar")).to_contain_text("secret-of-other")
+    await expect(entries).to_have_url(re.compile(r"\?status=draft$"))
 
 
 @pytest.mark.slow

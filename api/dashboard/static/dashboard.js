@@ -120,8 +120,7 @@
   // After the user has signed in again in another tab, give the forms of this page the new session's token.
   function renewForms(found) {
     const token = found.querySelector(".bar input[name=csrf]")?.value;
-    const isStale = token && found.querySelector("[data-stale-form]");
-    if (!isStale || found.body.dataset.workspace !== document.body.dataset.workspace) return false;
+    if (!token || !found.querySelector("[data-stale-form]")) return false;
     for (const input of document.querySelectorAll("input[name=csrf]")) input.value = token;
     document.querySelector(".bar").replaceWith(found.querySelector(".bar"));
     nameTheme();
@@ -130,6 +129,13 @@
   // The service's other 4xx pages are about this form: show them.
   document.addEventListener("htmx:beforeSwap", (event) => {
     const { xhr } = event.detail;
+    const [, workspace] = /<body data-workspace="([^"]*)"/.exec(xhr.responseText) ?? [];
+    // The user has signed in to another workspace in another tab: the header and the filters differ too.
+    if (workspace !== undefined && workspace !== document.body.dataset.workspace) {
+      event.detail.shouldSwap = false;
+      if (kindOf(event.detail) === "link") return location.assign(xhr.responseURL);
+      return showFailure("You have signed in to another workspace", "other");
+    }
     if (xhr.status < 400) return;
     const found = new DOMParser().parseFromString(xhr.responseText, "text/html");
     const isRenewed = renewForms(found);

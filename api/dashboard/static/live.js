@@ -50,8 +50,9 @@
       const { ok, status, type } = response;
       if (!ok && (status >= 500 || status === 429)) throw new Error(String(status));
       const found = new DOMParser().parseFromString(await response.text(), "text/html");
-      // The session has ended, or the page is another one now.
-      if (type === "opaqueredirect" || !ok) location.reload();
+      // The session has ended or is of another workspace, or the page is another one now.
+      const isOther = found.body.dataset.workspace !== document.body.dataset.workspace;
+      if (type === "opaqueredirect" || !ok || isOther) location.reload();
       else if (address === location.href && !isPaused) update(found);
     } catch {
       markStale();

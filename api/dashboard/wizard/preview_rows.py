@@ -86,8 +86,10 @@ class LineReader:
         # A later row for the same entry replaces values of the earlier row, not of the entry.
         is_first = row.state == "update" and row.repeats is None
         before = self._entries.get(row.entry_id or "") if is_first else None
-        reasons = _reasons([note for note in row.notes if note.column not in self._mapped])
-        if row.repeats is not None:
+        notes = [note for note in row.notes if note.column not in self._mapped]
+        reasons = _reasons(notes)
+        # The error of a given slug, which gets no suffix, names the earlier row too.
+        if row.repeats is not None and not any(note.heading == "Slug" for note in notes):
             reasons += (f"repeats the slug of row {row.repeats:,}",)
         marks = _Marks(row)
         cells = [self._cell(marks, texts, before, *column) for column in self._columns]

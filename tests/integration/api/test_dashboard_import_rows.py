@@ -64,6 +64,12 @@ async def test_rows_of_one_entry_are_shown_and_counted_as_one(wizard: Wizard) ->
 
 
 async def test_repeats_get_a_suffix_or_a_slug_from_another_column(wizard: Wizard) -> None:
+    given = await wizard.previewed(csv(HEAD, "Rome,rome,,1", "Roma,rome,,2"), *MAPPED)
+    assert "repeats the slug of row 2" in (await wizard.page(given, "preview")).text
+    assert (await wizard.sent(given, "repeats", ("repeats", "suffix"))).status == 303
+    shown = (await wizard.page(given, "preview")).text
+    assert "rome&#39; is the slug of row 2: choose another one" in shown
+    assert "repeats the slug of row 2" not in shown, "one reason is enough"
     rows = (HEAD, "Rome,,,1", "Rome,,,2", "Rome,,,1")
     import_id = await wizard.previewed(csv(*rows), *MAPPED)
     assert (await wizard.sent(import_id, "repeats", ("key", "3"))).status == 303
