@@ -53,7 +53,7 @@ _DROP = """async (zone, [name, text]) => {
 }"""
 _OURS = (
     *("Failed to load resource", "Response Status Error Code"),
-    *("htmx:afterRequest", "htmx:sendError"),
+    *("htmx:afterRequest", "htmx:sendError", "htmx:sendAbort"),
 )
 """The browser's messages for an error response, and for a request without a response."""
 
@@ -307,6 +307,29 @@ async def test_a_form_is_sent_again_after_signing_in_in_another_tab(session: Pag
     await page.context.set_offline(offline=False)
     await page.get_by_role("link", name="Back to columns").click()
     await expect(_column(page, "E")).to_have_value("")
+
+
+@pytest.mark.slow
+async def test_what_is_required_is_that_of_the_last_choice(session: PageSession) -> None:
+    page = await signed_in(session)
+    await page.goto(f"{session.origin}/dashboard/imports/new?type=posts")
+    file = {"name": "posts.csv", "mimeType": "text/csv", "buffer": _csv(*RIGHT).encode()}
+    await page.get_by_label("A CSV or Excel file").set_input_files(file)  # type: ignore[arg-type]
+    await page.get_by_role("button", name="Upload").click()
+    held: list[Route] = []
+    await page.route("**/columns", lambda it: it.continue_() if held else held.append(it))
+    await _column(page, "E").select_option("")
+    async with page.expect_event("requestfailed"):
+        await _column(page, "D").select_option("")
+    await expect(page.get_by_text("Body: choose a column")).to_be_visible()
+    await page.reload()
+    await expect(page.get_by_text("Body: mapped")).to_be_visible()
+    await _column(page, "D").select_option("")
+    await page.get_by_role("link", name="Activity").click()
+    await page.get_by_role("heading", name="Activity", exact=True).wait_for()
+    await page.go_back()
+    await expect(page.get_by_text("Body: choose a column")).to_be_visible()
+    await expect(_column(page, "D")).to_have_value("")
 
 
 @pytest.mark.slow

@@ -171,6 +171,13 @@
     bar.value = loaded;
   });
 
+  // After Back, the browser restores the choices of columns, but the page has the errors of earlier ones.
+  window.addEventListener("pageshow", () => {
+    const choices = [...document.querySelectorAll("#mapping select[name=target]")];
+    const restored = choices.find((one) => one.value !== (one.querySelector("[selected]")?.value ?? ""));
+    restored?.dispatchEvent(new Event("change", { bubbles: true }));
+  });
+
   // The error of a column's target, updated when another target is chosen.
   document.addEventListener("htmx:oobAfterSwap", (event) => {
     const message = document.getElementById(event.detail.target.id);
