@@ -16,6 +16,8 @@ from tests.integration.api.server import Server
 from tests.integration.projector.sample_log import BODY, STAGES, ContentBuilder, raws
 from write_side import commands as c
 from write_side.domain.definition import Field
+from write_side.domain.events import Translation
+from write_side.domain.locales import supported_locales
 from write_side.domain.webhook import new_webhook_secret
 from write_side.store.webhook_cursors import Cursors, Outcome
 
@@ -253,6 +255,10 @@ async def test_every_page_is_accessible_on_any_screen(session: PageSession) -> N
 
 @pytest.mark.slow
 async def test_an_earlier_version_is_restored(session: PageSession, shared: BrowserFixture) -> None:
+    locales = sorted(supported_locales())[:100]
+    many = await shared.acme.entry("many", type_slug="changing")
+    texts = {locale: Translation(title=locale) for locale in locales}
+    await shared.acme.update(many, translations=texts)
     entry = await shared.acme.entry("changing-1", type_slug="changing")
     await shared.acme.update(entry, title="Changed 1")
     page = await signed_in(session)
@@ -260,6 +266,11 @@ async def test_an_earlier_version_is_restored(session: PageSession, shared: Brow
     await page.get_by_role("button", name="Restore this version").click()
     await expect(page.get_by_role("heading", level=1)).to_have_text("Changing-1")
     await expect(page.locator("#history")).to_contain_text("version 3")
+    await page.set_viewport_size({"width": 360, "height": 800})
+    await page.goto(f"{session.origin}/dashboard/entries/{many}?locale={locales[-1]}")
+    tabs = page.get_by_role("navigation", name="Translations").get_by_role("list")
+    assert await tabs.evaluate("one => one.offsetHeight") < 200, "they fill a fifth of the screen"
+    await expect(tabs.get_by_role("link", name=locales[-1])).to_be_in_viewport()
 
 
 @pytest.mark.slow

@@ -197,7 +197,15 @@
     }
   });
 
-  // Only the theme's name has to wait for the document.
-  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", nameTheme);
-  else nameTheme();
+  // If the tabs scroll, show the current one.
+  function showCurrentTabs() {
+    for (const tab of document.querySelectorAll(".tabs [aria-current]")) {
+      const tabs = tab.closest(".tabs");
+      tabs.scrollTop = tab.offsetTop - tabs.offsetTop - tab.offsetHeight;
+    }
+  }
+
+  // This script is deferred: the document is complete.
+  nameTheme();
+  showCurrentTabs();
 })();
