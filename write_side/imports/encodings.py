@@ -128,13 +128,13 @@ def detect(document: bytes) -> Detection:
         for text, encodings in by_text.items()
     }
     ranked = sorted(scores, key=scores.__getitem__, reverse=True)
-    lines = _telling_lines(ranked)
+    lines = _differing_lines(ranked)
     likely = tuple((by_text[text][0], line) for text, line in zip(ranked, lines, strict=True))
     is_certain = _is_certain([scores[text] for text in ranked], sample)
     return Detection(likely[0][0] if is_certain else None, likely)
 
 
-def _telling_lines(texts: Sequence[str]) -> Sequence[str]:
+def _differing_lines(texts: Sequence[str]) -> Sequence[str]:
     """The line with the most different readings, as each text has it."""
     lines = zip(*(text.split("\n") for text in texts), strict=False)
     return max(lines, key=lambda readings: len(set(readings)), default=())
