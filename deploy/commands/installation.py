@@ -4,6 +4,8 @@ and settings."""
 from __future__ import annotations
 
 import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +14,7 @@ import msgspec
 
 from deploy.databases import (
     Databases,
+    DatabaseUnreachable,
     ReadModel,
     connect_event_store,
     connect_owner,
@@ -66,17 +69,17 @@ async def migrate_databases(databases: Databases) -> list[str]:
     from write_side.postgres.connection import set_defaults
     from write_side.store.migrations import check_owner, grant_runtime, migrate
 
-    async with connect_owner(databases) as connection:
+    async with connect_owner(databases) as owner:
         if databases.owner_url:
-            await check_owner(connection, role_of(databases.event_store_url)[0])
-        steps = await migrate(connection)
+            with suppress(DatabaseUnreachable):  # the runtime role may not exist yet
+                async with _same_database(databases, owner):
+                    pass
+            await check_owner(owner, role_of(databases.event_store_url)[0])
+        steps = await migrate(owner)
         if databases.owner_url:
-            steps += await grant_runtime(connection, *role_of(databases.event_store_url))
-        owners_database = await _identity(connection)
-    async with connect_event_store(databases) as connection:
-        if await _identity(connection) != owners_database:
-            raise DifferentDatabases(databases)
-        await set_defaults(connection)
+            steps += await grant_runtime(owner, *role_of(databases.event_store_url))
+        async with _same_database(databases, owner) as connection:
+            await set_defaults(connection)
     async with connect_read_model(databases) as connection:
         model = databases.model
         created = await schema.create(connection, model.workspaces, model.engine)
@@ -85,6 +88,15 @@ async def migrate_databases(databases: Databases) -> list[str]:
         *(f"event store: {step}" for step in steps or ["up to date"]),
         f"read model: {'created' if created else 'already exists'}",
     ]
+
+
+@asynccontextmanager
+async def _same_database(databases: Databases, owner: Connection) -> AsyncIterator[Connection]:
+    """A connection to the event store. Raises DifferentDatabases and DatabaseUnreachable."""
+    async with connect_event_store(databases) as connection:
+        if await _identity(connection) != await _identity(owner):
+            raise DifferentDatabases(databases)
+        yield connection
 
 
 async def _identity(connection: Connection) -> tuple[str, datetime]:

@@ -385,14 +385,16 @@ async def test_an_installation_without_rebuild_tables_is_rebuilt(
     assert run("status").exit_code == 0
 
 
-def test_migrate_refuses_an_owner_of_another_database(
-    run: Run, model_url: str, monkeypatch: pytest.MonkeyPatch
+async def test_migrate_refuses_an_owner_of_another_database_and_leaves_that_empty(
+    run: Run, empty_database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    owner = owner_of(model_url)
+    owner = owner_of(empty_database_url)
     monkeypatch.setattr(f"{__name__}.owner_of", lambda _: owner)
     line = refused(run("migrate"))
     assert line.startswith("CONTENTLOG_OWNER_URL (postgresql://")
     assert line.endswith("point to different databases: set both to the same one")
+    async with connected(empty_database_url) as connection:
+        assert await connection.fetchval("SELECT to_regnamespace('write_side')") is None
 
 
 async def test_status_says_that_a_rebuild_is_starting(run: Run, database_url: str) -> None:
