@@ -13,6 +13,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import asyncpg
+import psycopg
 import pytest
 
 from deploy.embedded import postmaster, server
@@ -238,6 +239,20 @@ def test_a_server_that_hangs_is_not_waited_for_as_long_as_one_that_stops(
         for pid in frozen:
             send(pid, signal.SIGCONT)
     until(lambda: not running_in(data))
+
+
+@pytest.mark.slow
+def test_a_server_with_a_process_that_hangs_is_stopped_without_loss(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postmaster, "FAST_STOP_TIMEOUT", 0.1)
+    with use(data) as url:
+        hanging = psycopg.connect(url, autocommit=True)
+        hanging.execute("CREATE SCHEMA kept; CREATE TABLE kept.kept AS SELECT 7 AS number")
+        send(hanging.info.backend_pid, signal.SIGSTOP)
+    hanging.close()
+    with use(data) as url:
+        assert ask(url, "SELECT number FROM kept.kept") == "7"
 
 
 @pytest.mark.slow
