@@ -29,8 +29,8 @@ _NOTIFY = "SELECT pg_notify($1, $2) WHERE current_schema() = 'read_model'"
 class CheckpointConflict(ExplainedError):
     """Another process moved the checkpoint or began an epoch: this one must stop writing."""
 
-    def __init__(self) -> None:
-        super().__init__("another process has begun to write this read model")
+    def __init__(self, text: str = "another process has begun to write this read model") -> None:
+        super().__init__(text)
 
 
 class Checkpoint(Struct, frozen=True):

@@ -67,8 +67,8 @@ async def rebuild(
     """Replays the log into a new read model, compares it with the live one, and switches to it.
 
     The old one is kept for ``rollback``. Raises ReadModelMismatch, Halted, Inconsistent,
-    WorkerDied, OperationInProgress, and PostgreSQL's errors. The live read model is then unchanged,
-    and the next rebuild drops what this one left.
+    WorkerDied, CheckpointConflict, OperationInProgress, and PostgreSQL's errors. The live read
+    model is then unchanged, and the next rebuild drops what this one left.
     """
     async with _prepared(settings, "rebuild", NEXT, report) as (store, model, operation):
         await drop_read_model(model, DISCARDED)

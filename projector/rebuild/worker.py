@@ -17,6 +17,7 @@ import msgspec
 import structlog
 from msgspec import Struct
 
+from projector.checkpoint import CheckpointConflict
 from projector.log import Halted, Log
 from projector.process import collect_less, connected_model
 from projector.projection import Inconsistent
@@ -72,7 +73,7 @@ async def replay_in_workers(
     """Replays all ranges in ``size`` processes; a free process takes the next. ``read`` gets the
     numbers of events read.
 
-    Raises Halted, Inconsistent, WorkerDied.
+    Raises Halted, Inconsistent, WorkerDied, CheckpointConflict.
     """
     waiting = list(reversed(ranges))
     found: list[ReplayResult] = []
@@ -136,7 +137,7 @@ async def _result(process: Process, read: Callable[[int], None]) -> ReplayResult
             case Read(events):
                 read(events)
             case Failed(kinds, reason):
-                for known in (Halted, Inconsistent):
+                for known in (Halted, Inconsistent, CheckpointConflict):
                     if known.__name__ in kinds:
                         raise known(reason)
                 raise WorkerDied(f"{kinds[0]}: {reason}")

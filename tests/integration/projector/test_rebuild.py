@@ -7,6 +7,7 @@ import asyncio
 import asyncpg
 import pytest
 
+from projector.checkpoint import CheckpointConflict
 from projector.log import BATCH, Gap, Halted
 from projector.projection import Inconsistent
 from projector.rebuild import operations as module
@@ -14,6 +15,7 @@ from projector.rebuild.build import Build
 from projector.rebuild.operations import ReadModelMismatch
 from projector.rebuild.progress import OperationInProgress, Progress, exclusive_operation
 from projector.rebuild.switch import Candidate
+from projector.rebuild.worker import Job, replay_in_workers
 from read_side.schema import LIVE, NEXT, PREVIOUS
 from tests.integration.live_projector import (
     checkpoint_of,
@@ -210,6 +212,20 @@ async def test_a_stream_with_a_hole_stops_it(
     await execute(database_url, "UPDATE read_model.checkpoint SET originator_version = 3")
     with pytest.raises(Inconsistent, match=f"version 3 at position {head}, but 2 was expected"):
         await rebuild(database_url, workers=workers)
+
+
+async def test_a_worker_stops_if_the_tables_belong_to_another_rebuild(
+    builder: ContentBuilder, database_url: str
+) -> None:
+    await builder.magazine()
+    await builder.entry("one")
+    await project_all(database_url, database_url)
+    head = await head_of(database_url)
+    job = Job(database_url, database_url, None, LIVE, epoch=-1, through=head, page_bytes=10_000)
+    async with connected(database_url) as store:
+        ranges = await log_reader.ranges_of_entries(store, head)
+    with pytest.raises(CheckpointConflict, match="another process has begun"):
+        await replay_in_workers(1, job, ranges, lambda _: None)
 
 
 async def test_after_a_restore_of_the_log_it_must_be_accepted(
