@@ -1,10 +1,12 @@
-"""``deploy/dev setup``, with a program in place of Python."""
+"""``deploy/dev``, with a program in place of Python."""
 
 from __future__ import annotations
 
 import shutil
 import subprocess
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[3]
 PYTHON = """#!/bin/sh
@@ -64,3 +66,21 @@ def test_the_tools_of_a_linked_environment_are_left_alone(tmp_path: Path) -> Non
     subprocess.run([link / "deploy/dev", "audit"], check=False, env=environment)
     assert [path.name for path in tools.iterdir()] == ["installed"]
     assert (link / ".venv/tools/bin/python").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [("--help", 0), ("check --help", 0), ("setup --help", 0), ("check all", 2), ("conjure", 2)],
+)
+def test_help_and_wrong_usage_run_nothing(tmp_path: Path, arguments: str, status: int) -> None:
+    (tmp_path / "deploy").mkdir()
+    shutil.copy(ROOT / "deploy/dev", tmp_path / "deploy/dev")
+    done = subprocess.run(
+        [tmp_path / "deploy/dev", *arguments.split()],
+        capture_output=True,
+        text=True,
+        env={"PATH": "/usr/bin:/bin", "PYTHON": "/bin/false"},
+    )
+    printed = done.stderr if status else done.stdout
+    assert (done.returncode, printed.partition("\n")[0]) == (status, "usage: deploy/dev COMMAND")
+    assert [path.name for path in tmp_path.iterdir()] == ["deploy"]
