@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from write_side.domain.identity import Scope
 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-_ON_READ_MODEL = re.compile("`contentlog (migrate|rebuild|verify)[^`]*")
 DOCTOR = ": run `contentlog doctor`"
 
 
@@ -53,12 +52,13 @@ def explained(option: str = "") -> Iterator[None]:
 
 
 def reason_of(error: Exception, option: str = "") -> str:
-    """The error in one line. Raises it if it is unexpected. ``option``: ``ReadModel.option``,
-    for the commands that the line says to run."""
+    """The error in one line. Raises it if it is unexpected. ``option``: ``ReadModel.option``."""
+    from write_side.domain.refusals import for_read_model
+
     reason = explanation(error)
     if reason is None:
         raise error
-    return _ON_READ_MODEL.sub(lambda command: command[0] + option, reason)
+    return for_read_model(reason, option)
 
 
 def explanation(error: Exception) -> str | None:

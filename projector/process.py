@@ -22,6 +22,7 @@ from projector.postponed_words import PostponedWords
 from read_side.engine import is_distributed
 from read_side.schema import LIVE, Workspaces
 from write_side.domain.identity import new_id
+from write_side.domain.refusals import for_read_model
 from write_side.postgres.connection import (
     MIGRATE,
     NOT_MIGRATED,
@@ -53,9 +54,12 @@ _log = structlog.get_logger("projector")
 
 
 class ProjectorSettings(Struct, frozen=True):
+    """``option``: see ``for_read_model``."""
+
     event_store_url: str
     read_model_url: str
     workspaces: Workspaces = None
+    option: str = ""
 
 
 async def run(settings: ProjectorSettings, state: ProcessState) -> None:
@@ -128,7 +132,8 @@ async def _session(
         words = PostponedWords(partial(connect_model, settings.read_model_url, patience=patience))
         stack.push_async_callback(words.stop)
         follower = Follower(store, model, heartbeat, words, settings.workspaces)
-        following = asyncio.create_task(_follow(follower, heartbeat), name="projector")
+        work = _follow(follower, heartbeat, settings.option)
+        following = asyncio.create_task(work, name="projector")
         try:
             await asyncio.shield(following)
         except asyncio.CancelledError:
@@ -144,18 +149,18 @@ async def _session(
             raise
 
 
-async def _follow(follower: Follower, heartbeat: Heartbeat) -> None:
+async def _follow(follower: Follower, heartbeat: Heartbeat, option: str) -> None:
     try:
         await follower.run()
     except Halted as halt:
-        _log.error("halted", reason=str(halt))
-        reason = str(halt)
+        reason = for_read_model(str(halt), option)
+        _log.error("halted", reason=reason)
     except Exception as error:
         if is_transient(error):
             raise
         if isinstance(error, NOT_MIGRATED):
-            _log.error("halted", reason=MIGRATE, fault=repr(error))
-            reason = MIGRATE
+            reason = for_read_model(MIGRATE, option)
+            _log.error("halted", reason=reason, fault=repr(error))
         elif isinstance(error, asyncpg.DiskFullError):
             reason = f"a disk of PostgreSQL is full: free or add space ({error.args[0]})"
             _log.error("halted", reason=reason)

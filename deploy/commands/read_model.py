@@ -17,7 +17,7 @@ from deploy.failures import Failed
 from deploy.progress import progress, show_differences, show_result
 from deploy.runner import json_option, read_model_option, run
 from deploy.settings import Settings
-from write_side.domain.refusals import count
+from write_side.domain.refusals import ExplainedError, count
 
 if TYPE_CHECKING:
     from projector.rebuild.build import BuildSettings
@@ -130,28 +130,28 @@ async def _verify(databases: Databases, settings: Settings, repair: bool, as_jso
         claims=len(verified.claims),
         repaired=repaired,
     )
-    _refuse(verified, repaired, databases.model.option)
+    _refuse(verified, repaired)
     if not as_json:
         click.echo(f"log, claims and read model agree, at position {verified.position}")
 
 
-def _refuse(verified: VerificationResult, repaired: int, option: str) -> None:
-    """Exit status 1 if anything differs from the log. ``option``: ``ReadModel.option``."""
+def _refuse(verified: VerificationResult, repaired: int) -> None:
+    """Raises ExplainedError if anything differs from the log."""
     wrong = []
     if verified.not_compared:
         wrong.append(f"the read model cannot be compared: {verified.not_compared}")
     if verified.read_model:
         wrong.append(
             f"the read model differs from the log in {count(len(verified.read_model), 'row')}: "
-            f"run `contentlog rebuild --accept-differences{option}`"
+            "run `contentlog rebuild --accept-differences`"
         )
     if len(verified.claims) > repaired:
         wrong.append(
             f"claims and usage differ from the log in {count(len(verified.claims), 'row')}: "
-            f"run `contentlog verify --repair{option}`"
+            "run `contentlog verify --repair`"
         )
     if wrong:
-        raise Failed("; ".join(wrong))
+        raise ExplainedError("; ".join(wrong))
 
 
 async def _build_settings(databases: Databases, settings: Settings) -> BuildSettings:

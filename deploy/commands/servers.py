@@ -176,8 +176,9 @@ def projector_command() -> None:
         from projector.entry_search import UNSEARCHABLE
         from projector.process import ProjectorSettings, run
 
+        model = databases.model
         options = ProjectorSettings(
-            databases.event_store_url, databases.read_model_url, databases.model.workspaces
+            databases.event_store_url, databases.read_model_url, model.workspaces, model.option
         )
         work = _probed(settings, "projector", partial(run, options), [UNSEARCHABLE])
         _run(work, databases)

@@ -94,7 +94,9 @@ async def examine(
         try:
             findings.extend(await look)
         except Exception as error:
-            failures.append(problem(subject, reason_of(error).removesuffix(DOCTOR), ""))
+            failures.append(
+                problem(subject, reason_of(error, model.option).removesuffix(DOCTOR), "")
+            )
 
     await look_at("event store", _look_at_store(databases, settings))
     await look_at("read model", _look_at_model(databases, settings))
@@ -225,7 +227,7 @@ async def check_shape(connection: Connection, model: ReadModel) -> Finding:
         row = existing_checkpoint(await connection.fetchrow(CHECKPOINT))
     except NOT_MIGRATED as error:
         raise ExplainedError(
-            f"it does not exist in this database: run `contentlog migrate{model.option}`"
+            "it does not exist in this database: run `contentlog migrate`"
         ) from error
     rebuild = f"contentlog rebuild --accept-differences{model.option}"
     try:

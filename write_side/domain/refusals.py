@@ -28,11 +28,13 @@ end word the messages of all packages.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from typing import TypeVar
 
 T = TypeVar("T")
+_ON_READ_MODEL = re.compile("`contentlog (migrate|rebuild|verify)[^`]*")
 _LONGEST = 200
 """Characters of a slug or an id in a message."""
 _LONGEST_MISTYPED = 100
@@ -235,6 +237,12 @@ def shortened(text: str, longest: int = 100) -> str:
 def count(n: int, one: str, many: str = "") -> str:
     """``1 entry``, ``2,000 entries``."""
     return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
+def for_read_model(text: str, option: str) -> str:
+    """The text, with the option in the commands that it says to run. ``option``: selects a read
+    model, after a space; empty for the default one."""
+    return _ON_READ_MODEL.sub(lambda command: command[0] + option, text)
 
 
 def first_few(items: Sequence[T], show: Callable[[T], str] = str) -> str:

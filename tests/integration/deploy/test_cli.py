@@ -216,10 +216,12 @@ async def test_suggested_commands_include_the_name_of_the_read_model(
     assert output_lines(run("status"))[-1].endswith(migrate)
     assert output_lines(run("migrate", "--read-model", "eu"))[-1] == "read model: created"
     async with connected(empty_database_url) as connection:
-        await connection.execute("UPDATE read_model.checkpoint SET shape = 'older'")
-    assert refused(run("migrate", "--read-model", "eu")).endswith(
-        "`contentlog rebuild --accept-differences --read-model eu`"
-    )
+        await connection.execute("UPDATE read_model.checkpoint SET workspaces = '{acme}'")
+    rebuild = "rebuild it with `contentlog rebuild --accept-differences --read-model eu`"
+    assert rebuild in refused(run("migrate", "--read-model", "eu"))
+    start("projector", "--read-model", "eu")
+    until(lambda: "HALTED" in run("status", "--read-model", "eu").stdout)
+    assert rebuild in run("status", "--read-model", "eu").stdout
 
 
 @pytest.mark.parametrize("name", ["api", "projector", "webhooks"])
