@@ -12,7 +12,7 @@ from typing import IO, Any
 
 import msgspec
 
-from deploy.settings import Settings
+from deploy.settings import DEFAULT_MODEL, Settings
 from write_side import tracing
 
 DELAY = 0.1
@@ -28,9 +28,9 @@ def configure_logs(settings: Settings, *, level: int = logging.INFO) -> None:
     """
     _import_structlog()
     if (settings.log_format or ("text" if sys.stderr.isatty() else "json")) == "text":
-        handler = _configure_text(level)
+        handler = _configure_text(level, _context_adder(settings))
     else:
-        handler = _configure_json(level)
+        handler = _configure_json(level, _context_adder(settings))
     logging.basicConfig(handlers=[handler], level=level, force=True)
     # It logs a traceback for each attempt to reconnect; the user of the connection logs one line.
     logging.getLogger("asyncpg.pool").setLevel(logging.ERROR)
@@ -47,7 +47,7 @@ def _import_structlog() -> None:
             del sys.modules["rich"]
 
 
-def _configure_text(level: int) -> logging.Handler:
+def _configure_text(level: int, add_context: Any) -> logging.Handler:
     import structlog
 
     # A traceback with the values of local variables, structlog's default, would show secrets.
@@ -57,7 +57,7 @@ def _configure_text(level: int) -> logging.Handler:
     processors: list[Any] = [
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
-        _add_trace,
+        add_context,
     ]
     structlog.configure(
         processors=[*processors, renderer],
@@ -68,16 +68,16 @@ def _configure_text(level: int) -> logging.Handler:
     return _formatted(logging.StreamHandler(sys.stderr), processors, renderer)
 
 
-def _configure_json(level: int) -> logging.Handler:
+def _configure_json(level: int, add_context: Any) -> logging.Handler:
     import structlog
 
     lines = LogLines(sys.stderr.buffer)
-    processors: list[Any] = [structlog.processors.add_log_level, _add_time, _add_trace]
+    processors: list[Any] = [structlog.processors.add_log_level, _add_time, add_context]
     renderers: list[Any] = [structlog.processors.format_exc_info, _as_json]
     structlog.configure(
         processors=[*processors, *renderers],
         logger_factory=lambda *_: lines,
-        wrapper_class=_json_logger(level),
+        wrapper_class=_json_logger(level, add_context),
         cache_logger_on_first_use=True,
     )
     return _formatted(lines, processors, *renderers, _decoded)
@@ -96,7 +96,7 @@ def _formatted(handler: logging.Handler, shared: list[Any], *renderers: Any) -> 
     return handler
 
 
-def _json_logger(level: int) -> Any:
+def _json_logger(level: int, add_context: Any) -> Any:
     """structlog's logger, with a shortcut for frequent lines."""
     import structlog
 
@@ -108,7 +108,7 @@ def _json_logger(level: int) -> Any:
         def info(self, event: str, **fields: Any) -> None:
             """Writes the line that the processors would write, in a quarter of the time."""
             fields["event"], fields["level"] = event, "info"
-            line = _add_trace(self, "info", _add_time(self, "info", fields))
+            line = add_context(self, "info", _add_time(self, "info", fields))
             self._logger.info(_as_json(self, "info", line))
 
     return JSONLogger
@@ -119,11 +119,18 @@ def _add_time(_logger: Any, _name: str, line: Any) -> Any:
     return line
 
 
-def _add_trace(_logger: Any, _name: str, line: Any) -> Any:
-    """The span that is current, unless the line names another."""
-    if (context := tracing.context()) is not None and "trace_id" not in line:
-        line.update(tracing.fields(context))
-    return line
+def _context_adder(settings: Settings) -> Any:
+    """Adds the name of the read model unless it is the default one, and the span that is current
+    unless the line names another."""
+    name = {} if settings.read_model == DEFAULT_MODEL else {"read_model": settings.read_model}
+
+    def add(_logger: Any, _name: str, line: Any) -> Any:
+        line.update(name)
+        if (context := tracing.context()) is not None and "trace_id" not in line:
+            line.update(tracing.fields(context))
+        return line
+
+    return add
 
 
 def _as_json(_logger: Any, _name: str, line: Any) -> bytes:

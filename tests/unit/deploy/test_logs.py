@@ -70,6 +70,23 @@ def test_a_traceback_shows_no_local_variables(
     assert SECRET not in text
 
 
+@pytest.mark.usefixtures("_configuration")
+@pytest.mark.parametrize("log_format", ["text", "json"])
+@pytest.mark.parametrize(("name", "times"), [("default", 0), ("eu", 3)])
+def test_each_line_has_the_name_of_a_read_model_that_is_not_the_default_one(
+    monkeypatch: pytest.MonkeyPatch, name: str, times: int, log_format: Literal["text", "json"]
+) -> None:
+    stderr = io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True)
+    monkeypatch.setattr(sys, "stderr", stderr)
+    configure_logs(Settings(log_format=log_format, read_model=name))
+    structlog.configure(cache_logger_on_first_use=False)
+    structlog.get_logger().info("frequent")
+    structlog.get_logger().warning("ours")
+    logging.getLogger("library").warning("of the standard library")
+    stderr.seek(0)
+    assert stderr.read().count("read_model") == times
+
+
 class FullDisk(io.RawIOBase):
     def writable(self) -> bool:
         return True
