@@ -158,7 +158,8 @@ async def _follow(follower: Follower, heartbeat: Heartbeat, option: str) -> None
     except Exception as error:
         if is_transient(error):
             raise
-        if isinstance(error, NOT_MIGRATED):
+        # A migration also grants the privileges that a restored log lacks.
+        if isinstance(error, (*NOT_MIGRATED, asyncpg.InsufficientPrivilegeError)):
             reason = for_read_model(MIGRATE, option)
             _log.error("halted", reason=reason, fault=repr(error))
         elif isinstance(error, asyncpg.DiskFullError):

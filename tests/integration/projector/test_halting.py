@@ -12,6 +12,7 @@ from projector.follower import Heartbeat
 from projector.log import Halted, Log
 from projector.process import RETRY_HALTED
 from read_side.schema import SHAPE
+from tests.databases import RUNTIME
 from tests.integration.live_projector import (
     caught_up,
     checkpoint_of,
@@ -249,8 +250,13 @@ async def test_a_full_disk_halts_it_until_there_is_space(
         await caught_up(database_url)
 
 
-async def test_without_a_migration_it_says_what_to_run(database_url: str) -> None:
-    await execute(database_url, ("DROP SCHEMA write_side CASCADE",))
+@pytest.mark.parametrize(
+    "undone",
+    ["DROP SCHEMA write_side CASCADE", f"REVOKE USAGE ON SCHEMA write_side FROM {RUNTIME}"],
+    ids=["not installed", "privileges not restored"],
+)
+async def test_without_a_migration_it_says_what_to_run(database_url: str, undone: str) -> None:
+    await execute(database_url, (undone,))
     async with projecting(database_url):
         await until_halted(database_url, "run `contentlog migrate`")
 
