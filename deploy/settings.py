@@ -62,7 +62,7 @@ Slugs = Annotated[str, _takes(SLUGS, "all")]
 Text = Annotated[str, _takes("text", min_length=1)]
 Port = Annotated[int, _takes("a whole number from 1 to 65535", ge=1, le=65535)]
 Workers = Annotated[int, _takes("a whole number from 1 to 256", ge=1, le=256)]
-Bytes = Annotated[int, _takes("a whole number of bytes from 1024", ge=1024)]
+Bytes = Annotated[int, _takes("a whole number of bytes from 1024 to 2^40", ge=1024, le=2**40)]
 Milliseconds = Annotated[
     int, _takes("a whole number of milliseconds from 0 to 60000", ge=0, le=60_000)
 ]
