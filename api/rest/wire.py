@@ -198,6 +198,8 @@ class TypeField(Wire, frozen=True):
     options: list[Option]
     to: list[str]
     fields: list[TypeField]
+    indexed: bool
+    searchable: bool
 
 
 class WorkflowStage(Wire, frozen=True):

@@ -18,7 +18,7 @@ TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 FIELDS = (
     Field("layout", "Layout", "section"),
     Field("body", "Body", "rich_text", required=True, searchable=True),
-    Field("campaign", "Campaign", "datetime", range=True),
+    Field("campaign", "Campaign", "datetime", range=True, indexed=True),
     Field("tags", "Tags", "select", multiple=True, options=(Option("a", "A"), Option("b", "B"))),
     Field("author", "Author", "reference", to=("authors", "posts")),
     Field("faq", "FAQ", "repeater", fields=(Field("q", "Q", "text", required=True),)),
@@ -35,14 +35,16 @@ def field(slug: str, name: str, kind: str, **more: Any) -> dict[str, Any]:
         "options": [],
         "to": [],
         "fields": [],
+        "indexed": False,
+        "searchable": False,
     }
     return {"slug": slug, "name": name, "type": kind, **nothing, **more}
 
 
 SHOWN = [
     field("layout", "Layout", "section"),
-    field("body", "Body", "rich_text", required=True),
-    field("campaign", "Campaign", "datetime", range=True),
+    field("body", "Body", "rich_text", required=True, searchable=True),
+    field("campaign", "Campaign", "datetime", range=True, indexed=True),
     field(
         "tags",
         "Tags",
