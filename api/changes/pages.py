@@ -135,7 +135,7 @@ def includes_entries(text: str) -> bool:
 
 def kinds(text: str) -> tuple[ChangeKind, ...]:
     """The kinds that the text names, or all. Raises BadRequest."""
-    names = list(filter(None, parameters.names(text)))
+    names = parameters.names(text) if text else []
     unknown = next((name for name in names if name not in CHANGE_KINDS), None)
     if unknown is not None:
         raise BadRequest(

@@ -234,7 +234,9 @@ async def test_now_is_after_everything_that_is_selected(
 
 
 async def test_bad_requests_name_what_is_wrong(client: Client, posts: ContentBuilder) -> None:
-    refused(await client.get("/v1/changes?events=entry.created,x"), 400, "Unknown event 'x'")
+    for events, unknown in (("entry.created,x", "x"), (",", ""), ("entry.created,", "")):
+        answer = await client.get(f"/v1/changes?events={events}")
+        refused(answer, 400, f"Unknown event '{unknown}' in events: use entry.created, ")
     refused(await client.get("/v1/changes?include=media"), 400, "Unknown include 'media'")
     for slug in ("posts,pages", "Posts", " posts"):
         answer = await client.get(f"/v1/changes?contentType={slug}")
@@ -243,7 +245,7 @@ async def test_bad_requests_name_what_is_wrong(client: Client, posts: ContentBui
         refused(await client.get(f"/v1/changes?after={token}"), 400, "Unknown after")
     answer = await client.get("/v1/changes?after=now", headers={"Last-Event-ID": "x"})
     refused(answer, 400, "Unknown Last-Event-ID")
-    for query in ("after=&events=&include=&contentType=", "limit=x", "events=,entry.deleted,"):
+    for query in ("after=&events=&include=&contentType=", "limit=x"):
         assert (await client.get(f"/v1/changes?{query}")).status == 200
 
 
