@@ -50,6 +50,7 @@ def test_the_header_s_environment_may_be_wrong_beside_the_query_s_and_nothing_el
     assert not forgiven("ST202", case("X-Environment", **twice), 400)
     assert forgiven("ST201", case("X-Environment", unknown=("query", "header"), **twice), 200)
     assert not forgiven("ST201", case("X-Environment", unknown=("body",), **twice), 200)
+    assert forgiven("ST201", case("X-Environment", "limit", "offset", **twice), 200)
 
 
 def test_only_values_that_count_as_absent_may_be_sent() -> None:
