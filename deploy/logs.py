@@ -120,8 +120,8 @@ def _add_time(_logger: Any, _name: str, line: Any) -> Any:
 
 
 def _context_adder(settings: Settings) -> Any:
-    """Adds the name of the read model unless it is the default one, and the span that is current
-    unless the line names another."""
+    """A processor that adds the name of the read model unless it is the default one, and the
+    current span unless the line names another."""
     name = {} if settings.read_model == DEFAULT_MODEL else {"read_model": settings.read_model}
 
     def add(_logger: Any, _name: str, line: Any) -> Any:

@@ -42,7 +42,7 @@ class Listener(Protocol):
         """``selected``: the changes that the listener selects, at least one."""
 
     def end(self) -> None:
-        """The log was restored to an earlier point: what was delivered is not in it any more."""
+        """The log was restored to an earlier point, and no longer has what was delivered."""
 
 
 class _Environment(Struct):

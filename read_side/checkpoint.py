@@ -58,7 +58,7 @@ class CheckpointWatch:
 
     Raises ``mark`` to each checkpoint before anyone learns of it here. ``on_change`` gets the
     scopes in which something changed, or None for all, and for each the new changes in its feed, or
-    None if they must be read; when it is called, they can be. ``workspaces``: those that the read
+    None if they must be read, which is then possible. ``workspaces``: those that the read
     model held when the checkpoint was last read.
     """
 

@@ -19,9 +19,9 @@ from write_side.postgres.connection import Connection
 from write_side.postgres.statements import statement
 
 CHECKED = 10_000
-"""Versions of which a page may be made."""
+"""The most versions that are read for a page."""
 FEW = 500
-"""Versions of which a page is tried first."""
+"""Versions that are read first for a page."""
 COUNTED = 100_000
 """Versions that are counted for a total."""
 KINDS = 500

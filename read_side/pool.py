@@ -59,8 +59,8 @@ class Pool:
     """At most SIZE connections to a PostgreSQL URL, each used by one task at a time.
     ``patience``: seconds for a statement. ``attempts``: of a read that meets a transient fault.
 
-    ``on_stamp`` gets the stamp of the checkpoint at which something was read, before what was read
-    is returned.
+    ``on_stamp`` is called with the stamp of the checkpoint at which records were read, before they
+    are returned.
 
     A read changes nothing in its session, so there is nothing to reset after it.
 
@@ -271,8 +271,8 @@ async def fetch_text(pool: Pool, statement: str, *parameters: Any) -> list[async
 
 
 async def current_stamp(pool: Pool) -> int:
-    """The checkpoint's stamp, which is also reported: for a read whose records have none, such as
-    one of a type that does not exist. Raises ReadModelUnavailable."""
+    """Reads and reports the checkpoint's stamp, for a read whose records have none, such as one of
+    a type that does not exist. Raises ReadModelUnavailable."""
     [record] = await fetch(pool, "stamp")
     stamp: int = record["stamp"]
     return stamp

@@ -120,7 +120,7 @@ class Bucket(Struct, eq=False):
         arrived since, as far as the lease suffices."""
         self.window = grant.window
         # From the beginning of the call: a response that is read late must not extend the lease
-        # beyond its window. If the counter's clock was set back, the window may be a later one.
+        # beyond its window. If the counter's clock was set back, the window may be in the future.
         self.ends = began + min(max(0.0, grant.window + WINDOW - grant.at), WINDOW)
         self.leased_at = now
         self.free = grant.free

@@ -242,7 +242,7 @@ class Leases:
             self._ahead = grants[-1].at - self._clock()
             window = int(grants[-1].at // WINDOW) * WINDOW
             if window != self._window:
-                # The first call in a new window deletes the buckets of others.
+                # The first call in a new window deletes the buckets of other windows.
                 self._window, self._expiring = window, True
         return grants
 

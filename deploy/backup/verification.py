@@ -143,8 +143,8 @@ def check_place(folder: Path) -> None:
 
 
 def check_space(folder: Path, size: int) -> None:
-    """Room for the cluster and for a read model, which is smaller than its log and its indexes.
-    Raises BackupError."""
+    """Checks that the folder has room for the cluster and for a read model, which is smaller than
+    its log and its indexes. Raises BackupError."""
     free, needed = shutil.disk_usage(folder).free, 2 * size + SPARE
     if free < needed:
         raise BackupError(

@@ -92,7 +92,8 @@ async def migrate_databases(databases: Databases) -> list[str]:
 
 @asynccontextmanager
 async def _same_database(databases: Databases, owner: Connection) -> AsyncIterator[Connection]:
-    """A connection to the event store. Raises DifferentDatabases and DatabaseUnreachable."""
+    """A connection to the event store, which is in the owner's database. Raises DifferentDatabases
+    and DatabaseUnreachable."""
     async with connect_event_store(databases) as connection:
         if await _identity(connection) != await _identity(owner):
             raise DifferentDatabases(databases)

@@ -19,7 +19,7 @@ START_TIMEOUT = 600  # seconds for crash recovery
 SOCKET_TIMEOUT = 5  # seconds after which a ready server without a socket is stopped
 ACCEPTS, REJECTS, NO_RESPONSE = 0, 1, 2  # exit statuses of pg_isready
 FAST_STOP_TIMEOUT = 20  # seconds for transactions to end, and for the last checkpoint
-STOP_TIMEOUT = 30  # seconds, including those
+STOP_TIMEOUT = 30  # seconds in total
 LARGEST_LOG = 8_000_000  # bytes
 SETTINGS = {
     "listen_addresses": "",

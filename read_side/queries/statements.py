@@ -30,8 +30,8 @@ class Candidate(Struct, frozen=True):
 
 
 class Match(Struct, frozen=True):
-    """An entry of the query. ``keys``: one for each sort key. ``record``: the entry's version, if
-    that has ended (``past_versions``)."""
+    """An entry that the query finds. ``keys``: one for each sort key. ``record``: the entry's
+    version, if that has ended (``past_versions``)."""
 
     keys: tuple[bytes, ...]
     position: int

@@ -128,8 +128,8 @@ CONTRADICTIONS = (
     ),
     Contradiction(
         "ST201",
-        "an empty value is an absent one, limits that are no numbers count as absent (§4.1), and "
-        "the query's environment beats the header's, which is not looked at then (§4.0)",
+        "empty values and limits that are not numbers count as absent (§4.1), and the query's "
+        "environment overrides the header, which is then ignored (§4.0)",
         _counts_as_absent,
     ),
     Contradiction(

@@ -77,7 +77,7 @@ def test_every_process_reads_the_secret_of_settings_and_reaches_the_ports_of_its
     assert databases["ports"] == [{"port": 5432}, {"port": 6432}]
 
 
-def test_without_peers_nobody_reads_metrics() -> None:
+def test_without_peers_no_pod_reads_metrics() -> None:
     """A NetworkPolicy with an empty list of peers allows all of them."""
     policies = [m for m in manifests(EVERYTHING) if m["kind"] == "NetworkPolicy"]
     assert not any("operators" in yaml.dump(policy) for policy in policies)

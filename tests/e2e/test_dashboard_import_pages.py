@@ -310,7 +310,7 @@ async def test_a_form_is_sent_again_after_signing_in_in_another_tab(session: Pag
 
 
 @pytest.mark.slow
-async def test_what_is_required_is_that_of_the_last_choice(session: PageSession) -> None:
+async def test_required_fields_are_those_of_the_last_choices(session: PageSession) -> None:
     page = await signed_in(session)
     await page.goto(f"{session.origin}/dashboard/imports/new?type=posts")
     file = {"name": "posts.csv", "mimeType": "text/csv", "buffer": _csv(*RIGHT).encode()}
@@ -333,7 +333,7 @@ async def test_what_is_required_is_that_of_the_last_choice(session: PageSession)
 
 
 @pytest.mark.slow
-async def test_a_page_is_never_of_two_workspaces(session: PageSession) -> None:
+async def test_a_page_never_mixes_two_workspaces(session: PageSession) -> None:
     """After the user has signed in to another workspace in another tab."""
     page = await signed_in(session)
     await page.goto(f"{session.origin}/dashboard/imports/new?type=posts")
@@ -352,7 +352,7 @@ async def test_a_page_is_never_of_two_workspaces(session: PageSession) -> None:
     await page.get_by_role("button", name="Check 3 rows").click()
     alert = page.get_by_role("alert")
     await expect(alert).to_contain_text("You have signed in to another workspace")
-    await expect(alert).to_contain_text("Your input is still here. Sign in to this one")
+    await expect(alert).to_contain_text("Sign in to the previous workspace")
     await expect(_column(page, "E")).to_have_value("")
     await entries.get_by_label("Status").select_option("draft")
     await expect(entries.locator(".bar")).to_contain_text("secret-of-other")

@@ -106,7 +106,7 @@ async def test_statements_of_many_clients_share_few_sessions(
         assert 0 < await owner.fetchval(_SESSIONS, RUNTIME) <= POOL_SIZE
 
 
-async def test_sessions_prepare_each_statement_once_whoever_asks(
+async def test_sessions_prepare_each_statement_once_for_all_clients(
     pooler: PgBouncer, database_url: str
 ) -> None:
     """This also holds when a session loses its statements, and when a client reconnects."""

@@ -240,8 +240,8 @@ def count(n: int, one: str, many: str = "") -> str:
 
 
 def for_read_model(text: str, option: str) -> str:
-    """The text, with the option in the commands that it says to run. ``option``: selects a read
-    model, after a space; empty for the default one."""
+    """The text, with the option added to the commands that it says to run. ``option``:
+    " --read-model NAME", or "" for the default one."""
     return _ON_READ_MODEL.sub(lambda command: command[0] + option, text)
 
 

@@ -43,7 +43,7 @@ text_of = _STRING.decode
 ends_of = _RANGE.decode
 """``from`` and ``to`` of a range."""
 elements = _ELEMENTS.decode
-"""Of a repeater, each with its values by field slug."""
+"""The elements of a repeater, each with its values by field slug."""
 _encode = msgspec.json.Encoder().encode
 _AS_DIGITS = bytes(48 if chr(byte) in "0123456789.eE+-" else 32 for byte in range(256))
 _LONG_RUN = b"0" * (MAX_DIGITS + 1)

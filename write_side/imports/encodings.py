@@ -135,7 +135,7 @@ def detect(document: bytes) -> Detection:
 
 
 def _differing_lines(texts: Sequence[str]) -> Sequence[str]:
-    """The line with the most different readings, as each text has it."""
+    """The line that differs most among the texts, as each text has it."""
     lines = zip(*(text.split("\n") for text in texts), strict=False)
     return max(lines, key=lambda readings: len(set(readings)), default=())
 

@@ -30,7 +30,7 @@ from write_side.manifest.source import ManifestError, Path, Place, Problem, Sour
 MAX_VALUES = 300_000
 MAX_DEPTH = 40
 MAX_DIGITS = 100
-"""Characters of a number, far more than any takes. YAML reads ``1:30`` as a number to the base 60;
+"""Characters of a number, far more than any takes. YAML reads ``1:30`` as a number in base 60;
 for a long one, PyYAML takes quadratic time or raises OverflowError."""
 
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

@@ -29,7 +29,7 @@ APPLICATION_NAME = "contentlog rate limits"
 _LEASE = "SELECT * FROM write_side.lease($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
 # SKIP LOCKED and the second check of the window keep a bucket that is in use again. If the clock
 # was set back, $1 may be later than the present window, and the buckets of the next one are in use.
-# Later ones would count on, with no new window, until the clock reaches theirs.
+# Later buckets would never begin a new window until the clock reaches theirs.
 _EXPIRE = """
 WITH present AS (
     SELECT least(

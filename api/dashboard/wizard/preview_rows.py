@@ -88,7 +88,7 @@ class LineReader:
         before = self._entries.get(row.entry_id or "") if is_first else None
         notes = [note for note in row.notes if note.column not in self._mapped]
         reasons = _reasons(notes)
-        # The error of a given slug, which gets no suffix, names the earlier row too.
+        # A given slug gets no suffix, and its error already names the earlier row.
         if row.repeats is not None and not any(note.heading == "Slug" for note in notes):
             reasons += (f"repeats the slug of row {row.repeats:,}",)
         marks = _Marks(row)

@@ -174,7 +174,7 @@ async def test_a_frequent_warning_is_counted_below_the_listed_errors(wizard: Wiz
     assert "and 3 other errors in 3 rows, 1 other warning in 20 rows." in shown
 
 
-async def test_rows_that_change_nothing_or_are_skipped_are_told_apart(wizard: Wizard) -> None:
+async def test_unchanged_and_skipped_rows_have_different_states(wizard: Wizard) -> None:
     rows = csv(HEAD, "Old,old,,4", "Old,old,,5")
     import_id = await wizard.previewed(rows, *MAPPED, update="yes")
     assert (await wizard.sent(import_id, "repeats", ("repeats", "skip"))).status == 303

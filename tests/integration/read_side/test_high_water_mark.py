@@ -54,7 +54,7 @@ def test_it_is_lowered_only_from_what_was_known(tmp_path: Path) -> None:
     assert one.stamp == 3
 
 
-def test_all_with_a_url_share_it_whatever_the_password(folder: Path) -> None:
+def test_processes_with_one_url_share_it_regardless_of_the_password(folder: Path) -> None:
     with (
         open_high_water_mark(URL) as one,
         open_high_water_mark(URL.replace("secret", "other")) as other,

@@ -120,7 +120,7 @@ def test_each_fault_of_a_server_is_found_alone_with_its_fix(fault: Fault) -> Non
     assert fault.fix in found.fix
 
 
-def test_the_embedded_server_is_not_told_to_archive_or_to_add_a_standby() -> None:
+def test_the_embedded_server_needs_no_archive_and_no_standby() -> None:
     bare = replace(GOOD, archive_mode="off", standbys=0)
     assert faults(list(check_durability("store", bare, is_embedded=True))) == []
 
@@ -270,7 +270,7 @@ def test_two_projectors_without_lag_have_no_faults() -> None:
     ("lag", "level", "text"),
     [(0, "ok", "0 events"), (1, "ok", "1 event"), (5_010, "warning", "5,010 events")],
 )
-def test_the_lag_is_told_in_events(lag: int, level: str, text: str) -> None:
+def test_the_lag_is_shown_in_events(lag: int, level: str, text: str) -> None:
     *_, found = installation.check_projectors(status(ACTIVE, STANDBY), lag)
     assert found.level == level
     assert f"{text} behind" in found.text

@@ -129,7 +129,7 @@ def test_a_guess_is_refused_with_the_likely_encodings() -> None:
     assert "--encoding" in message
 
 
-def test_likely_encodings_are_told_apart_by_a_line_that_they_read_differently() -> None:
+def test_likely_encodings_are_shown_with_a_line_that_differs_between_them() -> None:
     likely = detect("Café,1\nIğdır,2\nCafé,3\n".encode("cp1254")).likely
     assert ("cp1254", "Iğdır,2") in likely
     assert ("cp1252", "Iðdýr,2") in likely

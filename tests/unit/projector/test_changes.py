@@ -49,14 +49,14 @@ def test_a_change_of_the_type_changes_all_of_it(event: e.Event) -> None:
     assert both == [posts(STATUSES, None)]
 
 
-def test_what_nobody_has_seen_changes_nothing() -> None:
+def test_an_entry_created_and_deleted_in_one_batch_affects_no_response() -> None:
     found = changes(NEW_TYPE, created(), deleted(), after=0)
     assert found is not None
     [change] = found
     assert list(change.dependencies()) == [], "but the change feed has it"
 
 
-def test_a_file_that_changes_or_goes_changes_the_library_of_its_workspace() -> None:
+def test_a_changed_or_removed_file_changes_the_library_of_its_workspace() -> None:
     of_type = project(recorded(type_created(TEXT)), Rows())
     assert notice(1, 0, 1, Rows(), of_type).media == ()
     media: dict[tuple[str, str], MediaRow | None] = {
