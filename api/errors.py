@@ -106,10 +106,10 @@ class NothingToRevert(ApiError):
 
 
 class Gone(ApiError):
-    """The change feed does not have the position that the request names any more."""
+    """The change feed no longer has the position that the request names."""
 
     def __init__(self) -> None:
-        super().__init__("The feed does not have this position any more: copy everything again")
+        super().__init__("The feed no longer has this position: copy everything again")
 
 
 class BodyTooLarge(ApiError):

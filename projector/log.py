@@ -8,7 +8,7 @@ from typing import Any
 from projector.checkpoint import Checkpoint
 from projector.projection import RecordedEvent, Skipped
 from read_side.schema import Workspaces
-from write_side.domain.refusals import ExplainedError
+from write_side.domain.refusals import ExplainedError, count
 from write_side.postgres.connection import Connection
 from write_side.store import log_reader
 from write_side.store.log_reader import StreamRange
@@ -119,11 +119,12 @@ def fits(rows: Iterable[Any]) -> bool:
     return 4 * sum(len(row["state"] or "") for row in rows) < BATCH_BYTES
 
 
-def check_contiguous(after: int, first: int, last: int, count: int) -> None:
-    """Positions have no gaps, so first, last and count show whether an event is missing."""
-    if first != after + 1 or count != last - first + 1:
+def check_contiguous(after: int, first: int, last: int, read: int) -> None:
+    """Positions have no gaps, so the first, the last and the number of events that were read show
+    whether one is missing. Raises Gap."""
+    if first != after + 1 or read != last - first + 1:
         raise Gap(
-            f"the log after position {after} gave {count} events from {first} to {last}: "
+            f"the log after position {after} has {count(read, 'event')} from {first} to {last}: "
             "events are missing"
         )
 
@@ -131,4 +132,5 @@ def check_contiguous(after: int, first: int, last: int, count: int) -> None:
 def check_complete(read: int, through: int) -> None:
     """Positions have no gaps, so the number of events up to a position equals it. Raises Gap."""
     if read != through:
-        raise Gap(f"the log up to position {through} gave {read} events: events are missing")
+        events = count(read, "event")
+        raise Gap(f"the log up to position {through} has {events}: events are missing")

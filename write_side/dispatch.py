@@ -95,7 +95,7 @@ async def execute(
                 if time.monotonic() > deadline:
                     break
                 await asyncio.sleep(random.uniform(0, min(0.002 * attempt, LONGEST_BACKOFF)))  # noqa: S311
-    raise StaleDecision(f"{type(command).__name__} lost every race for its stream: try again")
+    raise StaleDecision(f"{type(command).__name__} conflicted with other writers: try again")
 
 
 async def _attempt(

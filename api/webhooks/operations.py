@@ -156,7 +156,7 @@ class WebhookOperations:
         return (await execute(command, self._repository)).position
 
     async def rotate(self, name: str, actor: Actor, *, at_once: bool) -> str:
-        """The new secret. ``at_once``: the old one does not sign any more."""
+        """The new secret. ``at_once``: the old one no longer signs."""
         await self._find(name)
         secret = new_webhook_secret()
         command = RotateWebhookSecret(

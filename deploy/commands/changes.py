@@ -105,7 +105,7 @@ async def _changes(
             moved.clear()
             page = await changes_after(pool, view.scope, view.selection, position, MOST)
             if after not in ("", NOW) and view.token(page.anchor) != after:
-                raise Failed("the feed does not have the change of --after any more")
+                raise Failed("the feed no longer has the change of --after")
             for change in view.changes(page.changes, view.previous(page), {}):
                 yield change
             after = ""

@@ -80,7 +80,7 @@ def test_a_stamp_orders_checkpoints_by_epoch_then_by_position() -> None:
     assert stamp_of(2**24 + 3, 5) == stamp_of(3, 5)
 
 
-def test_what_has_not_changed_may_be_used(freshness: Freshness) -> None:
+def test_an_unchanged_response_may_be_used(freshness: Freshness) -> None:
     assert is_current(freshness, 10, "a", "b")
     freshness.on_notice(notice(10, 12, "a"))
     assert is_current(freshness, 10, "b")
@@ -215,7 +215,7 @@ def test_a_read_of_another_epoch_is_not_kept(freshness: Freshness) -> None:
     assert not freshness.may_keep(stamp_of(EPOCH + 1, 10), freshness.resets)
 
 
-def test_what_is_remembered_of_changes_is_bounded(freshness: Freshness) -> None:
+def test_the_number_of_remembered_changes_is_bounded(freshness: Freshness) -> None:
     resets = freshness.resets
     most = MOST_CHANGES - 2  # the type's two lists are remembered too
     for position in range(10, 10 + most):

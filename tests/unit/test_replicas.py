@@ -102,7 +102,7 @@ async def test_a_replica_whose_state_is_not_known_is_not_chosen(
     assert setup.outcomes == ["behind"]
 
 
-async def test_what_a_replica_does_not_find_the_primary_is_asked_for(
+async def test_the_primary_is_read_if_a_replica_finds_nothing(
     make: Callable[..., ReplicaSetup],
 ) -> None:
     setup = make(12)

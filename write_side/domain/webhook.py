@@ -123,7 +123,7 @@ def check_url(url: str) -> SplitResult:
     if len(url) > LONGEST_URL:
         raise InvalidDefinition(f"The URL has {len(url)} characters; the limit is {LONGEST_URL}")
     if not _VISIBLE.fullmatch(url) or "\\" in url:
-        raise InvalidDefinition("The URL must be of ASCII characters, without spaces")
+        raise InvalidDefinition("The URL must contain only ASCII characters, without spaces")
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -143,7 +143,7 @@ def check_url(url: str) -> SplitResult:
             f"The URL has an invalid host {shortened(parts.netloc)!r}; {_EXAMPLE}"
         )
     if "#" in url:
-        raise InvalidDefinition("The URL must have no fragment: remove it from # on")
+        raise InvalidDefinition("The URL must not have a fragment: remove '#' and what follows")
     return parts
 
 

@@ -132,7 +132,7 @@ def _check_plan(plan: Plan) -> None:
         ("requests per minute", plan.requests_per_minute),
     ):
         if limit is not None and not 0 <= limit < 2**53:
-            raise InvalidDefinition(f"A plan's limit of {what} is a whole number from 0")
+            raise InvalidDefinition(f"A plan's limit of {what} must be a whole number from 0")
 
 
 async def issue_key(command: IssueKey, repository: Repository) -> Decision:

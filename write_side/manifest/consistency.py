@@ -54,7 +54,7 @@ def check_secret(secret: str) -> None:
     if len(secret) < SHORTEST_SECRET:
         raise InvalidDefinition(f"must have at least {SHORTEST_SECRET} characters")
     if not secret.isascii() or not secret.isprintable() or " " in secret:
-        raise InvalidDefinition("must be of printable ASCII characters without spaces")
+        raise InvalidDefinition("must contain only printable ASCII characters, without spaces")
 
 
 def _check_media(manifest: Manifest, source: Source) -> None:

@@ -196,7 +196,7 @@ async def test_what_changes_while_a_stream_joins_is_sent_once(
             assert after["previous"] == between["id"]
 
 
-async def test_what_a_page_had_already_is_not_sent_again(
+async def test_a_change_on_a_page_is_not_sent_again(
     server: Server, posts: ContentBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     follow, gate = change_tail.ChangeTail._follow, asyncio.Event()

@@ -133,7 +133,7 @@ async def test_a_key_for_published_entries_learns_nothing_of_drafts(
     assert len(await feed(client)) == len(LIFE) + 4
 
 
-async def test_what_is_withdrawn_keeps_its_published_slug_for_those_who_saw_it(
+async def test_a_withdrawn_entry_keeps_its_published_slug_for_those_who_saw_it(
     server: Server, client: Client, posts: ContentBuilder
 ) -> None:
     entry_id = await posts.entry("seen", status="published")

@@ -143,7 +143,7 @@ async def test_an_included_entry_has_the_locale_of_the_request(
     assert (shown["title"], shown["locale"], shown["fields"]["bio"]) == ("Marées", "fr-FR", "salé")
 
 
-async def test_what_the_key_may_not_see_or_is_gone_is_absent_and_not_followed(
+async def test_hidden_and_deleted_entries_are_absent_and_not_followed(
     server: Server, client: Client, acme: ContentBuilder
 ) -> None:
     bob = await entry(acme, "bob", "authors")

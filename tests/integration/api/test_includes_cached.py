@@ -81,7 +81,7 @@ CHANGES: dict[str, tuple[Change, Callable[[Any], bool]]] = {
 
 
 @pytest.mark.parametrize("name", CHANGES)
-async def test_what_changes_shows_at_once_in_every_process(
+async def test_a_change_shows_at_once_in_every_process(
     name: str, server: Server, acme: ContentBuilder
 ) -> None:
     change, is_shown = CHANGES[name]

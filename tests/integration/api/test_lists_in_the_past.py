@@ -434,8 +434,9 @@ async def test_fields_of_the_past_are_built_in(
     assert (stage.status, "has changed since" in stage.body["error"]) == (400, True)
 
 
-async def test_what_entries_of_the_past_refer_to(acme: ContentBuilder, server: Server) -> None:
-    """References are resolved by id, as of the same time."""
+async def test_references_are_resolved_by_id_as_of_the_same_time(
+    acme: ContentBuilder, server: Server
+) -> None:
     await acme.content_type(BODY)
     media = {"workspace": "acme", "media_id": "hero", "name": "hero.png", "content_type": "a/b"}
     await acme.execute(c.PutMedia, url="https://cdn/1", **media)

@@ -149,7 +149,7 @@ async def test_every_check_comes_before_it(server: Server) -> None:
     assert (await server.client(PUBLISHED_ONLY).get(draft)).status == 403
 
 
-async def test_what_is_written_shows_at_once_in_every_process(server: Server) -> None:
+async def test_a_write_shows_at_once_in_every_process(server: Server) -> None:
     """One process writes; the other has cached what it read before."""
     async with serving(server.url, server.repository, projector=False) as other:
         await agreed(server, other)
@@ -184,7 +184,7 @@ def acme(server: Server) -> Client:
     return server.client()
 
 
-async def test_what_is_gone_was_seen_to_be_gone(server: Server, repository: Repository) -> None:
+async def test_a_404_raises_the_high_water_mark(server: Server, repository: Repository) -> None:
     """A 404 also reveals the checkpoint, so no other process may show an older state."""
     builder = ContentBuilder(repository)
     entry_id = (await server.client().get("/v1/content/posts/two")).data["id"]

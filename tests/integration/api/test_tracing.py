@@ -182,7 +182,7 @@ async def test_a_graphql_operation_is_a_span_by_its_kind_and_name(
     assert trace_of(operation) == trace_of(spans.single("POST /graphql"))
 
 
-async def test_an_import_goes_on_in_the_trace_of_its_request(
+async def test_an_import_continues_the_trace_of_its_request(
     server: Server, posts: ContentBuilder, client: Client, spans: Spans
 ) -> None:
     await done(client, b"Title\nOne\nTwo\n", contentType="posts")

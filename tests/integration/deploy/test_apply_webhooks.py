@@ -44,7 +44,7 @@ async def test_a_given_secret_is_not_printed(repository: Repository) -> None:
     assert await apply(repository, rotated) == []
 
 
-async def test_what_has_changed_is_named(repository: Repository) -> None:
+async def test_the_diff_names_the_settings_that_changed(repository: Repository) -> None:
     await apply(repository, f"{HEAD}{SEARCH}}}]}}")
     changed = f"{HEAD}{SEARCH}, types: [posts], events: [entry.published], include: entry}}]}}"
     assert await diff_lines(repository, changed) == [

@@ -65,7 +65,7 @@ async def test_a_gap_in_the_log_halts_it_before_the_gap(
     await execute(database_url, ("DELETE FROM write_side.event WHERE notification_id = 4",))
     before = await dump(database_url)
     async with projecting(database_url):
-        await until_halted(database_url, "gave 4 events from 1 to 5: events are missing")
+        await until_halted(database_url, "has 4 events from 1 to 5: events are missing")
     assert await dump(database_url) == before
     assert await checkpoint_of(database_url) == 0
 
@@ -82,7 +82,7 @@ async def test_a_gap_after_the_checkpoint_halts_it_too(
                 "INSERT INTO write_side.event VALUES (4, 'x/1', 1, 'x', '{}', now())"
             )
             await connection.execute("SELECT pg_notify('contentlog_event', '4')")
-        await until_halted(database_url, "after position 2 gave 1 events from 4 to 4")
+        await until_halted(database_url, "after position 2 has 1 event from 4 to 4")
     assert await checkpoint_of(database_url) == 2
 
 

@@ -169,7 +169,7 @@ async def test_a_missing_event_stops_it(builder: ContentBuilder, database_url: s
     await project_all(database_url, database_url)
     await execute(database_url, "DELETE FROM write_side.event WHERE notification_id = 3")
     before = await dump(database_url)
-    with pytest.raises(Gap, match="up to position 4 gave 3 events"):
+    with pytest.raises(Gap, match="up to position 4 has 3 events"):
         await rebuild(database_url)
     assert await dump(database_url) == before
 
@@ -260,7 +260,7 @@ async def test_it_stops_if_the_log_is_restored_to_an_earlier_point_meanwhile(
         return candidate
 
     monkeypatch.setattr(Build, "make", before_the_restore)
-    with pytest.raises(Gap, match=f"the log up to position {head + 1} gave {head} events"):
+    with pytest.raises(Gap, match=f"the log up to position {head + 1} has {head} events"):
         await rebuild(database_url)
 
 
@@ -279,7 +279,7 @@ async def test_a_live_read_model_of_a_different_shape_is_replaced_if_accepted(
     assert await dump(database_url) == expected
 
 
-async def test_one_at_a_time(database_url: str) -> None:
+async def test_only_one_operation_runs_at_a_time(database_url: str) -> None:
     async with exclusive_operation(database_url, "verify", silent) as work:
         work.begin("replay", 10)
         with pytest.raises(OperationInProgress, match="contentlog status"):

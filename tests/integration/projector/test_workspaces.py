@@ -158,7 +158,7 @@ async def test_a_read_model_is_not_taken_for_one_of_other_workspaces(acme: str) 
                 await schema.create(connection, wanted)
 
 
-async def test_what_other_workspaces_wrote_is_not_even_sent(
+async def test_events_of_other_workspaces_are_not_even_sent(
     two: list[ContentBuilder], database_url: str
 ) -> None:
     async with connected(database_url) as store:

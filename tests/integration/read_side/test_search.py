@@ -152,7 +152,7 @@ async def test_words_are_found_in_every_script(builder: ContentBuilder, database
             assert f"e-{number}" in await found_slugs(database_url, text), (title, text)
 
 
-async def test_what_is_not_there_is_not_found(builder: ContentBuilder, database_url: str) -> None:
+async def test_other_texts_are_not_found(builder: ContentBuilder, database_url: str) -> None:
     await builder.entry("one", title="Running in the woods")
     await builder.entry("two", title="東京都")
     await project(database_url)

@@ -266,7 +266,7 @@ async def test_a_command_that_loses_every_race_fails(
 
     monkeypatch.setattr(slow.recorder, "append", overtaken)
     monkeypatch.setattr(dispatch, "time", SimpleNamespace(monotonic=lambda: seconds))
-    with pytest.raises(StaleDecision, match="UpdateEntry lost every race for its stream"):
+    with pytest.raises(StaleDecision, match="UpdateEntry conflicted with other writers"):
         await execute(_retitle(entry_id, "Slow"), slow)
     assert next(edits) == 3
     await check_store(slow)

@@ -79,7 +79,7 @@ async def test_an_ill_formed_workspace_is_refused(context: HandlerContext) -> No
         (Plan(content_types=2**53), "content types"),
         (Plan(requests_per_minute=-1), "requests per minute"),
     ):
-        text = f"A plan's limit of {what} is a whole number from 0"
+        text = f"A plan's limit of {what} must be a whole number from 0"
         async with context.assert_refused(InvalidDefinition, text):
             await context.workspace("new", plan)
         async with context.assert_refused(InvalidDefinition, text):

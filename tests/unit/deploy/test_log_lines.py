@@ -66,7 +66,7 @@ def test_without_an_event_loop_nothing_waits() -> None:
     assert stream.writes == [b"one\n"]
 
 
-def test_what_an_ended_loop_has_left_is_written_with_the_next_line_or_at_the_end() -> None:
+def test_lines_left_by_an_ended_loop_are_written_with_the_next_line_or_at_the_end() -> None:
     lines = LogLines(stream := Stream())
 
     async def log() -> None:

@@ -51,7 +51,7 @@ def test_the_environment_says_what_is_traced(
         ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", "takes http/protobuf, not 'grpc'"),
     ],
 )
-def test_what_cannot_be_done_is_refused_by_name(variable: str, value: str, reason: str) -> None:
+def test_unsupported_settings_are_refused_by_name(variable: str, value: str, reason: str) -> None:
     with pytest.raises(Failed) as refused:
         trace_settings({**OTLP, variable: value})
     assert variable in refused.value.message

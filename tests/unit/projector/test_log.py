@@ -26,7 +26,7 @@ def test_a_contiguous_batch_is_accepted(after: int, ends: tuple[int, int], count
 def test_any_other_batch_halts_with_what_was_found(
     after: int, ends: tuple[int, int], count: int
 ) -> None:
-    with pytest.raises(Gap, match=f"after position {after} gave {count} events from {ends[0]} to"):
+    with pytest.raises(Gap, match=f"after position {after} has {count} events? from {ends[0]} to"):
         check_contiguous(after, *ends, count)
 
 

@@ -27,5 +27,5 @@ def test_a_parameter_of_two_digits_is_one_number() -> None:
     assert numbers == list(range(1, 31))
 
 
-def test_one_statement_remains_as_it_is() -> None:
+def test_a_single_statement_is_unchanged() -> None:
     assert combined(("drop_media",)) in statement("projector", "drop_media")
