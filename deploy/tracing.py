@@ -38,9 +38,9 @@ class TraceSettings(Struct, frozen=True):
 
 
 def trace_settings(environment: Mapping[str, str]) -> TraceSettings | None:
-    """None if no traces are asked for, or none are sampled.
+    """None if traces are not turned on, or none are sampled.
 
-    Raises Failed for what contentlog cannot do, and if the extra is not installed.
+    Raises Failed for an unsupported setting, and if the extra is not installed.
     """
     given = {name: value.strip() for name, value in environment.items() if value.strip()}
     exporter = given.get(EXPORTER, "otlp" if any(name in given for name in ENDPOINTS) else "none")

@@ -56,10 +56,10 @@ class LiveCheckpoint(Struct, frozen=True):
 class CheckpointWatch:
     """Follows the checkpoint through the projector's notices, and also reads it twice a second.
 
-    Raises ``mark`` to each checkpoint before anyone learns of it here. ``on_change`` gets the
-    scopes in which something changed, or None for all, and for each the new changes in its feed, or
-    None if they must be read, which is then possible. ``workspaces``: those that the read
-    model held when the checkpoint was last read.
+    Raises ``mark`` to each checkpoint before reporting it. ``on_change`` gets the scopes in which
+    something changed, or None for all, and for each the new changes in its feed, or None if they
+    must be read; they can be read by then. ``workspaces``: those that the read model held when the
+    checkpoint was last read.
     """
 
     def __init__(self, url: str, mark: HighWaterMark | None = None) -> None:

@@ -96,7 +96,7 @@ class _Definitions(Struct, frozen=True):
     options_names: dict[tuple[str, ...], str] = field(default_factory=dict)
 
     def options(self, field: Field, schema: Schema) -> Schema:
-        """Only a string if the options are no names in code."""
+        """A plain string if an option cannot be a name in code."""
         if not _are_names(schema["enum"]):
             return {"type": "string"}
         path = (*self.path, field.slug)

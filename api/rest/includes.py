@@ -189,7 +189,8 @@ class IncludeReader:
         return await asyncio.to_thread(self._links, type_slug, fields, self._later)
 
     def _links(self, type_slug: str, fields: Raw, slugs: Iterable[str]) -> Links:
-        """Up to one more for each field than a response may include."""
+        """The ids in these fields, of each at most one more than a response may include: that shows
+        that there are too many."""
         known = [field for slug in slugs if (field := self._fields.get((type_slug, slug)))]
         referring = [field for field in known if field.spec.refers_to]
         ids = {}

@@ -191,8 +191,8 @@ def sort_keys(names: Sequence[str]) -> tuple[SortKey, ...]:
 class PageCursors:
     """The boundary of a page as an opaque token of one query. ``key``: the secret of all tokens.
 
-    A cursor holds the sort keys and the position of the entry that it stands on, so it remains good
-    when that entry is edited or deleted, and after a rebuild.
+    A cursor holds the sort keys and the position of the entry after which the page begins, so it
+    stays valid if that entry is edited or deleted, and after a rebuild.
     """
 
     def __init__(self, key: bytes) -> None:

@@ -67,7 +67,7 @@ class DeliveryLimits:
 
 class Lease:
     """How long this process may deliver without asking the database whether it is the active one.
-    By the monotonic clock, which goes on while a process is paused."""
+    Measured by the monotonic clock, which continues while a process is paused."""
 
     def __init__(self) -> None:
         self._until = 0.0

@@ -41,7 +41,7 @@ class Budget:
         return size
 
     def spend(self, read: int, *, checked: bool) -> None:
-        """Raises TooBroad if the entries read so far were too many to go on."""
+        """Adds the entries that were read. Raises TooBroad if they are too many in total."""
         if checked:
             self._checked += max(read, _LEAST)
         else:

@@ -209,5 +209,5 @@ class Finder:
 
 
 def _unread(conditions: tuple[Condition, ...], walked: Condition) -> tuple[Condition, ...]:
-    """Those that entries with keys in the ranges of one of them have to be checked for."""
+    """The conditions that must still be checked for entries in the key ranges of one of them."""
     return tuple(one for one in conditions if one is not walked or one.part)

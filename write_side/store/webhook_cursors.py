@@ -116,8 +116,8 @@ class Cursors:
     async def record(self, moves: Sequence[Move]) -> dict[Name, float]:
         """Records deliveries, at most one of each endpoint, and moves their cursors.
 
-        Returns the seconds since when each endpoint fails without a success, 0 if it does not. A
-        cursor that is no longer at ``after`` is not moved, and its endpoint is missing.
+        Returns for how many seconds each endpoint has been failing, 0 if it is not. A cursor that
+        is no longer at ``after`` is not moved, and its endpoint is missing.
         """
         made = [
             (
