@@ -42,7 +42,7 @@ def backup_command() -> None:
     "--data",
     metavar="FOLDER",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="The folder in which a temporary one is made.  [default: CONTENTLOG_BACKUP_DATA]",
+    help="The folder in which a temporary folder is created.  [default: CONTENTLOG_BACKUP_DATA]",
 )
 @click.option("--role", default="postgres", show_default=True, help="A superuser of the cluster.")
 @json_option

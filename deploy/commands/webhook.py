@@ -161,7 +161,7 @@ def enable(name: str, workspace: str, as_json: bool) -> None:
 @click.option("--at-once", is_flag=True, help="Stop signing with earlier secrets immediately.")
 @json_option
 def rotate(name: str, workspace: str, at_once: bool, as_json: bool) -> None:
-    """Make a new signing secret and print it, alone on standard output.
+    """Create a new signing secret and print it, alone on standard output.
 
     For 24 hours, deliveries are signed with the old secret too; after several rotations, with the
     two secrets before the new one.
