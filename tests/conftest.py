@@ -26,6 +26,9 @@ from write_side.store.recorder import Recorder, open_recorder
 settings.register_profile("contentlog", deadline=None)
 settings.load_profile("contentlog")
 
+# rich would draw the source and the variables of every frame: half a second for each exception.
+structlog.dev.ConsoleRenderer.get_active().exception_formatter = structlog.dev.plain_traceback
+
 FIRST_CREATED_OID = 16_384
 """PostgreSQL's own types have lower numbers, the same in every database."""
 NO_STATEMENT = SimpleNamespace(name="none")

@@ -12,6 +12,7 @@ from tests.integration.api.server import Answer
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 UUID7 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 LIMITS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
+EXPOSED = {*LIMITS, "Retry-After", "ETag", "X-Request-Id"}
 
 
 def entries_of(answer: Answer) -> list[Any]:
@@ -197,7 +198,9 @@ def is_json(answer: Answer) -> None:
 
 
 def open_to_any_origin(answer: Answer) -> None:
+    """A script can read the headers that it needs to pace itself, to retry and to report errors."""
     assert answer.headers["Access-Control-Allow-Origin"] == "*"
+    assert set(answer.headers["Access-Control-Expose-Headers"].split(", ")) >= EXPOSED
 
 
 def without_cors(answer: Answer) -> None:

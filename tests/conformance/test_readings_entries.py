@@ -37,7 +37,6 @@ READS = {
 """Reads whose first entry is «harbour»."""
 LOCALES = (
     "en-US",
-    "fr-FR",
     "de-CH",
     "zh-CN",
     "zh-TW",

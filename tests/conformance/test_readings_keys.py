@@ -44,7 +44,6 @@ GOOD = {
     "an X-API-Key beside HTTP Basic": {"Authorization": "Basic YTpi", "X-API-Key": KEY},
 }
 BAD = {
-    "nothing": {},
     "an empty Authorization": {"Authorization": ""},
     "a Bearer without a key": {"Authorization": "Bearer"},
     "a Bearer with an empty key": {"Authorization": "Bearer "},

@@ -9,36 +9,24 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 import pytest_asyncio
 
-from tests.conformance.cases import Case, create, get, post, table, with_method
+from tests.conformance.cases import Case, get, post, table, with_method
 from tests.conformance.client import CheckedClient
 from tests.conformance.expectations import carries_all_headers, error, limits_shown, says
 from tests.conformance.isolated_workspace import NewAddress, OpenWorkspace
-from tests.conformance.magazine import KEY, NO_STAGING, NOT_SET_UP, OPERATOR, VIEWER
+from tests.conformance.magazine import KEY, OPERATOR
 from tests.conformance.windows import in_one_window, limit, remaining, statuses
 from tests.contract import Contract
 from tests.integration.api.server import Answer, Server, malformed_http, serving
 
 pytestmark = pytest.mark.asyncio(loop_scope="package")
 
-EVERY = {
-    "200": (get("/v1/content"), 200),
-    "200 of a type": (get("/v1/content/posts"), 200),
+OTHERS = {
     "200 of an entry": (get("/v1/content/posts/harbour"), 200),
     "200 of a HEAD": (with_method("HEAD", "/v1/content/posts"), 200),
     "200 of content types": (get("/v1/content-types"), 200),
-    "200 of a create": (create("Shows its limits"), 200),
     "204 of a preflight": (with_method("OPTIONS", "/v1/content/posts", key=None), 204),
-    "400 of an environment": (get("/v1/content?environment=x"), 400),
-    "400 of a locale": (get("/v1/content?locale=x"), 400),
-    "400 of a body": (post(b"{"), 400),
-    "401": (get("/v1/content", key=None), 401),
-    "402": (get("/v1/content?environment=staging", key=NO_STAGING), 402),
-    "403": (create("A", key=VIEWER), 403),
-    "404 of a type": (get("/v1/content/nothing"), 404),
-    "404 of staging": (get("/v1/content?environment=staging", key=NOT_SET_UP), 404),
     "404 of the router": (get("/nothing"), 404),
     "405": (with_method("DELETE", "/v1/content"), 405),
-    "409": (create("Taken"), 409),
     "the document": (get("/v1/openapi.json", key=None), 200),
     "the page": (get("/docs", key=None), 200),
     "the health of the process": (get("/healthz", key=None), 200),
@@ -49,7 +37,8 @@ EVERY = {
 
 
 def on_every_response() -> Iterator[Case]:
-    for what, (request, status) in EVERY.items():
+    """The rows of §4.0, §5 and §7 check the other responses."""
+    for what, (request, status) in OTHERS.items():
         yield Case(f"8.10, 8.11, 8.12, limits.3 {what}", request, status, limits_shown)
 
 

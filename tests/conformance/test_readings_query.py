@@ -32,12 +32,10 @@ LIMITS = {
     "5.7": 5,
     "5.": 5,
     "%2B5.9": 5,
-    "0": 1,
     "0.9": 1,
     "-5": 1,
     "-0": 1,
     "-5.9": 1,
-    "101": 100,
     "100.9": 100,
 }
 """Texts that are numbers, with the limit that each sets."""

@@ -95,7 +95,6 @@ def on_each_endpoint() -> Iterator[Case]:
         for endpoint, path in READS.items()
     ),
     Case("4.0.1 a create answers in JSON", create("Answers in JSON"), 200, is_json),
-    Case("4.0.1 an error is JSON", get("/v1/content/nothing"), 404, is_json),
     *on_each_endpoint(),
     Case(
         "4.0.4 environment is a header too",
@@ -108,12 +107,6 @@ def on_each_endpoint() -> Iterator[Case]:
         get("/v1/content/posts", headers={"X-Environment": "production"}),
         200,
         slugs("plain", "harbour"),
-    ),
-    Case(
-        "4.0.6 locale is a query parameter",
-        get("/v1/content/posts/harbour?locale=fr-FR"),
-        200,
-        entry(title="Le port", locale="fr-FR"),
     ),
     Case(
         "4.0.7 locale is en-US by default",

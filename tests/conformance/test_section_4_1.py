@@ -78,14 +78,14 @@ BODY = b'{"limit": 1, "status": "draft"}'
         pagination(limit=100),
     ),
     Case(
-        "4.1.5 limit of 101 is clamped",
+        "4.1.5, query.6 limit of 101 is clamped",
         get("/v1/content/notes?limit=101"),
         200,
         count(100),
         pagination(limit=100),
     ),
     Case(
-        "4.1.5 limit of 0 is clamped",
+        "4.1.5, query.6 limit of 0 is clamped",
         get("/v1/content/notes?limit=0"),
         200,
         count(1),
@@ -160,7 +160,7 @@ BODY = b'{"limit": 1, "status": "draft"}'
         pagination(total=1),
     ),
     Case(
-        "4.1.13 locale selects translations",
+        "4.1.13, entries.14 locale selects translations",
         get("/v1/content/posts?locale=fr-FR"),
         200,
         values_of("title", "Plain", "Le port"),

@@ -49,7 +49,7 @@ PATH = "/v1/content/posts/harbour"
         error("Content entry not found"),
     ),
     Case(
-        "4.2.6 locale selects the translation",
+        "4.0.6, 4.2.6 locale selects the translation",
         get(f"{PATH}?locale=fr-FR"),
         200,
         entry(id=HARBOUR, title="Le port", locale="fr-FR", language="en-US"),

@@ -19,7 +19,7 @@ from tests.conformance.expectations import (
     says,
     without_cors,
 )
-from tests.conformance.magazine import EDITOR, KEY, NO_STAGING, REVOKED, VIEWER
+from tests.conformance.magazine import EDITOR, KEY, REVOKED, VIEWER
 from tests.integration.api.server import Answer
 
 pytestmark = pytest.mark.asyncio(loop_scope="package")
@@ -55,7 +55,7 @@ def unauthorized(path: str) -> tuple[Expectation, ...]:
 
 def on_each_read() -> Iterator[Case]:
     for path in READS:
-        name = f"4.0.2, 5.3, 7.10 a missing key on {path}"
+        name = f"4.0.2, 5.3, 7.10, keys.4 a missing key on {path}"
         yield Case(name, get(path, key=None), 401, *unauthorized(path))
     for what, key in (("4.0.2, 5.3 a missing key", None), ("5.4, 7.10 an unknown key", "nobody's")):
         yield Case(f"{what} on a create", create("A", key=key), 401, *unauthorized("/v1/content"))
@@ -110,11 +110,6 @@ def on_each_read() -> Iterator[Case]:
         post(b"{", "/v1/content?environment=x&locale=x"),
         400,
         says("environment", "'x'"),
-    ),
-    Case(
-        "5.8 staging before the request",
-        post(b"{", "/v1/content?environment=staging&locale=x", key=NO_STAGING),
-        402,
     ),
     Case(
         "5.8 then the request itself",

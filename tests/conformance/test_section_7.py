@@ -76,7 +76,7 @@ FAULT = error("Internal server error")
         *CLOSED,
     ),
     Case(
-        "2.3.5, 4.1.17, 7.1, 7.16 unknown content type",
+        "2.3.5, 4.0.1, 4.1.17, 7.1, 7.16 unknown content type",
         get("/v1/content/nothing"),
         404,
         TYPE_NOT_FOUND,
