@@ -214,10 +214,10 @@ async def priority(repository: Repository, content_type_id: str) -> AsyncIterato
     """
     async with repository.import_priority, AsyncExitStack() as stack:
         try:
-            # Leaving the stack returns the connection to the pool, which resets its session.
-            connection = await stack.enter_async_context(
-                repository.recorder.pool.acquire(timeout=WAIT)
-            )
+            # Leaving the stack returns the connection to the pool, which resets its session. A
+            # timeout of acquire() would apply to that too, and fail an import that is done.
+            async with asyncio.timeout(WAIT):
+                connection = await stack.enter_async_context(repository.recorder.pool.acquire())
             transaction = connection.transaction()
             await transaction.start()
             stack.push_async_callback(_roll_back, transaction)

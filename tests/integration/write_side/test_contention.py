@@ -10,6 +10,7 @@ from contextlib import AsyncExitStack
 from types import SimpleNamespace
 from typing import Any
 
+import asyncpg
 import pytest
 
 from tests.integration.projector.sample_log import raws
@@ -349,6 +350,8 @@ async def test_a_paused_import_does_not_keep_its_priority(
 ) -> None:
     monkeypatch.setattr(import_module, "LONGEST", "200ms")
     monkeypatch.setattr(import_module, "WAIT", 0.05)
+    # An overloaded server takes longer to reset a connection than to lend it.
+    monkeypatch.setattr(asyncpg.Connection, "get_reset_query", lambda _: "SELECT pg_sleep(0.2)")
     paused, other, _ = repositories
     await magazine(paused)
     entry_id = await sample_commands.entry(paused, "post")
