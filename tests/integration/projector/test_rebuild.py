@@ -288,7 +288,8 @@ async def test_only_one_operation_runs_at_a_time(database_url: str) -> None:
 
 
 async def test_status_shows_it_while_it_runs(database_url: str) -> None:
-    async with exclusive_operation(database_url, "rebuild", silent) as work:
+    reported: list[Progress] = []
+    async with exclusive_operation(database_url, "rebuild", reported.append) as work:
         work.begin("replay", 10)
         work.advance(4)
 
@@ -303,7 +304,13 @@ async def test_status_shows_it_while_it_runs(database_url: str) -> None:
             )
 
         await until(notified)
+        work.begin("index")
     assert (await status_of(database_url)).work is None
+    # Each phase is reported to its end.
+    assert [(one.phase, one.done, one.total) for one in reported] == [
+        *[("replay", done, 10) for done in (0, 4, 10)],
+        *[("index", done, 1) for done in (0, 1)],
+    ]
 
 
 async def test_an_operation_that_loses_its_lock_fails(database_url: str) -> None:
