@@ -39,6 +39,14 @@ INSERT INTO write_side.event SELECT position, $1, $2, $3, $4, now() FROM at"""
 DELETE_ONE = """
 DELETE FROM read_model.{table} WHERE ctid = (SELECT min(ctid) FROM read_model.{table})"""
 
+NOT_COMPARED = """
+WITH compared AS (
+    SELECT table_name::text, column_name::text FROM information_schema.view_column_usage
+    WHERE (view_schema, view_name) = ('read_model', 'digest'))
+SELECT table_name::text, column_name::text FROM information_schema.columns
+WHERE table_schema = 'read_model' AND table_name IN (SELECT table_name FROM compared)
+EXCEPT SELECT table_name, column_name FROM compared"""
+
 END_OPERATION = """
 SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 WHERE application_name = 'contentlog at work' AND datname = current_database()"""
@@ -149,6 +157,12 @@ async def test_each_table_is_compared(repository: Repository, database_url: str)
     with pytest.raises(ReadModelMismatch) as refused:
         await rebuild(database_url)
     assert {one.relation for one in refused.value.differences} == compared
+
+
+async def test_each_stored_value_is_compared(database_url: str) -> None:
+    renderings = {("entry", one) for one in ("stage", "type_version")}
+    renderings |= {("entry_locale", one) for one in ("texts", "fields")}
+    assert set(await rows(database_url, NOT_COMPARED)) == renderings
 
 
 async def test_renderings_are_not_compared(builder: ContentBuilder, database_url: str) -> None:

@@ -12,14 +12,13 @@ from msgspec import Struct, json
 
 from projector import rows
 from projector.rebuild import build
-from projector.rebuild.operations import verify
 from read_side import paging
 from read_side.paging import Filters, list_ids, list_of_type
 from read_side.pool import Pool, open_pool
 from read_side.schema import LIVE
 from tests.integration.live_projector import connected, dump, project_all
 from tests.integration.projector.random_log import RandomCommands
-from tests.integration.projector.rebuilds import build_settings, rebuild, rollback, silent
+from tests.integration.projector.rebuilds import rebuild, rollback
 from tests.integration.projector.sample_log import SCOPE, ContentBuilder
 from write_side.domain.identity import Scope
 from write_side.repository import Repository
@@ -159,15 +158,3 @@ async def test_pages_of_many_blocks_before_and_after_a_rebuild_and_a_rollback(
 def test_other_sizes_of_blocks_are_another_shape() -> None:
     stated = ", ".join(f"{size:,}" for size in SIZES[1:-1]) + f" or {SIZES[-1]}"
     assert stated in (resources.files("read_side") / "tables.sql").read_text("utf-8")
-
-
-async def test_a_wrong_count_of_a_block_is_found(
-    builder: ContentBuilder, database_url: str
-) -> None:
-    await builder.magazine()
-    await builder.entry("one")
-    await project_all(database_url, database_url)
-    async with connected(database_url, search_path=LIVE) as connection:
-        await connection.execute("UPDATE entry_count SET n = n + 1 WHERE level = 2 AND filters = 0")
-    result = await verify(build_settings(database_url, workers=1), silent)
-    assert [found.relation for found in result.read_model] == ["entry_count"]
