@@ -160,6 +160,9 @@ async def test_idle_streams_cost_no_statements(server: Server, posts: ContentBui
     async with streaming(server, "after=now") as one, streaming(server, "after=now") as two:
         for stream in (one, two):
             await stream.until_caught_up()
+        await posts.entry("zero")  # what changed while the first stream joined has to be read
+        for stream in (one, two):
+            await stream.take(1)
         pool.fetch = counted  # type: ignore[method-assign]
         other = await server.workspace("globex")
         await other.content_type()
