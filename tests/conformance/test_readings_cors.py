@@ -140,24 +140,3 @@ async def test_cors_1_a_304_can_be_read_by_any_origin(client: CheckedClient) -> 
         answer = await client.send(get(path, headers={"If-None-Match": tag}))
         assert answer.status == 304
         open_to_any_origin(answer)
-
-
-async def test_cors_3_none_on_a_500(
-    client: CheckedClient, live: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    live.forget()
-    monkeypatch.setattr("api.rest.content.paging.list_across_types", fails)
-    answer = await client.send(get("/v1/content", headers=ORIGIN))
-    assert answer.status == 500
-    without_cors(answer)
-
-
-async def test_cors_3_none_on_a_429(open_workspace: OpenWorkspace) -> None:
-    async def once_too_often() -> list[Answer]:
-        workspace = await open_workspace(requests_per_minute=1)
-        return [await workspace.get("/v1/content", headers=ORIGIN) for _ in range(2)]
-
-    answers = await in_one_window(once_too_often)
-    assert statuses(answers) == [200, 429]
-    for answer in answers:
-        without_cors(answer)

@@ -57,10 +57,6 @@ async def test_limits(case: Case, client: CheckedClient) -> None:
     await client.check(case)
 
 
-def fails(*_: object, **__: object) -> None:
-    raise RuntimeError("out of cheese")
-
-
 def is_away(*_: object, **__: object) -> None:
     raise ConnectionRefusedError("10.0.0.7")
 
@@ -90,16 +86,6 @@ async def test_limits_3_a_422_shows_them(open_workspace: OpenWorkspace) -> None:
     assert statuses(answers) == [200, 422]
     for answer in answers:
         limits_shown(answer)
-
-
-async def test_limits_3_a_500_shows_them(
-    client: CheckedClient, live: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    live.forget()
-    monkeypatch.setattr("api.rest.content.paging.list_across_types", fails)
-    answer = await client.send(get("/v1/content"))
-    assert answer.status == 500
-    limits_shown(answer)
 
 
 async def test_limits_3_a_503_shows_them(

@@ -96,28 +96,6 @@ def on_each_read() -> Iterator[Case]:
     *on_each_read(),
     Case("5.7 content.edit is for creation", create("A", type_slug="nothing", key=EDITOR), 404),
     Case(
-        "5.8 the key is checked before the permission, the environment and the request",
-        post(b"{", "/v1/content?environment=x&locale=x", key="nobody's"),
-        401,
-    ),
-    Case(
-        "5.8 the permission before the environment and the request",
-        post(b"{", "/v1/content?environment=x&locale=x", key=VIEWER),
-        403,
-    ),
-    Case(
-        "5.8 the environment before the request",
-        post(b"{", "/v1/content?environment=x&locale=x"),
-        400,
-        says("environment", "'x'"),
-    ),
-    Case(
-        "5.8 then the request itself",
-        post(b"{", "/v1/content?environment=production"),
-        400,
-        error("Request body must be valid JSON"),
-    ),
-    Case(
         "5.9 a bad key with a bad environment is 401",
         get("/v1/content/posts?environment=prod", key="nobody's"),
         401,

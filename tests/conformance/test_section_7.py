@@ -32,6 +32,7 @@ from write_side.domain.refusals import PlanLimitReached
 
 pytestmark = pytest.mark.asyncio(loop_scope="package")
 
+ORIGIN = {"Origin": "https://example.com"}
 MISSING = error("Missing required fields: contentTypeSlug and title")
 NOT_JSON = error("Request body must be valid JSON")
 TYPE_NOT_FOUND = error("Content type not found")
@@ -51,7 +52,9 @@ FAULT = error("Internal server error")
         MISSING,
         *CLOSED,
     ),
-    Case("7.6 create body that is no JSON", post(b"{'title': 1}"), 400, NOT_JSON, *CLOSED),
+    Case(
+        "7.6, checks.9 create body that is no JSON", post(b"{'title': 1}"), 400, NOT_JSON, *CLOSED
+    ),
     Case("4.4.16, 7.7 non-string slug", create("A", slug=7), 400, says("slug", "string"), *CLOSED),
     Case("7.8 non-object fields", create("A", fields=[1]), 400, says("fields"), *CLOSED),
     Case(
@@ -163,7 +166,10 @@ async def test_7_19_rate_limit_exceeded(
 ) -> None:
     async def once_too_often() -> list[Answer]:
         workspace = await open_workspace(requests_per_minute=1)
-        return [await workspace.get("/v1/content-types"), await workspace.get(target)]
+        return [
+            await workspace.get("/v1/content-types"),
+            await workspace.get(target, headers=ORIGIN),
+        ]
 
     [passed, refused] = await in_one_window(once_too_often)
     assert (passed.status, refused.status) == (200, 429)
@@ -191,7 +197,7 @@ async def test_7_20_server_failure(
     live.forget()
     monkeypatch.setattr("api.rest.content.paging.list_of_type", fails)
     monkeypatch.setattr("api.rest.content.paging.list_across_types", fails)
-    answer = await client.send(get(target))
+    answer = await client.send(get(target, headers=ORIGIN))
     assert answer.status == 500
     for expectation in (*expected, FAULT, no_header("ETag")):
         expectation(answer)
