@@ -35,6 +35,10 @@ from write_side.domain.events import Translation
 from write_side.postgres.connection import Connection, is_transient
 from write_side.process_state import ProcessState
 
+KILLED_STANDBY = """
+INSERT INTO projector.process (id, role, heartbeat_at)
+VALUES ('killed', 'standby', now() - interval '61 seconds')"""
+
 
 @pytest.fixture
 async def models(database_url: str) -> AsyncIterator[tuple[Connection, Connection]]:
@@ -223,6 +227,8 @@ async def test_a_second_projector_stands_by_and_takes_over(
     builder: ContentBuilder, database_url: str
 ) -> None:
     await builder.magazine()
+    async with connected(database_url) as connection:
+        await connection.execute(KILLED_STANDBY)
 
     async def roles() -> list[str]:
         return sorted(projector.role for projector in (await status_of(database_url)).projectors)
@@ -243,4 +249,5 @@ async def test_a_second_projector_stands_by_and_takes_over(
         await caught_up(database_url)
         await until(one_alone)
         assert (await status_of(database_url)).epoch == epoch + 1
-    assert await roles() == [], "a projector that was asked to stop removes its row"
+    # A projector that was asked to stop removes its row, and one that begins those of killed ones.
+    assert await rows(database_url, "SELECT id FROM projector.process") == []
