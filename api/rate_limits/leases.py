@@ -217,7 +217,7 @@ class Leases:
     async def _expire(self) -> None:
         """A failure does not count as an unavailable counter; the next window tries again."""
         try:
-            self._expiring = await _answer(self._counter.expire(self._window))
+            self._expiring = await _answer(self._counter.expire())
         except Exception as error:
             self._expiring = False
             _log.info("expired rate limits are not deleted yet", fault=repr(error))

@@ -28,17 +28,15 @@ CONNECT_TIMEOUT = 2.0
 APPLICATION_NAME = "contentlog rate limits"
 _LEASE = "SELECT * FROM write_side.lease($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
 # SKIP LOCKED and the second check of the window keep a bucket that is in use again. If the clock
-# was set back, $1 may be later than the present window, and the buckets of the next one are in use.
-# Later buckets would never begin a new window until the clock reaches theirs.
+# was set back a little, buckets of the next window are in use, too. Later buckets would never begin
+# a new window until the clock reaches theirs.
 _EXPIRE = """
 WITH present AS (
-    SELECT least(
-        $1, floor(extract(epoch FROM clock_timestamp()) / $3::bigint)::bigint * $3::bigint
-    ) AS started
+    SELECT floor(extract(epoch FROM clock_timestamp()) / $1::bigint)::bigint * $1 AS started
 ), expired AS (
     SELECT bucket, started FROM write_side.rate_limit
     WHERE started < (SELECT started FROM present)
-       OR started > (SELECT started FROM present) + $3
+       OR started > (SELECT started FROM present) + $1
     LIMIT $2 FOR UPDATE SKIP LOCKED
 )
 DELETE FROM write_side.rate_limit r USING expired e
@@ -97,10 +95,10 @@ class Counter:
             raise
         return [Grant(*row) for row in rows]
 
-    async def expire(self, window: int) -> bool:
+    async def expire(self) -> bool:
         """Deletes some buckets that are not of this window or the next. True if there are more."""
         connection = await self._connected()
-        deleted = await connection.execute(_EXPIRE, window, EXPIRED_AT_ONCE, WINDOW)
+        deleted = await connection.execute(_EXPIRE, WINDOW, EXPIRED_AT_ONCE)
         return deleted == f"DELETE {EXPIRED_AT_ONCE}"
 
     async def close(self) -> None:

@@ -44,7 +44,11 @@ class ModelCounter(Counter):
     async def lease(self, demands: Sequence[Demand]) -> list[Grant]:
         return [self._lease(demand) for demand in demands]
 
-    async def expire(self, window: int) -> bool:
+    def present(self) -> int:
+        return int(self._clock() // WINDOW) * WINDOW
+
+    async def expire(self) -> bool:
+        window = self.present()
         self._held = {
             name: held
             for name, held in self._held.items()
@@ -56,8 +60,7 @@ class ModelCounter(Counter):
         """There is no connection to close."""
 
     def _lease(self, demand: Demand) -> Grant:
-        at = self._clock()
-        window = int(at // WINDOW) * WINDOW
+        at, window = self._clock(), self.present()
         held = self._held.get(demand.bucket)
         if held is None or held.window < window:
             held = self._held[demand.bucket] = Held(window)
@@ -102,9 +105,9 @@ class FakeCounter(ModelCounter):
             raise ConnectionResetError("the answer is lost")
         return grants
 
-    async def expire(self, window: int) -> bool:
-        self.expired.append(window)
-        return await super().expire(window)
+    async def expire(self) -> bool:
+        self.expired.append(self.present())
+        return await super().expire()
 
     def free(self, bucket: str, limit: int) -> int:
         return limit - self._held[bucket].leased
