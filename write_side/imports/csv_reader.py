@@ -34,8 +34,6 @@ _SPACED = (
     "begins with white space, so its quotation marks are part of the text: "
     "delete the white space if they should enclose it"
 )
-_LIKELY = 4
-"""Encodings that a refusal names."""
 _SAMPLE = 50
 _DELIMITER_LINE = re.compile('"?sep=([^"\r\n])"?(?:\r\n|\r|\n)', re.IGNORECASE)
 """The line that tells Excel the delimiter; Excel does not count it as a row."""
@@ -119,7 +117,7 @@ def _detected(document: bytes) -> tuple[str, EncodingSource]:
         return "utf-8", "certain"
     detection = detect(document)
     if detection.encoding is None:
-        raise FileRefused(_undetected(detection.likely[:_LIKELY]))
+        raise FileRefused(_undetected(detection.likely))
     return detection.encoding, "detected"
 
 

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from encodings import normalize_encoding
 from encodings.aliases import aliases
 from functools import cache
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 
 from msgspec import Struct
 
@@ -92,12 +92,16 @@ _PLAIN = 8.0
 """How much likelier a text is if it is ASCII except for signs next to numbers, such as a list of
 prices. In a wrong encoding, the signs are letters."""
 _IMPROBABLE = frozenset({"Cc", "Cn", "Co", "Cs", "Sm", "Sk", "Sc"})
+LIKELY = 4
+"""Encodings that a detection names."""
+_CONTEXT = 20
+"""Characters of a line that are shown before the first difference."""
 _EAST_ASIAN = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL")
 
 
 class Detection(Struct, frozen=True):
-    """``likely``: encodings with a line decoded by each, the most likely first; their texts differ,
-    and so do the lines, as far as one line can.
+    """``likely``: up to LIKELY encodings with an excerpt decoded by each, the most likely first;
+    their texts differ, and so do the excerpts, as far as those of one line can.
     ``encoding`` is the first of them, or None if that would be a guess."""
 
     encoding: str | None
@@ -127,17 +131,23 @@ def detect(document: bytes) -> Detection:
         text: max(confidences.get(encoding, 0.0) for encoding in encodings) * _weight(text)
         for text, encodings in by_text.items()
     }
-    ranked = sorted(scores, key=scores.__getitem__, reverse=True)
-    lines = _differing_lines(ranked)
-    likely = tuple((by_text[text][0], line) for text, line in zip(ranked, lines, strict=True))
+    ranked = sorted(scores, key=scores.__getitem__, reverse=True)[:LIKELY]
+    likely = tuple(
+        (by_text[text][0], excerpt)
+        for text, excerpt in zip(ranked, _differing_excerpts(ranked), strict=True)
+    )
     is_certain = _is_certain([scores[text] for text in ranked], sample)
     return Detection(likely[0][0] if is_certain else None, likely)
 
 
-def _differing_lines(texts: Sequence[str]) -> Sequence[str]:
-    """The line that differs most among the texts, as each text has it."""
+def _differing_excerpts(texts: Sequence[str]) -> Sequence[str]:
+    """The line that differs most among the texts, as each text has it, from shortly before the
+    first difference."""
     lines = zip(*(text.split("\n") for text in texts), strict=False)
-    return max(lines, key=lambda readings: len(set(readings)), default=())
+    readings = max(lines, key=lambda readings: len(set(readings)), default=())
+    letters = enumerate(zip_longest(*readings))
+    start = next((at for at, each in letters if len(set(each)) > 1), 0) - _CONTEXT
+    return readings if start <= 0 else [f"…{reading[start:]}" for reading in readings]
 
 
 def _is_in_capitals(text: str) -> bool:

@@ -133,6 +133,9 @@ def test_likely_encodings_are_shown_with_a_line_that_differs_between_them() -> N
     likely = detect("Café,1\nIğdır,2\nCafé,3\n".encode("cp1254")).likely
     assert ("cp1254", "Iğdır,2") in likely
     assert ("cp1252", "Iðdýr,2") in likely
+    with pytest.raises(FileRefused) as refused:
+        table(("Title,City\n" + "A long title " * 10 + ",Iğdır\n").encode("cp1254"))
+    assert "(cp1254): '…itle A long title ,Iğdır'" in str(refused.value)
 
 
 def test_an_encoding_that_is_only_a_little_likelier_is_a_guess() -> None:
