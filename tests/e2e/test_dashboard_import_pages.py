@@ -12,6 +12,7 @@ import pytest_asyncio
 from playwright.async_api import Locator, Page, Route, expect
 
 from api.dashboard.templates import render
+from api.dashboard.wizard import columns_step
 from tests.e2e.browser import PATIENCE, BrowserFixture, PageSession, opened_page, server_and_browser
 from tests.e2e.pages import checked, checked_in_both_themes, fits, signed_in
 from tests.integration.api.server import Server
@@ -310,7 +311,9 @@ async def test_a_form_is_sent_again_after_signing_in_in_another_tab(session: Pag
 
 
 @pytest.mark.slow
-async def test_required_fields_are_those_of_the_last_choices(session: PageSession) -> None:
+async def test_required_fields_are_those_of_the_last_choices(
+    session: PageSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
     page = await signed_in(session)
     await page.goto(f"{session.origin}/dashboard/imports/new?type=posts")
     file = {"name": "posts.csv", "mimeType": "text/csv", "buffer": _csv(*RIGHT).encode()}
@@ -330,6 +333,15 @@ async def test_required_fields_are_those_of_the_last_choices(session: PageSessio
     await page.go_back()
     await expect(page.get_by_text("Body: choose a column")).to_be_visible()
     await expect(_column(page, "D")).to_have_value("")
+    monkeypatch.setattr(columns_step, "MAX_OPTIONS", 0)
+    await page.goto(page.url)
+    await expect(page.get_by_text("Body: mapped")).to_be_visible()
+    await _column(page, "D").fill("")
+    await page.get_by_role("link", name="Activity").click()
+    await page.get_by_role("heading", name="Activity", exact=True).wait_for()
+    await page.go_back()
+    await expect(_column(page, "D")).to_have_value("")
+    await expect(page.get_by_text("Body: choose a column")).to_be_visible()
 
 
 @pytest.mark.slow

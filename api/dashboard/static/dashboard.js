@@ -173,8 +173,10 @@
 
   // After Back, the browser restores the choices of columns, but the page has the errors of earlier ones.
   window.addEventListener("pageshow", () => {
-    const choices = [...document.querySelectorAll("#mapping select[name=target]")];
-    const restored = choices.find((one) => one.value !== (one.querySelector("[selected]")?.value ?? ""));
+    const choices = [...document.querySelectorAll("#mapping [name=target]")];
+    // An input, if there are too many targets for options, or a select.
+    const loaded = (one) => one.defaultValue ?? one.querySelector("[selected]")?.value ?? "";
+    const restored = choices.find((one) => one.value !== loaded(one));
     restored?.dispatchEvent(new Event("change", { bubbles: true }));
   });
 
