@@ -12,11 +12,8 @@ import pytest
 from msgspec import Struct
 from playwright.async_api import Browser, Page, Request, async_playwright
 
-from tests.integration.api.server import Server, serving
+from tests.integration.api.server import Server, shared
 from tests.integration.projector.sample_log import ContentBuilder
-from write_side.repository import Repository
-from write_side.store.mapper import EventMapper
-from write_side.store.recorder import open_recorder
 
 OPTIONS = [
     "--no-sandbox",
@@ -109,12 +106,9 @@ class BrowserFixture(Struct):
 async def server_and_browser(
     url: str, fill: Callable[[Server], Awaitable[ContentBuilder]]
 ) -> AsyncIterator[BrowserFixture]:
-    async with (
-        launched_browser() as browser,
-        open_recorder(url) as recorder,
-        # On a slow machine, writes wait longer until they can be read.
-        serving(url, Repository(recorder, EventMapper()), read_your_writes=60.0) as server,
-    ):
+    # On a slow machine, writes wait longer until they can be read.
+    serving = shared(url, read_your_writes=60.0)
+    async with launched_browser() as browser, serving as server:
         yield BrowserFixture(server.origin, browser, await fill(server))
 
 
