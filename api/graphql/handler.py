@@ -31,7 +31,8 @@ from write_side import tracing
 PATH = "/graphql"
 # graphql-core quotes the whole input object, in which a value of type JSON is "<Raw instance>".
 _QUOTED_INPUT = re.compile(
-    r"(not to include unknown|to include required) (field .*?), found: .*", re.DOTALL
+    r"(not to include unknown|to include required) (field .*?)(?:, found|(?<=\?) Found): .*",
+    re.DOTALL,
 )
 # The stylesheet has its fonts in data: URLs.
 _GRAPHIQL = StaticFiles("graphql", "graphiql", policy=("font-src data:",))

@@ -151,6 +151,10 @@ async def test_a_body_that_cannot_be_read_is_refused_as_a_whole(
     ("arguments", "fault"),
     [
         ({"title": "A", "contentTypeSlug": "a", "nope": 1}, "not to include unknown field 'nope'"),
+        (
+            {"titel": "A", "contentTypeSlug": "a", "title": "A"},
+            "not to include unknown field 'titel'. Did you mean 'title'?",
+        ),
         ({"title": "A"}, "to include required field 'contentTypeSlug'"),
     ],
 )

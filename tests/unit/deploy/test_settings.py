@@ -51,8 +51,16 @@ def test_an_empty_variable_counts_as_not_set() -> None:
         ("CONTENTLOG_MAX_BODY_BYTES", "4MB", "bytes from 1024 to 2^40, not '4MB'"),
         ("CONTENTLOG_REBUILD_MEMORY", "5000000000000", "2^40, not '5000000000000'"),
         ("CONTENTLOG_READ_YOUR_WRITES_MS", "-1", "milliseconds from 0 to 60000, not '-1'"),
-        ("CONTENTLOG_KEY_RATE_LIMIT", "-1", "a whole number of requests; 0 is no limit, not '-1'"),
-        ("CONTENTLOG_IP_RATE_LIMIT", "many", "of requests; 0 is no limit, not 'many'"),
+        ("CONTENTLOG_KEY_RATE_LIMIT", "-1", "requests from 0 to 10^12; 0 is no limit, not '-1'"),
+        ("CONTENTLOG_IP_RATE_LIMIT", "many", "from 0 to 10^12; 0 is no limit, not 'many'"),
+        (
+            "CONTENTLOG_COST_LIMIT",
+            "9" * 20,
+            f"units from 0 to 10^12; 0 is no limit, not '{'9' * 20}'",
+        ),
+        ("CONTENTLOG_CACHE_BYTES", "-1", "bytes from 0 to 2^40; 0 is no cache, not '-1'"),
+        ("CONTENTLOG_CHANGES_KEPT_DAYS", "36501", "from 0 to 36500; 0 is all, not '36501'"),
+        ("CONTENTLOG_STREAMS_PER_KEY", "100001", "streams from 0 to 100000, not '100001'"),
         ("CONTENTLOG_THUMBNAILS", "never", "true or false, not 'never'"),
         (
             "CONTENTLOG_TRUSTED_PROXIES",
