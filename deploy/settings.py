@@ -66,11 +66,17 @@ Bytes = Annotated[int, _takes("a whole number of bytes from 1024 to 2^40", ge=10
 Milliseconds = Annotated[
     int, _takes("a whole number of milliseconds from 0 to 60000", ge=0, le=60_000)
 ]
-RateLimit = Annotated[int, _takes("a whole number of requests; 0 is no limit", ge=0, le=10**12)]
-CostLimit = Annotated[int, _takes("a whole number of units; 0 is no limit", ge=0, le=10**12)]
-CacheBytes = Annotated[int, _takes("a whole number of bytes; 0 is no cache", ge=0, le=2**40)]
-Days = Annotated[int, _takes("a whole number of days; 0 is all", ge=0, le=36_500)]
-Streams = Annotated[int, _takes("a whole number of streams", ge=0, le=100_000)]
+RateLimit = Annotated[
+    int, _takes("a whole number of requests from 0 to 10^12; 0 is no limit", ge=0, le=10**12)
+]
+CostLimit = Annotated[
+    int, _takes("a whole number of units from 0 to 10^12; 0 is no limit", ge=0, le=10**12)
+]
+CacheBytes = Annotated[
+    int, _takes("a whole number of bytes from 0 to 2^40; 0 is no cache", ge=0, le=2**40)
+]
+Days = Annotated[int, _takes("a whole number of days from 0 to 36500; 0 is all", ge=0, le=36_500)]
+Streams = Annotated[int, _takes("a whole number of streams from 0 to 100000", ge=0, le=100_000)]
 Flag = Annotated[bool, _takes("true or false", "true")]
 Switch = Annotated[bool, _takes("true or false", "false")]
 Proxies = Annotated[str, _takes(PROXIES, "none")]
