@@ -3,6 +3,7 @@ is the default one or a named one (ADR 58)."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import (
     AbstractAsyncContextManager,
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 CHECK_TIMEOUT = 5.0  # seconds
+CONNECTING = 20.0
+"""Seconds until a connection or pool is open, whatever its own limit is."""
 
 
 class DatabaseUnreachable(ExplainedError):
@@ -218,7 +221,7 @@ def open_read_model(databases: Databases) -> AbstractAsyncContextManager[Pool]:
 
 
 def open_connection(
-    setting: str, url: str, timeout: float = 20
+    setting: str, url: str, timeout: float = CONNECTING
 ) -> AbstractAsyncContextManager[Connection]:
     """One connection to the database that a setting names. Raises DatabaseUnreachable."""
     from write_side.postgres.connection import connected
@@ -273,14 +276,18 @@ async def _reached(
     """Opens a connection or pool. Raises DatabaseUnreachable, which names the setting."""
     from asyncpg import TooManyConnectionsError
 
+    from deploy.embedded.sockets import EmbeddedUrl
     from write_side.postgres.faults import FAULTS
 
     async with AsyncExitStack() as stack:
         try:
-            opened = await stack.enter_async_context(opening)
+            async with asyncio.timeout(CONNECTING):
+                opened = await stack.enter_async_context(opening)
         except (ValueError, *FAULTS) as error:
             reason = str(error) or type(error).__name__
             remedy = f"check {setting}"
+            if isinstance(url, EmbeddedUrl):
+                remedy = "see postgres.log in the folder of the embedded PostgreSQL"
             if isinstance(error, TooManyConnectionsError):
                 remedy = "close some connections, or raise max_connections or the CONNECTION LIMIT"
             raise DatabaseUnreachable(

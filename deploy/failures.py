@@ -83,8 +83,8 @@ def explanation(error: Exception) -> str | None:
         return MIGRATE
     if isinstance(error, asyncpg.InsufficientPrivilegeError):
         return (
-            f"{error}: grant the privilege to the role, or set CONTENTLOG_OWNER_URL to connect "
-            "as the owner of the event store's tables"
+            f"{error}: grant the privilege to the role, or, for the event store, set "
+            "CONTENTLOG_OWNER_URL to connect as the owner of its tables"
         )
     if isinstance(error, OSError) and _is_output_error(error):
         return f"cannot write the output: {error.strerror}"

@@ -110,7 +110,7 @@ def _show(backup: Backup, store: VerifiedStore, *, as_json: bool) -> None:
     )
     if claims:
         raise Failed(
-            f"backup {backup.label}: claims and usage differ from the log of database "
+            f"backup {backup.label}: claims, usage or snapshots differ from the log of database "
             f"'{store.database}' in {count(len(claims), 'row')}; "
             "after a restore, run `contentlog verify --repair`"
         )

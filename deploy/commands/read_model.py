@@ -95,16 +95,19 @@ async def _rollback(databases: Databases, settings: Settings, as_json: bool) -> 
 
 @click.command("verify", epilog="\b\nExample:\n  contentlog verify")
 @click.option(
-    "--repair", is_flag=True, help="Correct claims and usage, which are derived from the log."
+    "--repair",
+    is_flag=True,
+    help="Correct claims, usage and snapshots of entries, which are derived from the log.",
 )
 @read_model_option
 @json_option
 def verify_command(repair: bool, as_json: bool) -> None:
     """Check that log, claims and read model agree.
 
-    Replays the log into a scratch schema, and compares the read model, the claims and the usage
-    with it. Prints every row that differs, and exits with status 1 if there are any. Reads and
-    writes continue. To repair the read model, run `contentlog rebuild --accept-differences`.
+    Replays the log into a scratch schema, and compares the read model, claims, usage and snapshots
+    of entries with it. Prints every row that differs, and exits with status 1 if there are any.
+    Reads and writes continue. To repair the read model, run
+    `contentlog rebuild --accept-differences`.
     """
     run(lambda databases, settings: _verify(databases, settings, repair, as_json))
 
@@ -122,7 +125,7 @@ async def _verify(databases: Databases, settings: Settings, repair: bool, as_jso
         async with connect_owner(databases) as owner:
             repaired = await repair_claims(owner, verified.claims)
     show_result(
-        f"{count(repaired, 'row')} of claims and usage repaired" if repaired else None,
+        f"{count(repaired, 'row')} of claims, usage and snapshots repaired" if repaired else None,
         as_json=as_json,
         position=verified.position,
         readModel=len(verified.read_model),
@@ -147,8 +150,8 @@ def _refuse(verified: VerificationResult, repaired: int) -> None:
         )
     if len(verified.claims) > repaired:
         wrong.append(
-            f"claims and usage differ from the log in {count(len(verified.claims), 'row')}: "
-            "run `contentlog verify --repair`"
+            "claims, usage or snapshots differ from the log in "
+            f"{count(len(verified.claims), 'row')}: run `contentlog verify --repair`"
         )
     if wrong:
         raise ExplainedError("; ".join(wrong))

@@ -43,7 +43,7 @@ from read_side.schema import (
     existing_checkpoint,
 )
 from read_side.status import ReadModelStatus, read_status
-from write_side.domain.refusals import ExplainedError, count
+from write_side.domain.refusals import ExplainedError, count, for_read_model
 from write_side.domain.webhook import Name
 from write_side.postgres.connection import NOT_MIGRATED, Connection, connected
 from write_side.postgres.faults import FAULTS
@@ -94,9 +94,9 @@ async def examine(
         try:
             findings.extend(await look)
         except Exception as error:
-            failures.append(
-                problem(subject, reason_of(error, model.option).removesuffix(DOCTOR), "")
-            )
+            reason = reason_of(error, model.option)
+            this_command = for_read_model(DOCTOR, model.option)
+            failures.append(problem(subject, reason.removesuffix(this_command), ""))
 
     await look_at("event store", _look_at_store(databases, settings))
     await look_at("read model", _look_at_model(databases, settings))

@@ -28,6 +28,12 @@ LONGEST = 108 - len(f"/.s.PGSQL.{PORT}") - 1
 PLAIN = re.compile(r"/[\w./@%+=-]*", re.ASCII)
 
 
+class EmbeddedUrl(str):
+    """The URL of an embedded server, which no setting has."""
+
+    __slots__ = ()
+
+
 def folder_of(place: Place) -> Path | None:
     """The folder that was made for this place, if there is one."""
     note = place.data / NOTE
@@ -37,10 +43,10 @@ def folder_of(place: Place) -> Path | None:
     return default if default.is_dir() else None
 
 
-def url(place: Place) -> str:
+def url(place: Place) -> EmbeddedUrl:
     """The database's URL, in a form that both asyncpg and psycopg understand."""
     where = {"host": folder_of(place), "port": PORT}
-    return f"postgresql://{NAME}@/{NAME}?{urlencode(where)}"
+    return EmbeddedUrl(f"postgresql://{NAME}@/{NAME}?{urlencode(where)}")
 
 
 def accepts(url: str) -> bool:
@@ -57,9 +63,9 @@ def accepts(url: str) -> bool:
     return True
 
 
-def owner_url(url: str) -> str:
+def owner_url(url: str) -> EmbeddedUrl:
     """The URL for the owner of the database's objects, who may change everything."""
-    return urlunsplit(urlsplit(url)._replace(netloc=f"{OWNER}@"))
+    return EmbeddedUrl(urlunsplit(urlsplit(url)._replace(netloc=f"{OWNER}@")))
 
 
 def make_folder(place: Place, account: Account) -> Path:

@@ -114,7 +114,9 @@ def test_a_backup_whose_log_or_claims_are_damaged_is_refused_in_one_line(servers
     servers.stanza.run("--type=incr", "backup")
     refused = verify(servers, aside)
     assert (refused.returncode, refused.stderr.count("\n")) == (1, 1), refused.stderr
-    assert "claims and usage differ from the log of database 'content' in" in refused.stderr
+    assert (
+        "claims, usage or snapshots differ from the log of database 'content' in" in refused.stderr
+    )
 
     refused = verify(servers, aside, "--role", "ann")
     assert refused.stderr == (

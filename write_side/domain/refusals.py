@@ -34,7 +34,7 @@ from difflib import get_close_matches
 from typing import TypeVar
 
 T = TypeVar("T")
-_ON_READ_MODEL = re.compile("`contentlog (migrate|rebuild|verify)[^`]*")
+_ON_READ_MODEL = re.compile("`contentlog (doctor|migrate|rebuild|verify)[^`]*")
 _LONGEST = 200
 """Characters of a slug or an id in a message."""
 _LONGEST_MISTYPED = 100

@@ -1,4 +1,4 @@
-"""Compares the claims and the usage of the event store with the log, and corrects them.
+"""Compares the claims, usage and snapshots of the event store with the log, and corrects them.
 
 Entries are read in ranges, each in a separate short snapshot, because one snapshot of the whole log
 would keep vacuum from the row that every append changes.

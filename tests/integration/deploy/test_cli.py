@@ -9,6 +9,7 @@ import re
 import signal
 import socket
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
@@ -16,12 +17,15 @@ from pathlib import Path
 from typing import IO, Any
 from urllib.parse import urlsplit, urlunsplit
 
+import asyncpg
 import psycopg
 import pytest
 from click.testing import CliRunner, Result
 
 from deploy.cli import cli
-from deploy.databases import open_connection
+from deploy.databases import Databases, DatabaseUnreachable, connect_owner, open_connection
+from deploy.embedded import sockets
+from deploy.embedded.place import Place
 from deploy.supervisor import contentlog
 from tests.databases import owner_of
 from tests.integration.deploy.processes import until
@@ -222,6 +226,12 @@ async def test_suggested_commands_include_the_name_of_the_read_model(
     start("projector", "--read-model", "eu")
     until(lambda: "HALTED" in run("status", "--read-model", "eu").stdout)
     assert rebuild in run("status", "--read-model", "eu").stdout
+    monkeypatch.setattr("read_side.status.read_status", _canceled)
+    assert refused(run("status", "--read-model", "eu")).endswith("doctor --read-model eu`")
+
+
+async def _canceled(_connection: object) -> None:
+    raise asyncpg.QueryCanceledError("statement timeout")
 
 
 @pytest.mark.parametrize("name", ["api", "projector", "webhooks"])
@@ -502,6 +512,32 @@ def test_an_unreachable_server_is_one_line_without_its_password(
 ) -> None:
     for command in ("status", "events", "migrate", "rebuild", "rollback", "verify"):
         assert names_the_setting(refused(run(command, url=unreachable_url)))
+
+
+@pytest.mark.parametrize("arguments", [("status",), ("key", "list", "--workspace", "acme")])
+def test_a_server_that_does_not_respond_is_given_up(
+    run: Run, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr("deploy.databases.CHECK_TIMEOUT", 0.1)
+    monkeypatch.setattr("deploy.databases.CONNECTING", 0.1, raising=False)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"postgresql://ann:secret@127.0.0.1:{silent.getsockname()[1]}/content"
+        began = time.monotonic()
+        assert names_the_setting(refused(run(*arguments, url=url)))
+    assert time.monotonic() - began < 15
+
+
+async def test_the_error_names_no_setting_if_the_embedded_server_cannot_be_reached(
+    tmp_path: Path,
+) -> None:
+    missing = Place(tmp_path, tmp_path)
+    (tmp_path / "sockets").mkdir()
+    databases = Databases(sockets.url(missing), sockets.url(missing))
+    with pytest.raises(
+        DatabaseUnreachable, match=r"see postgres\.log in the folder of the embedded"
+    ):
+        async with connect_owner(databases):
+            pass
 
 
 async def test_a_lack_of_connections_is_not_blamed_on_the_url(run: Run, database_url: str) -> None:

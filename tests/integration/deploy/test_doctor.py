@@ -162,12 +162,15 @@ async def test_the_fixes_for_a_named_read_model_have_its_name(
     assert doctor("does not exist").endswith("run `contentlog migrate --read-model eu`")
 
 
+@pytest.mark.parametrize("options", [(), ("--read-model", "eu")])
 def test_a_refusal_by_postgresql_does_not_advise_to_run_the_doctor(
-    run: Run, monkeypatch: pytest.MonkeyPatch
+    run: Run, model_url: str, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
 ) -> None:
+    monkeypatch.setenv("CONTENTLOG_READ_MODEL_EU_URL", model_url)
+
     async def refused(*_: object) -> None:
         raise asyncpg.QueryCanceledError("statement timeout")
 
     monkeypatch.setattr("deploy.doctor.installation._look_at_store", refused)
-    finding = finding_of(run("doctor", "--json"), "statement timeout")
+    finding = finding_of(run("doctor", "--json", *options), "statement timeout")
     assert finding["text"] == "PostgreSQL or the operating system refused: statement timeout"

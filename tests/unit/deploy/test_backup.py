@@ -206,8 +206,8 @@ def test_damage_to_claims_is_counted_and_has_a_next_step() -> None:
     with pytest.raises(Failed) as refused:
         _show(found, VerifiedStore("content", None, None, verified), as_json=True)
     assert str(refused.value) == (
-        f"backup {label}: claims and usage differ from the log of database 'content' in 1 row; "
-        "after a restore, run `contentlog verify --repair`"
+        f"backup {label}: claims, usage or snapshots differ from the log of database 'content' "
+        "in 1 row; after a restore, run `contentlog verify --repair`"
     )
 
 

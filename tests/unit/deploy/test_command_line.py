@@ -239,8 +239,8 @@ def test_a_database_that_goes_away_during_a_command_is_named() -> None:
 def test_a_missing_privilege_of_the_owner_has_a_remedy_too() -> None:
     denied = asyncpg.InsufficientPrivilegeError("permission denied for database acme")
     assert explanation(denied) == (
-        "permission denied for database acme: grant the privilege to the role, or set "
-        "CONTENTLOG_OWNER_URL to connect as the owner of the event store's tables"
+        "permission denied for database acme: grant the privilege to the role, or, for the event "
+        "store, set CONTENTLOG_OWNER_URL to connect as the owner of its tables"
     )
 
 
