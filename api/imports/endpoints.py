@@ -26,7 +26,7 @@ from api.rest.request_checks import check_edit, with_checks
 from write_side.domain.events import STATUSES
 from write_side.domain.identity import PRODUCTION, new_id
 from write_side.domain.locales import check_locale
-from write_side.domain.refusals import UnknownImport, shortened
+from write_side.domain.refusals import UnknownImport, in_words, shortened
 from write_side.domain.text import check_text
 from write_side.domain.workspace import OPERATE
 from write_side.imports import jobs
@@ -39,7 +39,6 @@ from write_side.imports.worker import HEAD_BYTES, check_choice, file_type
 
 MOST_PARTS = 600
 """Parts of the form; each may map a column."""
-MISSING = "Missing required parts: file and contentType"
 NOT_A_FORM = "Send multipart/form-data with the parts file and contentType"
 ENCODED = "Unsupported Content-Encoding: send the form uncompressed"
 NOT_DONE = "This import is not done yet: revert it when its state is imported"
@@ -111,8 +110,7 @@ def import_options(call: Call, form: FileForm, import_id: str) -> JobOptions:
     target of a column, and ``dryRun``: a script whose variable is not set must not import."""
     given = {name: text for name, text in form.fields.items() if text or name == "dryRun"}
     content_type, dry_run = given.pop("contentType", ""), given.pop("dryRun", "false")
-    if not content_type.strip() or not form.name:
-        raise BadRequest(MISSING)
+    check_required(form.name, content_type)
     maps, key = tuple(_maps(form.fields)), given.pop("key", None)
     if "encoding" in given:
         given["encoding"] = encoding_named(given["encoding"])
@@ -142,6 +140,13 @@ def import_options(call: Call, form: FileForm, import_id: str) -> JobOptions:
         by=call.actor,
         request_id=call.request_id,
     )
+
+
+def check_required(file_name: str, content_type: str) -> None:
+    """Raises BadRequest, which names the parts that are missing."""
+    required = {"file (with a file name)": file_name, "contentType": content_type.strip()}
+    if missing := [part for part, sent in required.items() if not sent]:
+        raise BadRequest(f"Missing required parts: {in_words(missing, 'and')}")
 
 
 def _maps(parts: Mapping[str, str]) -> Iterator[tuple[str, str]]:

@@ -18,8 +18,7 @@ from api import errors
 from api.changes.pages import UNKNOWN_AFTER, includes_entries, kinds
 from api.errors import BAD_URL
 from api.http.representation import READ, VARY
-from api.imports.endpoints import ENCODED, NOT_A_FORM, NOT_DONE, NOTHING
-from api.imports.endpoints import MISSING as MISSING_PARTS
+from api.imports.endpoints import ENCODED, NOT_A_FORM, NOT_DONE, NOTHING, check_required
 from api.rest import parameters, wire
 from api.rest.content import FIELDS, MISSING
 from api.rest.idempotency import command_key
@@ -120,7 +119,7 @@ REFUSALS: dict[str, Exception] = {
     "import": r.UnknownImport("019a3f2e-5a0b-7c3e-8f4d-1b2a3c4d5e6f"),
     "importNotDone": errors.NothingToRevert(NOT_DONE),
     "importOfNothing": errors.NothingToRevert(NOTHING),
-    "missingParts": errors.BadRequest(MISSING_PARTS),
+    "missingParts": _raised(lambda: check_required("", "")),
     "notAForm": errors.UnsupportedMedia(NOT_A_FORM),
     "encodedForm": errors.UnsupportedMedia(ENCODED),
     "fileTooLarge": errors.FileTooLarge("posts.csv", LIMITS.upload_bytes),

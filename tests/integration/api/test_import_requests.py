@@ -232,6 +232,9 @@ class TestIdempotency:
         assert (await send(client, headers=ONCE)).text != first.text
 
 
+_MISSING = "Missing required parts: "
+
+
 class TestRefusals:
     @pytest.mark.parametrize("sign", ['"', ";", ';a="\\"'])
     async def test_a_long_content_type_takes_little_time(self, sign: str, client: Client) -> None:
@@ -251,6 +254,10 @@ class TestRefusals:
         refused(await send(client, headers={"Content-Encoding": "gzip"}), 415, endpoints.ENCODED)
         long = await send(client, language="x" * 4_097)
         refused(long, 400, "Part 'language' is too long: the limit is 4,096 bytes")
+        unnamed, named = "file (with a file name)", "contentType"
+        refused(await send(client, document=None), 400, _MISSING + unnamed)
+        refused(await send(client, name=""), 400, _MISSING + unnamed)
+        refused(await send(client, contentType=" "), 400, _MISSING + named)
         assert await _stored_jobs(server) == 0
 
     @pytest.mark.parametrize("disposition", ['form-data; name=x"', "form-data; a b=x", "x y"])
@@ -260,7 +267,7 @@ class TestRefusals:
         body = f"--x\r\nContent-Disposition: {disposition}\r\n\r\n\r\n--x--\r\n"
         headers = {"Content-Type": "multipart/form-data; boundary=x"}
         answer = await client.ask("POST", PATH, headers, data=body.encode())
-        refused(answer, 400, endpoints.MISSING)
+        refused(answer, 400, _MISSING + "file (with a file name) and contentType")
         assert disposition not in capfd.readouterr().err
 
     async def test_the_checks_have_their_order(self, server: Server) -> None:
