@@ -23,7 +23,7 @@ from projector.projection import Inconsistent, RecordedEvent
 from projector.writer import Writer
 from read_side.schema import ShapeMismatch, Workspaces, WorkspacesMismatch
 from write_side import tracing
-from write_side.postgres.connection import Connection, end_paused, try_lock
+from write_side.postgres.connection import Connection, LockHolder, try_lock
 from write_side.postgres.faults import FAULTS
 from write_side.process_state import ProcessState
 from write_side.waiting import cancel, wait_until_set
@@ -122,6 +122,7 @@ class Follower:
         self._workspaces = workspaces
         self._log = Log(store, workspaces)
         self._heartbeat = heartbeat
+        self._holder = LockHolder(model, LOCK, _log)
         self._arrived = asyncio.Event()
         # Positions: of the last event that was announced, and of the last that was read.
         self._announced = self._read_through = 0
@@ -173,8 +174,7 @@ class Follower:
         """Ends the session of an active projector that is paused or cut off, because it holds the
         lock."""
         await self._heartbeat.stand_by()
-        if await end_paused(self._model, LOCK):
-            _log.warning("ended the session of the active projector, which was silent")
+        await self._holder.end_if_paused()
 
     async def _begin_epoch(self) -> tuple[int, Checkpoint]:
         try:

@@ -36,9 +36,9 @@ from write_side.domain.webhook import Name, Webhook
 from write_side.postgres.connection import (
     MIGRATE,
     Connection,
+    LockHolder,
     connect,
     connected,
-    end_paused,
     is_transient,
     try_lock,
 )
@@ -197,9 +197,9 @@ async def _lock(url: str, state: ProcessState) -> AsyncIterator[Connection]:
         server_settings={"application_name": "contentlog webhooks"},
     )
     try:
+        holder = LockHolder(connection, ACTIVE_LOCK, _log)
         while not await try_lock(connection, ACTIVE_LOCK):
-            if await end_paused(connection, ACTIVE_LOCK):
-                _log.warning("ended the session of the active process, which was silent")
+            await holder.end_if_paused()
             state.report("standby")
             await asyncio.sleep(STANDBY)
         yield connection

@@ -4,6 +4,8 @@ the active one of several processes holds one."""
 from __future__ import annotations
 
 import asyncio
+import math
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -228,10 +230,33 @@ async def try_lock(connection: Connection, lock: int) -> bool:
     return bool(await connection.fetchval(_TRY_LOCK, lock))
 
 
-async def end_paused(connection: Connection, lock: int) -> bool:
-    """Ends the session that holds the lock if its process is paused or cut off."""
-    ended = statement("write_side", "end_paused")
-    return bool(await connection.fetch(ended, lock >> 32, lock & 0xFFFFFFFF, PAUSED))
+class LockHolder:
+    """The session that holds a lock, as seen from a connection that waits for the lock."""
+
+    def __init__(self, connection: Connection, lock: int, log: Any) -> None:
+        self._connection = connection
+        self._lock = lock
+        self._log = log
+        self._ended: int | None = None
+        self._ends_by = 0.0
+
+    async def end_if_paused(self) -> None:
+        """Ends the session if its process is paused or cut off. Logs this once for each session,
+        and once if PostgreSQL's process of the session does not end."""
+        high, low = self._lock >> 32, self._lock & 0xFFFFFFFF
+        ending = statement("write_side", "end_paused")
+        backend = await self._connection.fetchval(ending, high, low, PAUSED)
+        now = time.monotonic()
+        if backend is None:
+            return
+        if backend != self._ended:
+            self._ended, self._ends_by = backend, now + PAUSED
+            self._log.warning("ended the session of the active process, which was silent")
+        elif now > self._ends_by:
+            self._ends_by = math.inf
+            self._log.warning(
+                "PostgreSQL's process of that session does not end: restart PostgreSQL", pid=backend
+            )
 
 
 def is_transient(error: BaseException) -> bool:

@@ -1,8 +1,8 @@
 -- $1 high half of the lock's key, $2 low half, $3 seconds
 -- Ends the session that holds the lock if its process is paused or cut off. An active projector sends
 -- a statement every second. Sending the rows of one may take longer, so a session in the middle of a
--- statement has six times as long.
-SELECT pg_terminate_backend(a.pid)
+-- statement has six times as long. Returns the process id of the session.
+SELECT a.pid, pg_terminate_backend(a.pid)
 FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
 WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
   AND l.classid::bigint = $1 AND l.objid::bigint = $2
