@@ -25,6 +25,7 @@ from read_side.search import LONGEST as MAX_SEARCH
 from write_side.domain import rendering
 from write_side.domain.definition import Stage
 from write_side.domain.locales import check_locale
+from write_side.imports.table import LIMITS
 
 COLUMNS = ("Title", "Type", "Slug", "Status", "Stage", "Language", "Updated", "Published")
 
@@ -79,6 +80,7 @@ async def show_entries(request: DashboardRequest) -> web.StreamResponse:
         max_search=MAX_SEARCH,
         is_complete=is_complete,
         export_limit=export.LIMIT,
+        import_limit=LIMITS.rows,
     )
 
 

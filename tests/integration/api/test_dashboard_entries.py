@@ -7,6 +7,7 @@ from html import unescape
 from urllib.parse import urlencode
 
 import pytest
+from msgspec.structs import replace
 
 from api.http.default_headers import CONTENT_SECURITY_POLICY
 from tests.integration.api.dashboard import Browser, signed_in
@@ -15,6 +16,7 @@ from tests.integration.live_projector import connected
 from tests.integration.projector.sample_log import STAGES, ContentBuilder, raws
 from write_side import commands as c
 from write_side.domain.definition import Field, Option
+from write_side.imports.table import LIMITS
 from write_side.repository import Repository
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -139,7 +141,11 @@ async def test_limits_are_stated_when_they_are_reached(
     monkeypatch.setattr("read_side.search.MOST", 2)
     async with signed_in(server) as visitor:
         page = (await visitor.get("/dashboard/entries?type=posts")).text
+        assert "Export:" in page
+        monkeypatch.setattr("api.dashboard.entry_list.LIMITS", replace(LIMITS, rows=2))
+        page = (await visitor.get("/dashboard/entries?type=posts")).text
         assert "A file holds the newest 2 entries" in page
+        assert "Export (an import takes up to 2 rows):" in page
         assert "3 match" in page
         await acme.delete(three)
         await acme.entry("vier", language="de-DE")
