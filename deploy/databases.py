@@ -41,7 +41,7 @@ T = TypeVar("T")
 
 CHECK_TIMEOUT = 5.0  # seconds
 CONNECTING = 20.0
-"""Seconds until a connection or pool is open, whatever its own limit is."""
+"""The most seconds that opening a connection or pool may take."""
 
 
 class DatabaseUnreachable(ExplainedError):

@@ -94,9 +94,8 @@ async def examine(
         try:
             findings.extend(await look)
         except Exception as error:
-            reason = reason_of(error, model.option)
-            this_command = for_read_model(DOCTOR, model.option)
-            failures.append(problem(subject, reason.removesuffix(this_command), ""))
+            reason = reason_of(error).removesuffix(DOCTOR)
+            failures.append(problem(subject, for_read_model(reason, model.option), ""))
 
     await look_at("event store", _look_at_store(databases, settings))
     await look_at("read model", _look_at_model(databases, settings))
