@@ -23,9 +23,9 @@ Types: TypeAlias = Mapping[str, ContentType]
 """Content types by id."""
 TypeKey: TypeAlias = tuple[str, str]
 """A content type's workspace and id."""
-TYPES_KEPT = 5_000
-"""Content types in a cache; a cache with more is emptied before the next batch. The data derived
-from a content type with 15 indexed fields takes 20 kB."""
+TYPES_KEPT = 2_000
+"""Content types in a cache; a cache with more is emptied before the next batch. A content type of
+20 fields takes 10 kB, and the data derived from one with 15 indexed fields 20 kB."""
 _json = msgspec.json.Encoder()
 
 

@@ -60,7 +60,8 @@ from write_side.store.recorder import Recorder
 from write_side.store.streams import StreamSlice, slice_rows
 from write_side.waiting import chunks, in_slices
 
-CACHED_TYPES = 10_000
+CACHED_TYPES = 2_000
+"""A content type of 20 fields takes 10 kB."""
 LARGE_COMMANDS = 2
 """Large commands that are decided at the same time, each of a different workspace. They occupy
 threads, which other requests need, too. Most take milliseconds, so any number of them may wait."""
