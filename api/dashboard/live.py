@@ -64,7 +64,8 @@ class LiveStream:
         return response
 
     async def _send_to(self, response: web.StreamResponse) -> None:
-        state = await self._read_model_state()
+        status = self._request.request.app[STATUS]
+        state = (await status.current()).state
         await response.write(COMMENT)
         while True:
             await wait_until_set(self._wakeup, SILENCE)
@@ -74,13 +75,8 @@ class LiveStream:
                 return
             await check_session(self._request, active=False)
             check_permission(self._request.caller, VIEW)
-            before, state = state, await self._read_model_state()
+            before, state = state, (await status.current()).state
             is_changed = self._is_changed or state != before
             self._is_changed = False
             await response.write(CHANGED if is_changed else COMMENT)
             await asyncio.sleep(PAUSE)
-
-    async def _read_model_state(self) -> str:
-        """Lag comes and goes with each write."""
-        state = (await self._request.request.app[STATUS].current()).state
-        return "current" if state == "behind" else state

@@ -29,6 +29,9 @@ PATIENCE = 3.0
 """Seconds that a database has to respond."""
 READY_LAG = 30.0
 """Seconds that the read model may be behind the log while the service is ready."""
+CURRENT_LAG = 1.0
+"""Seconds that the read model may be behind the log while it counts as current: each write is
+invisible for some milliseconds."""
 KEPT = 0.25
 """Seconds for which a status is reused."""
 T = TypeVar("T")
@@ -52,14 +55,15 @@ class ServiceStatus(Struct, frozen=True):
     @property
     def state(self) -> ReadModelState:
         """The state of the read model. "unknown": a database does not respond; "stopped": no
-        projector has a heartbeat; "behind": a projector is processing the missing events."""
+        projector has a heartbeat; "behind": a projector is processing events older than
+        CURRENT_LAG."""
         if self.model is None or self.behind is None:
             return "unknown"
         if not self.model.projectors:
             return "stopped"
         if self.halted:
             return "halted"
-        return "behind" if self.behind.events else "current"
+        return "behind" if self.behind.seconds > CURRENT_LAG else "current"
 
 
 class StatusCache:

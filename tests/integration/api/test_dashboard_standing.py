@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from unittest.mock import AsyncMock
 
 import pytest
 
@@ -15,7 +16,7 @@ from tests.integration.api.server import Server, serving
 from tests.integration.live_projector import caught_up, projecting, until
 from tests.integration.projector.sample_log import STAGES, ContentBuilder
 from write_side.repository import Repository
-from write_side.store.recorder import Lag
+from write_side.store.recorder import Lag, Recorder
 
 STOPPED = re.compile(r"No projector is running; what you see is from \d\d:\d\d")
 
@@ -42,6 +43,22 @@ async def test_a_stopped_projector_is_reported_on_both_pages(
                 page = await _stopped(visitor, path)
                 assert 'class="notice bad"' in page
                 assert "Catching up" not in page
+
+
+@pytest.mark.parametrize(
+    ("lag", "shown"), [(Lag(8, 1, 0.4), "Up to date"), (Lag(8, 1, 1.2), "is 1.2 s old")]
+)
+async def test_a_lag_of_more_than_a_second_is_shown(
+    lag: Lag, shown: str, server: Server, acme: ContentBuilder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Under steady writes, an event is always on its way."""
+    await acme.content_type()
+    await server.caught_up()
+    monkeypatch.setattr(Recorder, "lag", AsyncMock(return_value=lag))
+    async with signed_in(server) as visitor:
+        page = (await visitor.get("/dashboard/projections")).text
+    assert shown in page
+    assert ("Catching up" in page) is (lag.seconds > 1)
 
 
 async def _stopped(visitor: Browser, path: str) -> str:
