@@ -4,6 +4,7 @@ is the default one or a named one (ADR 58)."""
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Iterator
 from contextlib import (
     AbstractAsyncContextManager,
@@ -273,10 +274,10 @@ async def wrong_urls_named(databases: Databases) -> AsyncIterator[None]:
 async def _reached(
     setting: str, url: str, opening: AbstractAsyncContextManager[T]
 ) -> AsyncIterator[T]:
-    """Opens a connection or pool. Raises DatabaseUnreachable, which names the setting."""
+    """Opens a connection or pool. Raises DatabaseUnreachable, which names the setting if it is
+    set."""
     from asyncpg import TooManyConnectionsError
 
-    from deploy.embedded.sockets import EmbeddedUrl
     from write_side.postgres.faults import FAULTS
 
     async with AsyncExitStack() as stack:
@@ -286,7 +287,7 @@ async def _reached(
         except (ValueError, *FAULTS) as error:
             reason = str(error) or type(error).__name__
             remedy = f"check {setting}"
-            if isinstance(url, EmbeddedUrl):
+            if not os.environ.get(setting):
                 remedy = "see postgres.log in the folder of the embedded PostgreSQL"
             if isinstance(error, TooManyConnectionsError):
                 remedy = "close some connections, or raise max_connections or the CONNECTION LIMIT"

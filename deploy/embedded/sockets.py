@@ -28,12 +28,6 @@ LONGEST = 108 - len(f"/.s.PGSQL.{PORT}") - 1
 PLAIN = re.compile(r"/[\w./@%+=-]*", re.ASCII)
 
 
-class EmbeddedUrl(str):
-    """The URL of an embedded server, which no setting has."""
-
-    __slots__ = ()
-
-
 def folder_of(place: Place) -> Path | None:
     """The folder that was made for this place, if there is one."""
     note = place.data / NOTE
@@ -43,10 +37,10 @@ def folder_of(place: Place) -> Path | None:
     return default if default.is_dir() else None
 
 
-def url(place: Place) -> EmbeddedUrl:
+def url(place: Place) -> str:
     """The database's URL, in a form that both asyncpg and psycopg understand."""
     where = {"host": folder_of(place), "port": PORT}
-    return EmbeddedUrl(f"postgresql://{NAME}@/{NAME}?{urlencode(where)}")
+    return f"postgresql://{NAME}@/{NAME}?{urlencode(where)}"
 
 
 def accepts(url: str) -> bool:
@@ -63,9 +57,9 @@ def accepts(url: str) -> bool:
     return True
 
 
-def owner_url(url: str) -> EmbeddedUrl:
+def owner_url(url: str) -> str:
     """The URL for the owner of the database's objects, who may change everything."""
-    return EmbeddedUrl(urlunsplit(urlsplit(url)._replace(netloc=f"{OWNER}@")))
+    return urlunsplit(urlsplit(url)._replace(netloc=f"{OWNER}@"))
 
 
 def make_folder(place: Place, account: Account) -> Path:

@@ -8,12 +8,14 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.e2e.dev import Dev
 from tests.integration.deploy.processes import has_proc, until
 
 pytestmark = has_proc
@@ -24,6 +26,17 @@ def answer(line: str) -> Any:
     done = subprocess.run(line, shell=True, capture_output=True, text=True, timeout=120)  # noqa: S602
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
+
+
+def rebuild_in_workers(dev: Dev) -> None:
+    """Rebuilds as if the log were long: several processes replay it."""
+    program = (
+        "from deploy.cli import main; from write_side.store import log_reader;"
+        "log_reader.EVENTS_IN_A_RANGE = 20; main()"
+    )
+    command = (sys.executable, "-P", "-c", program, "rebuild")
+    done = subprocess.run(command, env=dev.environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.slow
@@ -45,6 +58,7 @@ def test_the_commands_of_the_first_start_work_and_the_second_changes_nothing(sta
     status = json.loads(dev.run("status", "--json"))
     assert status["lag"] == {"events": 0, "seconds": 0.0}
     assert [one["role"] for one in status["projectors"]] == ["active"]
+    rebuild_in_workers(dev)
     dev.stop(signal.SIGINT)
 
     again = start()
