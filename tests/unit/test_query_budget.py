@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
+from read_side.queries import ranges
 from read_side.queries.budget import COUNTED, MERGED, ROWS, Budget
-from read_side.queries.comparison import selection
-from read_side.queries.request import EntryQuery, Filter
+from read_side.queries.comparison import Condition, selection
+from read_side.queries.request import EntryQuery, Filter, SortKey
+from read_side.queries.statements import CHUNK, Candidate, Checks, Match
+from read_side.queries.walk import Walk
 from read_side.refusals import TooBroad
 from write_side.domain.definition import Field
 
@@ -53,6 +59,32 @@ def test_checked_entries_and_merged_keys_are_limited(streams: int) -> None:
 def test_a_walk_without_checks_is_limited_too(streams: int) -> None:
     keys = keys_read(budget_of(), 101, streams, checked=False)
     assert keys <= min(2 * COUNTED * streams, MERGED + COUNTED)
+
+
+class EntriesThatFail:
+    """Statements on a list of which every entry has its own first key and fails the conditions."""
+
+    def __init__(self) -> None:
+        self.lists = SimpleNamespace(combinations=(1,))
+        self.read = 0
+
+    async def walk(self, *arguments: Any) -> list[Candidate]:
+        self.read += arguments[-1]
+        numbers = range(self.read - arguments[-1], self.read)
+        return [Candidate(one.to_bytes(4), one, passes=False, keys=None) for one in numbers]
+
+
+async def test_a_walk_over_groups_spends_the_entries_that_do_not_match() -> None:
+    statements: Any = EntriesThatFail()
+    checks = Checks((Condition("title", ranges.ALL),), (SortKey("rank"),))
+    walk = Walk(statements, budget_of("title"), checks, 11)
+
+    async def find_no_entry_of_the_group(_key: bytes, _limit: int) -> list[Match]:
+        return []
+
+    with pytest.raises(TooBroad):
+        await walk.by_key(SortKey("price"), ranges.ALL, None, find_no_entry_of_the_group)
+    assert statements.read <= ROWS + CHUNK
 
 
 def test_a_page_of_the_most_lists_is_within_the_budget() -> None:
