@@ -23,7 +23,7 @@ from write_side.store.mapper import EventMapper
 from write_side.store.recorder import Recorder, open_recorder
 
 # The time an example takes depends mostly on the machine's other work.
-settings.register_profile("contentlog", deadline=None)
+settings.register_profile("contentlog", deadline=None, max_examples=40)
 settings.load_profile("contentlog")
 
 # rich would draw the source and the variables of every frame: half a second for each exception.

@@ -153,7 +153,7 @@ async def test_a_write_shows_at_once_in_every_process(server: Server) -> None:
     """One process writes; the other has cached what it read before."""
     async with serving(server.url, server.repository, projector=False) as other:
         await agreed(server, other)
-        for n in range(30):
+        for n in range(10):
             for one in (server, other):
                 await one.client().get("/v1/content/posts?status=draft")
                 await one.client().get("/v1/content")

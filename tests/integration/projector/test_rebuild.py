@@ -55,7 +55,7 @@ WHERE application_name = 'contentlog at work' AND datname = current_database()""
 @pytest.fixture
 def small_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small ranges, so that a short log has several and several workers have work."""
-    monkeypatch.setattr(log_reader, "EVENTS_IN_A_RANGE", 60)
+    monkeypatch.setattr(log_reader, "EVENTS_IN_A_RANGE", 10)
 
 
 async def execute(url: str, sql: str, *parameters: object) -> None:
@@ -151,9 +151,9 @@ async def test_each_table_is_compared(repository: Repository, database_url: str)
     await project_all(database_url, database_url)
     tables = await dump(database_url)
     compared = tables.keys() - {"rendering", "indexing", "locale_partition"}
-    for table in sorted(compared):
+    for table in compared:
         assert tables[table], f"the story tells nothing of {table}"
-        await execute(database_url, DELETE_ONE.replace("{table}", table))
+    await execute(database_url, ";".join(DELETE_ONE.replace("{table}", one) for one in compared))
     with pytest.raises(ReadModelMismatch) as refused:
         await rebuild(database_url)
     assert {one.relation for one in refused.value.differences} == compared
@@ -193,7 +193,7 @@ async def test_an_unreadable_event_stops_it_and_is_named(
     workers: int, builder: ContentBuilder, database_url: str, small_ranges: None
 ) -> None:
     await builder.magazine()
-    for n in range(120 * (workers - 1) + 1):
+    for n in range(20 * (workers - 1) + 1):
         await builder.entry(f"entry-{n}")
     await project_all(database_url, database_url)
     head = await head_of(database_url)
@@ -213,7 +213,7 @@ async def test_a_stream_with_a_hole_stops_it(
     workers: int, builder: ContentBuilder, database_url: str, small_ranges: None
 ) -> None:
     await builder.magazine()
-    for n in range(120 * (workers - 1)):
+    for n in range(20 * (workers - 1)):
         await builder.entry(f"entry-{n}")
     await builder.update(await builder.entry("one"), title="Two")
     await project_all(database_url, database_url)

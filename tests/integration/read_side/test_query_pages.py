@@ -127,7 +127,7 @@ async def write(url: str) -> list[Known]:
 
 
 CHECKED = (HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large)
-IN_THE_SUITE = settings(max_examples=100, derandomize=True, suppress_health_check=CHECKED)
+IN_THE_SUITE = settings(max_examples=40, derandomize=True, suppress_health_check=CHECKED)
 AT_LENGTH = settings(max_examples=1_000, derandomize=True, suppress_health_check=CHECKED)
 LARGE, SMALL = (10_000, 2_000, 1_000), (6, 3, 1_000)
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import pytest
 import structlog
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from api.rate_limits import leases as module
@@ -503,6 +503,7 @@ class TestLaws:
                         assert counter.free("a", limit) == 0
         assert all(n <= limit for n in passed.values())
 
+    @settings(max_examples=15)
     @given(limit=st.integers(1, 2_000), processes=st.integers(1, 5))
     async def test_the_whole_limit_can_be_used(self, limit: int, processes: int) -> None:
         clock = Clock()
