@@ -10,21 +10,20 @@ from contextlib import AsyncExitStack
 from urllib.parse import urlsplit
 
 import pytest
+import pytest_asyncio
 
 from tests.integration.api.dashboard import Browser, signed_in
 from tests.integration.api.import_requests import accepted
-from tests.integration.api.server import Server, serving
+from tests.integration.api.server import Server, serving, shared
 from tests.integration.api.wizard import Wizard, csv
 from tests.integration.live_projector import until
 from tests.integration.projector.sample_log import BODY, raws
-from write_side.repository import Repository
 
 MB = 1024**2
 SLOW = [f"slow-{number}" for number in range(4)]
 PER_WORKSPACE = 4
 """Slow clients per workspace: more than the turns that one workspace may have."""
 RIVAL = "secret-of-rival"
-FILE = csv("Title,Body", "A title,A text")
 CONNECTIONS = 40
 ARRIVED = 300_000
 """Bytes sent of each incomplete body."""
@@ -33,10 +32,13 @@ _PART = b'--b\r\nContent-Disposition: form-data; name="%s"%s\r\n\r\n'
 _FILE = _PART % (b"file", b'; filename="posts.csv"')
 
 
-@pytest.fixture
-async def server(database_url: str, repository: Repository) -> AsyncIterator[Server]:
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def server(module_database_url: str) -> AsyncIterator[Server]:
     """Each workspace has an entry larger than a connection's buffers."""
-    async with serving(database_url, repository) as server:
+    async with shared(module_database_url) as server:
         text = os.urandom(MB // 2).hex()
         for slug in (*SLOW, "rival"):
             builder = await server.workspace(slug)
@@ -99,11 +101,12 @@ async def test_slow_senders_do_not_delay_other_workspaces(path: str, server: Ser
                 await slow_client(server, stack, sent)
         await until(all_have_begun)
         client = server.client(RIVAL)
-        large = {"contentTypeSlug": "posts", "title": "T", "fields": {"body": "x" * ARRIVED}}
+        large = {"contentTypeSlug": "posts", "title": path, "fields": {"body": "x" * ARRIVED}}
         assert (await client.post(large)).status == 200
-        await accepted(client, FILE)
+        file = csv("Title,Body", f"File of {path},A text")
+        await accepted(client, file)
         browser = await session(stack, server, "rival")
-        assert (await Wizard(browser).send(FILE)).status == 303
+        assert (await Wizard(browser).send(file)).status == 303
     await until(nothing_is_held)
 
 
