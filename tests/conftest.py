@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import os
 import signal
@@ -9,7 +10,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, BinaryIO
 
 import asyncpg
 import pytest
@@ -18,6 +19,8 @@ from hypothesis import settings
 
 from tests.databases import Databases
 from tests.engines import ENGINE, UnknownEngine, engine
+from write_side.imports import file_reader
+from write_side.imports.worker import Answer, Task, answer_to
 from write_side.repository import Repository
 from write_side.store.mapper import EventMapper
 from write_side.store.recorder import Recorder, open_recorder
@@ -36,6 +39,8 @@ FIRST_CREATED_OID = 16_384
 """PostgreSQL's own types have lower numbers, the same in every database."""
 NO_STATEMENT = SimpleNamespace(name="none")
 """Instead of the statement that looked types up; asyncpg reads only whether it has a name."""
+
+READ_IN_A_PROCESS = file_reader._answer
 
 # If a script runs the suite in the background, the suite ignores Ctrl-C, and so would the
 # processes that tests start and then interrupt.
@@ -115,6 +120,25 @@ def _types_are_looked_up_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(asyncpg.Connection, "_introspect_types", remembered)
         yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _files_are_read_in_a_thread() -> Iterator[None]:
+    """Reads imported files without the process that does so otherwise, which takes 0.1 s to start.
+    Tests of that process use ``reading_process``."""
+
+    async def answer(file: BinaryIO, task: Task) -> Answer:
+        return await asyncio.to_thread(answer_to, task, file)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(file_reader, "_answer", answer)
+        yield
+
+
+@pytest.fixture
+def reading_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each file is read in a separate process."""
+    monkeypatch.setattr(file_reader, "_answer", READ_IN_A_PROCESS)
 
 
 @pytest.fixture(scope="session")

@@ -37,6 +37,8 @@ from write_side.imports.worker import TOO_MUCH, Answer, Task, answer_to
 MIB = 1024**2
 DAMAGED = "is damaged: open it in a spreadsheet program"
 REPAIR = "open it in a spreadsheet program and save it again as .xlsx"
+pytestmark = pytest.mark.usefixtures("reading_process")
+
 ENTITIES = f"declares entities or a document type, which no spreadsheet does: {REPAIR}"
 OUTSIDE = f"contains a path outside the archive: {REPAIR}"
 LONG = "shorten it"

@@ -19,6 +19,8 @@ from write_side.imports.file_reader import AT_ONCE, read_file
 from write_side.imports.table import FileRefused, Limits, Table, encode_table
 from write_side.imports.worker import TOO_MUCH, Answer
 
+pytestmark = pytest.mark.usefixtures("reading_process")
+
 CONFINED = "from write_side.imports.worker import *; from write_side.imports.table import *;"
 
 
