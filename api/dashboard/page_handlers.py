@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -16,7 +15,7 @@ from api.context import SERVICE
 from api.dashboard.dashboard_request import ANONYMOUS, DashboardRequest, NoSession, check, link
 from api.dashboard.layout import layout_of
 from api.dashboard.security import check_csrf_token, cookie_token, referring_page
-from api.dashboard.templates import render, until_compiled
+from api.dashboard.templates import render
 from api.errors import EXPLAINED, BadRequest, Busy, ForgedRequest, headers_of, status_of
 from api.http.default_headers import ROOT
 from api.http.request_log import log_fault
@@ -41,7 +40,6 @@ def public(handler: Page) -> Handler:
 
     async def handle(http_request: web.Request) -> web.StreamResponse:
         request = DashboardRequest(http_request, http_request.app[SERVICE], ANONYMOUS)
-        await until_compiled()
         try:
             return await handler(request)
         except Exception as error:
@@ -96,9 +94,7 @@ async def show(
 ) -> web.Response:
     """A page in the common layout; the template also gets ``request`` and ``layout``."""
     layout = await layout_of(request)
-    # In a thread, because a page with many columns or rows takes 100 ms.
-    text = await asyncio.to_thread(render, template, request=request, layout=layout, **context)
-    return html(text, status)
+    return html(await render(template, request=request, layout=layout, **context), status)
 
 
 def html(text: str, status: int = 200) -> web.Response:
@@ -127,7 +123,7 @@ async def error_page(request: DashboardRequest, error: Exception) -> web.StreamR
         "form": referring_page(request.request) if request.request.method == "POST" else "",
     }
     if request.caller is ANONYMOUS:
-        response = html(render("error_signed_out.html", **context), status)
+        response = html(await render("error_signed_out.html", **context), status)
     else:
         response = await show(request, "error.html", status, **context)
     response.headers.update(headers_of(error))

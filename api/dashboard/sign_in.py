@@ -31,7 +31,7 @@ async def show_form(request: DashboardRequest) -> web.StreamResponse:
         await check_session(request)
     except NoSession:
         ended = ENDED if "ended" in request.query else ""
-        return _form(request.query.get("next", ""), ended=ended)
+        return await _form(request.query.get("next", ""), ended=ended)
     return redirect(start_address(request.caller))
 
 
@@ -43,10 +43,10 @@ async def sign_in(request: DashboardRequest) -> web.StreamResponse:
     form = await read_form(request, MAX_FORM)
     secret, following = form.get("key", "").strip(), form.get("next", "")
     if not secret:
-        return _form(following, error=NO_KEY)
+        return await _form(following, error=NO_KEY)
     caller = await request.service.access.caller(secret)
     if caller is None:
-        return _form(following, error=UNKNOWN)
+        return await _form(following, error=UNKNOWN)
     sessions = request.sessions
     if earlier := cookie_token(request.request):
         await sessions.end(earlier)
@@ -63,8 +63,8 @@ async def sign_out(request: DashboardRequest, _form: Form) -> web.StreamResponse
     return response
 
 
-def _form(following: str, *, ended: str = "", error: str = "") -> web.Response:
+async def _form(following: str, *, ended: str = "", error: str = "") -> web.Response:
     """``following``: the page to show after sign-in."""
     following = following if is_dashboard_address(following) else ""
-    page = render("sign_in.html", next=following, ended=ended, error=error)
+    page = await render("sign_in.html", next=following, ended=ended, error=error)
     return html(page, 403 if error else 200)

@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from threading import Event, Lock
 from typing import Any
 
 from aiohttp import web
@@ -26,8 +25,6 @@ from write_side.domain.workspace import EDIT, OPERATE, VIEW
 
 _HERE = Path(__file__).parent
 _DAY = len("2026-01-31")
-_COMPILING = Lock()
-_COMPILED = Event()
 _STATIC = StaticFiles("dashboard", "static")
 
 
@@ -119,20 +116,12 @@ ENVIRONMENT.globals.update(
 )
 
 
-async def until_compiled() -> None:
-    """Compiles all templates when a process gets its first request for a page: a process that
-    serves only the API does not need the memory. Takes up to 60 ms for each template, in a thread,
-    so that the event loop continues."""
-    if not _COMPILED.is_set():
-        await asyncio.to_thread(_compile)
+async def render(template: str, **context: Any) -> str:
+    """In a thread, because a page with many columns or rows takes 100 ms. A process compiles each
+    template when it first needs it, which takes up to 60 ms: one that serves only the API does not
+    need the memory."""
+    return await asyncio.to_thread(_render, template, context)
 
 
-def _compile() -> None:
-    with _COMPILING:
-        for name in ENVIRONMENT.list_templates():
-            ENVIRONMENT.get_template(name)
-    _COMPILED.set()
-
-
-def render(template: str, **context: Any) -> str:
+def _render(template: str, context: dict[str, Any]) -> str:
     return ENVIRONMENT.get_template(template).render(context)

@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Locator, Page, Route, expect
 
-from api.dashboard.templates import render
+from api.dashboard.templates import ENVIRONMENT
 from api.dashboard.wizard import columns_step
 from tests.e2e.browser import PATIENCE, BrowserFixture, PageSession, opened_page, server_and_browser
 from tests.e2e.pages import checked, checked_in_both_themes, fits, signed_in
@@ -123,7 +123,8 @@ async def _hold_request(going: asyncio.Event, route: Route) -> None:
 
 def _error_page(status: int, message: str) -> str:
     page = {"status": status, "message": message, "request_id": "one-2"}
-    return render("error_signed_out.html", **page, is_stale=False, form="")
+    template = ENVIRONMENT.get_template("error_signed_out.html")
+    return template.render(**page, is_stale=False, form="")
 
 
 async def _at(page: Page, step: str) -> None:
@@ -250,7 +251,11 @@ async def test_a_dropped_file_is_corrected_imported_and_reverted(
         (413, "<h1>413 Request Entity Too Large</h1>", "413 Request Entity Too Large"),
         (504, "", "Error 504"),
         (503, _error_page(503, ""), "Temporarily unavailable. Request ID one-2"),
-        (429, _error_page(429, "Retry in 9 seconds"), "Too many requests. Retry in 9 seconds"),
+        (
+            429,
+            _error_page(429, "Retry in 9 seconds"),
+            "Too many requests. Retry in 9 seconds",
+        ),
     ],
 )
 async def test_a_form_that_fails_keeps_its_input(

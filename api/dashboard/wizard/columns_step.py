@@ -95,7 +95,7 @@ async def map_columns(request: DashboardRequest, upload: Upload, form: Form) -> 
     if CHECK in form:
         # Only the parts that a different choice changes: with many columns, the page is large.
         views = await _views(request, upload, mapping)
-        return html(await asyncio.to_thread(render, "wizard/checked.html", **views))
+        return html(await render("wizard/checked.html", **views))
     try:
         await check_file(request, upload, chosen)
         if mapping.save:

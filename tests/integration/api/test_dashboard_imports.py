@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from api.dashboard import page_handlers
+from api.dashboard import templates
 from api.dashboard.wizard import columns_step, preview_step, preview_summary
 from tests.integration.api.dashboard import signed_in
 from tests.integration.api.server import Server
@@ -411,8 +411,7 @@ async def test_problems_and_pages_are_made_in_a_thread(
     for module, name in (
         (preview_summary, "Problem"),
         (preview_summary, "encoded"),
-        (page_handlers, "render"),
-        (columns_step, "render"),
+        (templates, "_render"),
         (columns_step, "column_views"),
         (columns_step, "non_ascii_cells"),
     ):
