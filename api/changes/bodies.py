@@ -81,13 +81,27 @@ class TooLarge(Exception):
     """The entries of several changes are together too large to be read at once."""
 
 
+class IncludedEntries(Struct, frozen=True):
+    """Where the entries of changes are read, and the locale of their texts. ``most``: bytes that
+    are read together; ``turns``: the queue in which large entries wait to be read."""
+
+    pool: Pool
+    locale: str
+    most: int
+    turns: FairQueue | None = None
+
+
 class ChangeView(Struct, frozen=True):
-    """How a request shows changes. ``locale``: of entries; None if it does not include any."""
+    """How a request shows changes. ``entries``: None if it does not include any."""
 
     tokens: ChangeTokens
     scope: Scope
     selection: ChangeSelection
-    locale: str | None = None
+    entries: IncludedEntries | None = None
+
+    @property
+    def locale(self) -> str | None:
+        return None if self.entries is None else self.entries.locale
 
     def token(self, change: ChangeRecord | None) -> str:
         """None: the beginning of the feed."""
@@ -97,45 +111,35 @@ class ChangeView(Struct, frozen=True):
         """The id of the change before the page."""
         return None if page.previous is None else self.token(page.previous)
 
-    async def current(
-        self,
-        pool: Pool,
-        found: Sequence[ChangeRecord],
-        most: int,
-        turns: FairQueue | None = None,
-    ) -> Current:
+    async def current(self, found: Sequence[ChangeRecord]) -> Current:
         """The entries of the changes as they are now; empty if the view does not include entries.
-        ``turns``: the queue in which large entries wait to be read. Raises ReadModelUnavailable,
-        Overloaded, and TooLarge if there are several changes whose entries have more than ``most``
-        bytes."""
-        if self.locale is None:
+        Raises ReadModelUnavailable, Overloaded, and TooLarge if there are several changes whose
+        entries are too large to be read together."""
+        entries = self.entries
+        if entries is None:
             return {}
         ids = list({change.entry_id for change in found if change.entry_id})
         async with AsyncExitStack() as held:
 
             async def before_reading(size: int, has_large: bool) -> None:
-                if size > most and len(found) > 1:
+                if size > entries.most and len(found) > 1:
                     raise TooLarge
-                if has_large and turns is not None:
-                    await held.enter_async_context(turns.turn(self.scope.workspace))
+                if has_large and entries.turns is not None:
+                    await held.enter_async_context(entries.turns.turn(self.scope.workspace))
 
             rows = await entries_by_id(
-                pool, self.scope, ids=ids, locale=self.locale, before=before_reading
+                entries.pool, self.scope, ids=ids, locale=entries.locale, before=before_reading
             )
         return {row.id: row for row in rows}
 
     async def with_current(
-        self,
-        pool: Pool,
-        found: Sequence[ChangeRecord],
-        most: int,
-        turns: FairQueue | None = None,
+        self, found: Sequence[ChangeRecord]
     ) -> tuple[Sequence[ChangeRecord], Current]:
         """The changes, or only the first ones if their entries are too large together, and the
         entries as they are now; see ``current``. Raises ReadModelUnavailable, Overloaded."""
         while True:
             try:
-                return found, await self.current(pool, found, most, turns)
+                return found, await self.current(found)
             except TooLarge:
                 found = found[: len(found) // 2]
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from msgspec import Struct
 
-from api.changes.bodies import ChangeView, Current
+from api.changes.bodies import ChangeView, IncludedEntries
 from api.context import Call
 from api.errors import BadRequest, Gone, NotVisibleYet
 from api.rest import parameters
@@ -19,7 +18,6 @@ from read_side.changes import (
     END,
     MOST,
     ChangePage,
-    ChangeRecord,
     ChangeSelection,
 )
 from write_side.domain.events import CHANGE_KINDS, ChangeKind
@@ -54,8 +52,11 @@ class ChangesRequest(Struct, frozen=True):
             )
         types = () if type_slug is None else (type_slug,)
         selection = ChangeSelection(types, kinds(query.get("events", "")), call.published_only)
-        locale = call.locale if includes_entries(query.get("include", "")) else None
-        view = ChangeView(call.service.change_tokens, call.scope, selection, locale)
+        service, entries = call.service, None
+        if includes_entries(query.get("include", "")):
+            turns = service.large_bodies.turns
+            entries = IncludedEntries(service.read_model, call.locale, CURRENT_BYTES, turns)
+        view = ChangeView(service.change_tokens, call.scope, selection, entries)
         limit = parameters.limit(query, PAGE, MOST)
         after = call.request.headers.get(RESUME) or query.get("after", "")
         return cls(view, after, limit)
@@ -110,20 +111,6 @@ def _oldest_kept(call: Call) -> datetime | None:
     """The time from which on changes are kept; None for all."""
     days = call.service.settings.changes_kept_days
     return call.service.access.store_time() - timedelta(days=days) if days else None
-
-
-async def with_current(
-    call: Call, view: ChangeView, found: Sequence[ChangeRecord]
-) -> tuple[Sequence[ChangeRecord], Current]:
-    """See ``ChangeView.with_current``."""
-    turns = call.service.large_bodies.turns
-    return await view.with_current(call.service.read_model, found, CURRENT_BYTES, turns)
-
-
-async def current_entries(call: Call, view: ChangeView, found: Sequence[ChangeRecord]) -> Current:
-    """See ``ChangeView.current``."""
-    turns = call.service.large_bodies.turns
-    return await view.current(call.service.read_model, found, CURRENT_BYTES, turns)
 
 
 def includes_entries(text: str) -> bool:

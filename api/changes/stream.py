@@ -16,12 +16,7 @@ from aiohttp import web
 
 from api.auth.keys import secret_of
 from api.changes.bodies import CaughtUp, Change, ChangesBody, Current, TooLarge
-from api.changes.pages import (
-    ChangesRequest,
-    current_entries,
-    first_page,
-    with_current,
-)
+from api.changes.pages import ChangesRequest, first_page
 from api.context import Call
 from api.errors import ApiError
 from api.http.connections import Connection
@@ -61,7 +56,7 @@ async def changes(call: Call) -> web.StreamResponse:
     if wants_stream(call.request):
         return await stream_changes(call, request)
     page, view = await first_page(call, request), request.view
-    found, current = await with_current(call, view, page.changes)
+    found, current = await view.with_current(page.changes)
     shown = list(view.changes(found, view.previous(page), current))
     following = shown[-1].id if shown else request.token_after(page)
     is_all = len(found) == len(page.changes)
@@ -168,7 +163,7 @@ class ChangeStream:
     async def _send_pages(self, page: ChangePage) -> None:
         """This page and those after it."""
         while True:
-            found, current = await self._retried(with_current, self._call, self._view, page.changes)
+            found, current = await self._retried(self._view.with_current, page.changes)
             await self._send_changes(list(self._view.changes(found, self._previous, current)))
             if page.is_last and len(found) == len(page.changes):
                 self._position = page.through
@@ -235,7 +230,7 @@ class ChangeStream:
             return {}
         key = ("current", view.locale)
         if key not in arrivals.shared:
-            reading = current_entries(self._call, view, arrivals.changes)
+            reading = view.current(arrivals.changes)
             arrivals.shared[key] = asyncio.create_task(reading, name="current entries")
         try:
             current: Current = await asyncio.shield(arrivals.shared[key])

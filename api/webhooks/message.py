@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 
 from msgspec import Raw, Struct
 
-from api.changes.bodies import ChangeView
+from api.changes.bodies import ChangeView, IncludedEntries
 from api.rest.tokens import ChangeTokens
 from api.rest.wire import encode, timestamp
 from read_side.changes import ChangeSelection, changes_after
@@ -92,9 +92,11 @@ class FeedChanges(Struct, frozen=True):
         kinds = tuple(kind for kind in CHANGE_KINDS if kind in endpoint.events) or CHANGE_KINDS
         selection = ChangeSelection(tuple(dict.fromkeys(endpoint.types)), kinds)
         found = await changes_after(self.read_model, endpoint.scope, selection, after, limit)
-        locale = BASE_LANGUAGE if endpoint.include_entry else None
-        view = ChangeView(self.tokens, endpoint.scope, selection, locale)
-        records, current = await view.with_current(self.read_model, found.changes, CURRENT_BYTES)
+        entries = None
+        if endpoint.include_entry:
+            entries = IncludedEntries(self.read_model, BASE_LANGUAGE, CURRENT_BYTES)
+        view = ChangeView(self.tokens, endpoint.scope, selection, entries)
+        records, current = await view.with_current(found.changes)
         shown = view.changes(records, view.previous(found), current)
         messages = [
             message_of(change.id, change.type, record.at, encode(change), record.position)

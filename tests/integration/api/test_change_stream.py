@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -12,10 +13,11 @@ import pytest_asyncio
 from structlog.testing import capture_logs
 
 from api.changes import pages
+from api.changes.bodies import ChangeView
 from api.changes.stream import RETRY
 from api.context import Call
 from read_side import change_tail
-from read_side.changes import ChangePage, changes_after
+from read_side.changes import ChangePage, ChangeRecord, changes_after
 from tests.integration.api.event_stream import PATIENCE, streaming
 from tests.integration.api.server import Client, Server, room, serving
 from tests.integration.api.test_changes import PUBLISHED, feed, life, types
@@ -112,14 +114,14 @@ async def test_current_is_read_for_all_streams_together(
     server: Server, posts: ContentBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reads = 0
-    read = pages.current_entries
+    read = ChangeView.current
 
-    async def counted(*args: Any) -> Any:
+    async def counted(view: ChangeView, found: Sequence[ChangeRecord]) -> Any:
         nonlocal reads
-        reads += 1
-        return await read(*args)
+        reads += bool(found)
+        return await read(view, found)
 
-    monkeypatch.setattr("api.changes.stream.current_entries", counted)
+    monkeypatch.setattr(ChangeView, "current", counted)
     async with (
         streaming(server, "after=now&include=entry") as first,
         streaming(server, "after=now&include=entry", PUBLISHED) as second,
