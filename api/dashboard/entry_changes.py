@@ -78,10 +78,8 @@ async def entry_changes(
     [changes] = await histories(request.repository, request.scope, [history_request])
     shown = [change.fields[:MAX_DIFFERENCES] for change in changes]
     reader = await _difference_reader(request, details, stages, locale, shown)
-    return [
-        ShownChange(change, await reader.read(fields))
-        for change, fields in zip(changes, shown, strict=True)
-    ]
+    read = [await asyncio.to_thread(reader.read, fields) for fields in shown]
+    return [ShownChange(*each) for each in zip(changes, read, strict=True)]
 
 
 async def requested_comparison(
@@ -100,7 +98,8 @@ async def requested_comparison(
     found = tuple(differences(versions[before], versions[after]))
     shown = found[:MAX_DIFFERENCES]
     reader = await _difference_reader(request, details, stages, locale, [shown])
-    return Comparison(before, after, await reader.read(shown), len(found))
+    read = await asyncio.to_thread(reader.read, shown)
+    return Comparison(before, after, read, len(found))
 
 
 async def _difference_reader(
@@ -129,7 +128,9 @@ def _references(
 
 
 class _DifferenceReader(Struct):
-    """Fields and stages that were removed are shown by slug or id. ``names``: of referenced entries
+    """Comparing texts takes up to 20 ms each, so call ``read`` in a thread.
+
+    Fields and stages that were removed are shown by slug or id. ``names``: of referenced entries
     and media, by id. ``language``: of the entry."""
 
     fields: Mapping[str, Field]
@@ -139,10 +140,10 @@ class _DifferenceReader(Struct):
     left: int = MAX_COMPARED_IN_ALL
     """Characters that may still be compared."""
 
-    async def read(self, changes: Iterable[FieldChange]) -> list[FieldDifference]:
-        return [await self._difference(change) for change in changes]
+    def read(self, changes: Iterable[FieldChange]) -> list[FieldDifference]:
+        return [self._difference(change) for change in changes]
 
-    async def _difference(self, change: FieldChange) -> FieldDifference:
+    def _difference(self, change: FieldChange) -> FieldDifference:
         path, locale = _path_and_locale(change)
         slug = path.removeprefix("fields.")
         field = None if path in _NAMES else self.fields.get(slug)
@@ -150,7 +151,7 @@ class _DifferenceReader(Struct):
         is_prose = path == "title" or (field is not None and field.spec.translatable)
         language = (locale or self.language) if is_prose else ""
         if _is_text(change):
-            compared = await self._compared(name, locale, language, change)
+            compared = self._compared(name, locale, language, change)
             if compared is not None:
                 return compared
         before, after = _text(change.before), _text(change.after)
@@ -161,7 +162,7 @@ class _DifferenceReader(Struct):
             after = shortened(with_names(change.after, self.names), MAX_LENGTH) or after
         return FieldDifference(name, locale, language, before, after)
 
-    async def _compared(
+    def _compared(
         self, name: str, locale: str, language: str, change: FieldChange
     ) -> FieldDifference | None:
         """None if the texts are short or too many."""
@@ -171,12 +172,7 @@ class _DifferenceReader(Struct):
             return None
         self.left -= size
         compared = [text[:MAX_COMPARED] for text in given]
-        # Up to 20 ms each; between them other requests are served.
-        await asyncio.sleep(0)
-        before = _without_markup(compared[0])
-        await asyncio.sleep(0)
-        after = _without_markup(compared[1])
-        await asyncio.sleep(0)
+        before, after = map(_without_markup, compared)
         spans = excerpt(word_diff(before, after))
         note = "Only the markup changed" if before == after else ""
         if compared[0] == compared[1]:
