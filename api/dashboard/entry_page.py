@@ -208,11 +208,6 @@ async def restore_version(request: DashboardRequest, form: Form) -> web.StreamRe
     return redirect(f"{request.link('entries', entry_id)}#history")
 
 
-async def return_to_entry(request: DashboardRequest) -> web.StreamResponse:
-    """Answers a GET of the URL that the restore form posts to, as after a refused restore."""
-    return redirect(request.link("entries", request.request.match_info["id"]))
-
-
 def _restored_translations(
     past: Entry, current: Entry, slugs: Collection[str]
 ) -> dict[str, Translation]:

@@ -15,7 +15,7 @@ from api.dashboard.page_handlers import action, page, public, redirect, show
 from api.dashboard.table_pages import ROWS
 from api.dashboard.templates import static_file
 from api.dashboard.wizard import columns_step, preview_step, result_step, upload_step
-from api.dashboard.wizard.wizard_steps import redirect_to, upload_form, upload_page
+from api.dashboard.wizard.wizard_steps import upload_form, upload_page
 from api.errors import BadRequest
 from api.http.default_headers import ROOT
 from api.operations.health import STATUS
@@ -27,6 +27,18 @@ from write_side.domain.workspace import EDIT, VIEW
 
 _WEBHOOK = f"{ROOT}/webhooks/{{name:[^/]+}}"
 _IMPORT = f"{ROOT}/imports/{{id:[^/]+}}"
+# The pages of the forms that post to these URLs, below the page of the object.
+_PAGES = {
+    "restore": (),
+    "test": (),
+    "replay": (),
+    "enable": (),
+    "reading": ("columns",),
+    "discard": ("columns",),
+    "run": ("preview",),
+    "repeats": ("preview",),
+}
+_FORM = f"{ROOT}/{{section:entries|imports|webhooks}}/{{id:[^/]+}}/{{form:{'|'.join(_PAGES)}}}"
 _REST = f"{ROOT}/{{rest:.*}}"
 _ACTIONS = {
     "entry.created": "Created",
@@ -57,7 +69,6 @@ def _routes() -> list[web.RouteDef]:
         web.get(f"{ROOT}/entries", page(VIEW, entry_list.show_entries)),
         web.get(f"{ROOT}/entries/export.{{kind:csv|xlsx}}", page(VIEW, entry_list.export_entries)),
         web.post(f"{ROOT}/entries/{{id:[^/]+}}/restore", action(EDIT, entry_page.restore_version)),
-        web.get(f"{ROOT}/entries/{{id:[^/]+}}/restore", page(VIEW, entry_page.return_to_entry)),
         web.get(f"{ROOT}/entries/{{id:[^/]+}}", page(VIEW, entry_page.show_entry)),
         web.get(f"{ROOT}/entries/{{id:[^/]+}}/value", page(VIEW, entry_page.show_value)),
         *_import_routes(),
@@ -65,6 +76,7 @@ def _routes() -> list[web.RouteDef]:
         web.get(f"{ROOT}/activity", page(VIEW, _activity)),
         *_webhook_routes(),
         web.get(f"{ROOT}/projections", page("", _projections)),
+        web.get(_FORM, page("", _return_to_page)),
         # Last: every other request below ROOT gets an error page.
         web.get(_REST, page("", _not_found)),
         web.post(_REST, page("", _not_found)),
@@ -82,14 +94,10 @@ def _import_routes() -> list[web.RouteDef]:
         web.get(f"{_IMPORT}/columns", upload_page(columns_step.show_columns)),
         web.post(f"{_IMPORT}/columns", upload_form(columns_step.map_columns)),
         web.post(f"{_IMPORT}/reading", upload_form(columns_step.read_again)),
-        web.get(f"{_IMPORT}/reading", redirect_to("columns")),
         web.get(f"{_IMPORT}/preview", upload_page(preview_step.preview)),
         web.get(f"{_IMPORT}/problems.csv", upload_page(preview_step.problems_as_csv)),
-        web.get(f"{_IMPORT}/discard", redirect_to("columns")),
         web.post(f"{_IMPORT}/discard", action(EDIT, result_step.discard)),
-        web.get(f"{_IMPORT}/run", redirect_to("preview")),
         web.post(f"{_IMPORT}/run", upload_form(preview_step.run)),
-        web.get(f"{_IMPORT}/repeats", redirect_to("preview")),
         web.post(f"{_IMPORT}/repeats", upload_form(preview_step.choose_repeats)),
         web.get(f"{_IMPORT}/revert", page(EDIT, result_step.confirm_revert)),
         web.post(f"{_IMPORT}/revert", action(EDIT, result_step.revert)),
@@ -102,9 +110,6 @@ def _webhook_routes() -> list[web.RouteDef]:
     return [
         web.get(f"{ROOT}/webhooks", page(VIEW, webhook_pages.show_webhooks)),
         web.get(_WEBHOOK, page(VIEW, webhook_pages.show_webhook)),
-        web.get(
-            f"{_WEBHOOK}/{{form:test|replay|enable}}", page(VIEW, webhook_pages.return_to_webhook)
-        ),
         web.post(f"{_WEBHOOK}/test", action(EDIT, webhook_pages.send_test)),
         web.post(f"{_WEBHOOK}/replay", action(EDIT, webhook_pages.replay)),
         web.post(f"{_WEBHOOK}/enable", action(EDIT, webhook_pages.switch_on)),
@@ -113,6 +118,12 @@ def _webhook_routes() -> list[web.RouteDef]:
 
 async def _home(request: DashboardRequest) -> web.StreamResponse:
     return redirect(start_address(request.caller))
+
+
+async def _return_to_page(request: DashboardRequest) -> web.StreamResponse:
+    """Answers a GET of the URL that a form posts to, as after a refused one."""
+    named = request.request.match_info
+    return redirect(request.link(named["section"], named["id"], *_PAGES[named["form"]]))
 
 
 async def _activity(request: DashboardRequest) -> web.StreamResponse:

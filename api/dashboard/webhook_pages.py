@@ -88,16 +88,11 @@ async def replay(request: DashboardRequest, form: Form) -> web.StreamResponse:
     return redirect(request.link("webhooks", webhook.name, replayed=1))
 
 
-async def return_to_webhook(request: DashboardRequest) -> web.StreamResponse:
-    """For a reload of a form's URL."""
-    return _to(request, await _webhook(request))
-
-
 async def switch_on(request: DashboardRequest, _form: Form) -> web.StreamResponse:
     webhook = await _webhook(request)
     position = await _operations(request).enable(webhook.name, request.actor, request.request_id)
     await request.wait_until_readable(position)
-    return _to(request, webhook)
+    return redirect(request.link("webhooks", webhook.name))
 
 
 def address(url: str) -> str:
@@ -114,10 +109,6 @@ def _time(text: str) -> datetime | None:
         return expiry(text)
     except InvalidDefinition:
         return None
-
-
-def _to(request: DashboardRequest, webhook: ListedWebhook) -> web.StreamResponse:
-    return redirect(request.link("webhooks", webhook.name))
 
 
 def _operations(request: DashboardRequest) -> WebhookOperations:

@@ -58,15 +58,6 @@ def upload_form(handler: UploadForm) -> Handler:
     return action(EDIT, partial(_on_upload, handler))
 
 
-def redirect_to(step: str) -> Handler:
-    """For a reload of a form's URL: redirects to the page with the form."""
-
-    async def opened(request: DashboardRequest, upload: Upload) -> web.StreamResponse:
-        return redirect(request.link("imports", upload.id, step))
-
-    return upload_page(opened)
-
-
 async def show_step(
     request: DashboardRequest, template: str, address: str, status: int, /, **context: Any
 ) -> web.StreamResponse:
