@@ -434,7 +434,7 @@ async def test_a_workbook_is_imported_by_keyboard_while_content_changes(
 
 
 @pytest.mark.slow
-async def test_it_works_without_scripts(shared: BrowserFixture) -> None:
+async def test_the_import_works_without_scripts(shared: BrowserFixture) -> None:
     context = await shared.browser.new_context(java_script_enabled=False)
     page = await context.new_page()
     page.set_default_timeout(PATIENCE)

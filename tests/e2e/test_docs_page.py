@@ -31,7 +31,7 @@ async def _magazine(server: Server) -> ContentBuilder:
     return acme
 
 
-async def test_it_shows_every_operation_without_requests_to_other_hosts(
+async def test_the_page_shows_every_operation_without_requests_to_other_hosts(
     session: PageSession,
 ) -> None:
     operations = [
@@ -92,7 +92,7 @@ async def test_the_api_can_be_tried_there_with_a_key(session: PageSession) -> No
 
 
 @pytest.mark.slow
-async def test_it_is_dark_and_fits_on_a_phone(session: PageSession) -> None:
+async def test_the_page_is_dark_and_fits_on_a_phone(session: PageSession) -> None:
     page = session.page
     ground = "getComputedStyle(document.documentElement).backgroundColor"
     await page.emulate_media(color_scheme="light")

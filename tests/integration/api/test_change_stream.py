@@ -178,7 +178,7 @@ async def test_idle_streams_cost_no_statements(server: Server, posts: ContentBui
         assert fetched == [], "the notice had the change"
 
 
-async def test_what_changes_while_a_stream_joins_is_sent_once(
+async def test_a_change_while_a_stream_joins_is_sent_once(
     server: Server, posts: ContentBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     join = change_tail.ChangeTail.join
@@ -224,7 +224,7 @@ async def test_a_change_on_a_page_is_not_sent_again(
             assert (late_one["entry"]["slug"], late_one["previous"]) == ("late", early["id"])
 
 
-async def test_it_is_counted_as_one_request(server: Server, posts: ContentBuilder) -> None:
+async def test_a_stream_is_counted_as_one_request(server: Server, posts: ContentBuilder) -> None:
     await room()
     client = server.client()
     before = int((await client.get("/v1/locales")).headers["X-RateLimit-Remaining"])

@@ -269,7 +269,7 @@ async def test_tokens_are_of_one_workspace_and_environment(
     assert (await client.get(f"/v1/changes?after={position}")).status == 400
 
 
-async def test_it_is_checked_and_sent_like_content(
+async def test_a_page_of_changes_is_checked_and_sent_like_content(
     server: Server, client: Client, posts: ContentBuilder
 ) -> None:
     await server.key("may only write", "acme", ("content.edit",))

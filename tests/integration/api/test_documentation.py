@@ -60,7 +60,7 @@ async def test_the_page_loads_nothing_from_elsewhere(server: Server) -> None:
             assert (await client.get(f"/{file}")).status == 200
 
 
-async def test_it_is_counted_against_the_address(
+async def test_a_read_of_the_documentation_is_counted_against_the_address(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def is_over(_request: web.Request) -> LimitStatus:

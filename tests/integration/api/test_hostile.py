@@ -135,7 +135,7 @@ async def test_invalid_headers_are_answered(server: Server) -> None:
         (b"\x16\x03\x01\x02\0\x01\0\r\n", ": Received HTTPS traffic on an HTTP port"),
     ],
 )
-async def test_what_is_not_valid_http_is_refused_with_the_reason(
+async def test_invalid_http_is_refused_with_the_reason(
     request_: bytes, reason: str, server: Server
 ) -> None:
     status, body = await sent(server, request_)

@@ -89,7 +89,7 @@ class TestReplays:
 
 
 class TestWhatAKeyHoldsFor:
-    async def test_it_holds_for_one_api_key_and_one_environment(
+    async def test_an_idempotency_key_holds_for_one_api_key_and_one_environment(
         self, server: Server, client: Client, posts: ContentBuilder
     ) -> None:
         await server.key("another", "acme")

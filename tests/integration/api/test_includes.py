@@ -318,7 +318,7 @@ async def test_a_refused_large_page_costs_no_connection(
     await sent(server)
 
 
-async def test_it_is_compressed_tagged_and_positioned_as_others_are(
+async def test_a_response_with_includes_is_compressed_tagged_and_positioned_as_others_are(
     server: Server, client: Client, acme: ContentBuilder
 ) -> None:
     ada = await entry(acme, "ada", "authors", bio="long " * 400)

@@ -360,7 +360,7 @@ async def test_large_entries_are_sent_from_files(
         assert (answer.text, answer.headers["ETag"]) == (known.text, known.headers["ETag"])
 
 
-async def test_what_would_read_too_much_is_refused(
+async def test_a_query_that_would_read_too_much_is_refused(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(finder, "ROWS", 2)

@@ -72,7 +72,7 @@ async def test_an_empty_environment_has_no_locales(server: Server) -> None:
     assert answer.body == {"success": True, "data": {"languages": [], "locales": []}}
 
 
-async def test_it_is_checked_like_content(server: Server, site: Client) -> None:
+async def test_a_read_of_locales_is_checked_like_content(server: Server, site: Client) -> None:
     assert (await server.client(None).get(PATH)).status == 401
     assert (await server.client("may only write").get(PATH)).status == 403
     assert (await site.get(f"{PATH}?environment=x")).status == 400

@@ -69,7 +69,7 @@ async def test_a_file_is_found_by_its_id_only_in_its_workspace(library: Client) 
         assert (answer.status, answer.body) == (404, {"error": "Media file not found"})
 
 
-async def test_it_is_checked_like_content(server: Server, library: Client) -> None:
+async def test_a_read_of_media_is_checked_like_content(server: Server, library: Client) -> None:
     for path in ("/v1/media", "/v1/media/hero"):
         assert (await server.client(None).get(path)).status == 401
         assert (await server.client("may only write").get(path)).status == 403

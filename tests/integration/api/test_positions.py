@@ -67,7 +67,7 @@ async def test_an_empty_one_is_an_absent_one_and_a_post_does_not_wait(behind: Se
     assert answer.status == 200
 
 
-async def test_it_is_checked_after_the_key_and_the_locale(behind: Server) -> None:
+async def test_a_position_is_checked_after_the_key_and_the_locale(behind: Server) -> None:
     bad = {"X-Content-Position": "x"}
     refused(await behind.client(None).get("/v1/content", headers=bad), 401)
     refused(await behind.client().get("/v1/content?locale=xx", headers=bad), 400, "locale")

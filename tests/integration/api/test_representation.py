@@ -109,7 +109,7 @@ class TestEtags:
 
 
 class TestHead:
-    async def test_it_is_a_get_without_the_body(self, client: Client) -> None:
+    async def test_head_is_a_get_without_the_body(self, client: Client) -> None:
         paths = (*PATHS, "/v1/content/posts/nothing", "/nowhere", "/v1/content?locale=xx")
         for path in paths:
             for headers in ({"Accept-Encoding": "identity"}, {"If-None-Match": "*"}):

@@ -127,7 +127,7 @@ async def test_a_cached_response_has_the_bytes_and_headers_of_one_from_the_datab
             assert "x-content-position" in found[1], case
 
 
-async def test_what_two_keys_may_read_is_cached_separately(server: Server) -> None:
+async def test_responses_to_two_keys_are_cached_separately(server: Server) -> None:
     for _ in range(2):
         assert len((await server.client().get("/v1/content")).data) == 3
         assert len((await server.client(PUBLISHED_ONLY).get("/v1/content")).data) == 1
@@ -315,7 +315,7 @@ async def test_large_bodies_are_not_cached(freshness: Freshness) -> None:
     assert cache.find(("acme", "b")) is not None
 
 
-async def test_what_was_read_before_a_reset_is_not_cached(freshness: Freshness) -> None:
+async def test_a_response_read_before_a_reset_is_not_cached(freshness: Freshness) -> None:
     cache = ResponseCache(freshness, 10**6)
     resets = cache.resets
     freshness.on_notice(Notice(epoch=1, after=1, position=2))

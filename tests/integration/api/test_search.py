@@ -76,7 +76,7 @@ async def test_texts_are_those_of_the_locale(site: Client) -> None:
     assert await slugs(site, POSTS + "q=baleine") == []
 
 
-async def test_it_is_combined_with_filters_sorts_and_totals(site: Client) -> None:
+async def test_a_search_is_combined_with_filters_sorts_and_totals(site: Client) -> None:
     for query, expected in (
         ("q=whale&sort=fields.rank", ["body", "title", "both"]),
         ("q=whale&sort=-fields.rank", ["title", "body", "both"]),

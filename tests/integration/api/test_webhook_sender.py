@@ -163,9 +163,7 @@ async def test_a_slow_body_does_not_undo_the_status(impatient: Sender, response:
         (garbage, "the response is not valid HTTP: Bad status line"),
     ],
 )
-async def test_what_is_not_a_response_is_a_failure(
-    sender: Sender, response: Any, reason: str
-) -> None:
+async def test_an_invalid_response_is_a_failure(sender: Sender, response: Any, reason: str) -> None:
     async with hook_server(response) as server:
         outcome = await send(sender, server)
     assert outcome.status is None

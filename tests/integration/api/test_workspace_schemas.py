@@ -63,7 +63,7 @@ async def test_a_new_type_appears_and_changes_the_tag(
     assert (answer.status, "/v1/content/authors" in own_paths(answer.body)) == (200, True)
 
 
-async def test_it_describes_the_environment_of_the_request(
+async def test_the_document_describes_the_environment_of_the_request(
     server: Server, client: Client, acme: ContentBuilder
 ) -> None:
     staging = await acme.staging()

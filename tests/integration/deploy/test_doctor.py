@@ -48,7 +48,7 @@ def test_a_migrated_installation_without_projectors_has_one_problem(run: Run) ->
     assert finding_of(result, "jit is off")["level"] == "ok"
 
 
-async def test_it_finds_what_was_changed_in_the_databases(run: Run, database_url: str) -> None:
+async def test_the_doctor_finds_changes_in_the_databases(run: Run, database_url: str) -> None:
     async with connected(database_url) as owner:
         role, _ = role_of(database_url)
         await owner.execute(f'GRANT UPDATE ON write_side.event TO "{role}"')
@@ -65,7 +65,7 @@ async def test_it_finds_what_was_changed_in_the_databases(run: Run, database_url
     assert finding_of(result, "made by another version")["fix"].startswith("contentlog rebuild")
 
 
-async def test_it_finds_that_nothing_delivers_to_an_endpoint(
+async def test_the_doctor_finds_that_no_process_delivers_to_an_endpoint(
     run: Run, database_url: str, repository: Repository
 ) -> None:
     builder = ContentBuilder(repository)

@@ -94,7 +94,7 @@ async def test_a_pool_from_before_the_read_model_learns_its_engine(
     assert row["plan_cache_mode"] == "force_custom_plan"
 
 
-async def test_what_is_projected_is_announced(repository: Repository, database_url: str) -> None:
+async def test_projected_changes_are_announced(repository: Repository, database_url: str) -> None:
     await spread(database_url)
     async with projecting(database_url):
         await RandomCommands(repository, 59).execute(40)

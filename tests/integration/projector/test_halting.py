@@ -87,7 +87,7 @@ async def test_a_gap_after_the_checkpoint_halts_it_too(
 
 
 class TestUnknownTopic:
-    async def test_it_halts_at_exactly_that_event_and_continues_after_repair(
+    async def test_the_projector_halts_at_exactly_the_bad_event_and_continues_after_repair(
         self, builder: ContentBuilder, database_url: str
     ) -> None:
         await builder.magazine()

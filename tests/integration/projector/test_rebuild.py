@@ -258,7 +258,7 @@ async def test_after_a_restore_of_the_log_it_must_be_accepted(
     assert await rows(database_url, "SELECT slug FROM entry") == [("one",)]
 
 
-async def test_it_stops_if_the_log_is_restored_to_an_earlier_point_meanwhile(
+async def test_a_rebuild_stops_if_the_log_is_restored_to_an_earlier_point_meanwhile(
     builder: ContentBuilder, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await builder.magazine()

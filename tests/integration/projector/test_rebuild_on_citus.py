@@ -180,7 +180,7 @@ DIRECTLY = {"citus.enable_manual_changes_to_shards": "on"}
 
 
 @pytest.mark.parametrize("kind", WRONG)
-async def test_what_is_wrong_on_one_worker_is_found_in_each_table(
+async def test_a_wrong_row_on_one_worker_is_found_in_each_table(
     kind: str, repository: Repository, database_url: str
 ) -> None:
     await RandomCommands(repository, 5).execute(250)

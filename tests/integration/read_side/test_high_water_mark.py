@@ -45,7 +45,7 @@ def test_processes_that_raise_it_at_once_never_lower_it(tmp_path: Path) -> None:
     assert mark.stamp == 39_999
 
 
-def test_it_is_lowered_only_from_what_was_known(tmp_path: Path) -> None:
+def test_the_mark_is_lowered_only_from_the_known_value(tmp_path: Path) -> None:
     one, other = HighWaterMark(tmp_path / "mark"), HighWaterMark(tmp_path / "mark")
     one.raise_to(9)
     other.lower(8, 3)

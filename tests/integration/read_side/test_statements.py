@@ -473,7 +473,7 @@ async def test_summaries_are_read_newest_first_and_no_further(
 
 @pytest.mark.parametrize("mode", PLANS)
 @pytest.mark.parametrize("name", FOUND)
-async def test_what_a_search_found_is_read_by_position(
+async def test_entries_found_by_a_search_are_read_by_position(
     name: str, mode: str, filled: Connection
 ) -> None:
     plan = await explained(filled, mode, READ_SIDE[name], FOUND[name])

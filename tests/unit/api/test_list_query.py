@@ -95,7 +95,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("query", "message"), REFUSED.items(), ids=range(len(REFUSED)))
-def test_what_is_malformed_is_refused_by_name(query: str, message: str) -> None:
+def test_a_malformed_parameter_is_refused_by_name(query: str, message: str) -> None:
     with pytest.raises(BadRequest) as refused:
         parsed(query)
     assert str(refused.value).startswith(message)

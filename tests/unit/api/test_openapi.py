@@ -96,7 +96,7 @@ SECRET = f"{SECRET_PREFIX}a-key-of-your-workspace"
 WITH_EXAMPLES = ("parameters", "headers")
 
 
-def test_it_is_valid() -> None:
+def test_the_document_is_valid() -> None:
     validate(DOCUMENT)
 
 

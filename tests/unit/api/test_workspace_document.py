@@ -226,7 +226,7 @@ def test_pascal_case() -> None:
     assert pascal_case("goes_live", "q1-2") == "GoesLiveQ12"
 
 
-def test_it_is_valid_and_its_references_have_targets() -> None:
+def test_the_document_is_valid_and_its_references_have_targets() -> None:
     root = described(row("posts", *EVERY, DEEP), row("authors", *FIELDS[:2], minute=1))
     validate(root)
     created = root["paths"]["/v1/content"]["post"]["requestBody"]["content"]["application/json"]

@@ -417,7 +417,7 @@ def test_a_required_field_of_a_published_entry_cannot_be_emptied(emptied: str | 
     )
 
 
-def test_it_cannot_be_published_again_after_it_was_emptied() -> None:
+def test_an_entry_cannot_be_published_again_after_it_was_emptied() -> None:
     emptied = updated(status="draft", fields=raws(lead=None))
     given(NEEDING, PUBLISHED, emptied).when(status("published")).then_refused(MissingFields, "lead")
 
