@@ -32,9 +32,6 @@ settings.load_profile("contentlog")
 # rich would draw the source and the variables of every frame: half a second for each exception.
 structlog.dev.ConsoleRenderer.get_active().exception_formatter = structlog.dev.plain_traceback
 
-# Tests trust no certificate of the system. Each process and each client would read them: 0.1 s.
-os.environ["SSL_CERT_FILE"] = os.devnull
-
 FIRST_CREATED_OID = 16_384
 """PostgreSQL's own types have lower numbers, the same in every database."""
 NO_STATEMENT = SimpleNamespace(name="none")
