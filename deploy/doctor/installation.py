@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import resource
 import shutil
 from collections.abc import Awaitable, Collection, Iterator, Mapping
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 
 import msgspec
@@ -90,26 +92,38 @@ async def examine(
     ]
     failures: list[Finding] = []
 
-    async def look_at(subject: str, look: Awaitable[list[Finding]]) -> None:
+    async def look_at(subject: str, look: Awaitable[list[Finding]]) -> list[Finding]:
         try:
-            findings.extend(await look)
+            return await look
         except Exception as error:
             reason = reason_of(error).removesuffix(DOCTOR)
             failures.append(problem(subject, for_read_model(reason, model.option), ""))
+            return []
 
-    await look_at("event store", _look_at_store(databases, settings))
-    await look_at("read model", _look_at_model(databases, settings))
-    for name, setting, direct, pool in (
+    poolers = (
         ("event store", _STORE_POOL, databases.event_store_url, databases.event_store_pool_url),
         ("read model", model.pool_setting, databases.read_model_url, model.pool_url),
-    ):
-        if pool is not None:
-            findings.append(await check_pooler(name, setting, direct, pool))
-    findings += [await check_replica(url, model) for url in model.replica_urls]
+    )
+    # At once: each server that does not respond takes the whole timeout.
+    looks = await asyncio.gather(
+        look_at("event store", _look_at_store(databases, settings)),
+        look_at("read model", _look_at_model(databases, settings)),
+        *(
+            _listed(check_pooler(subject, setting, direct, pool))
+            for subject, setting, direct, pool in poolers
+            if pool is not None
+        ),
+        *(_listed(check_replica(url, model)) for url in model.replica_urls),
+    )
+    findings += chain.from_iterable(looks)
     if not failures:
-        await look_at("processes", _look_at_processes(databases))
+        findings += await look_at("processes", _look_at_processes(databases))
     order = ("problem", "warning", "ok")
     return sorted([*failures, *findings], key=lambda finding: order.index(finding.level))
+
+
+async def _listed(check: Awaitable[Finding]) -> list[Finding]:
+    return [await check]
 
 
 async def _look_at_store(databases: Databases, settings: Settings) -> list[Finding]:
