@@ -278,14 +278,14 @@ async def _reached(
     set."""
     from asyncpg import TooManyConnectionsError
 
-    from write_side.postgres.faults import FAULTS
+    from write_side.postgres.faults import FAULTS, reason_of_fault
 
     async with AsyncExitStack() as stack:
         try:
             async with asyncio.timeout(CONNECTING):
                 opened = await stack.enter_async_context(opening)
         except (ValueError, *FAULTS) as error:
-            reason = str(error) or type(error).__name__
+            reason = reason_of_fault(error)
             remedy = f"check {setting}"
             if not os.environ.get(setting):
                 remedy = "see postgres.log in the folder of the embedded PostgreSQL"

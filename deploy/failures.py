@@ -68,7 +68,7 @@ def explanation(error: Exception) -> str | None:
     from read_side.refusals import ReadModelUnavailable
     from write_side.domain.refusals import ExplainedError, Refused
     from write_side.postgres.connection import MIGRATE, NOT_MIGRATED, is_transient
-    from write_side.postgres.faults import FAULTS
+    from write_side.postgres.faults import FAULTS, reason_of_fault
     from write_side.store.conflicts import StoreUnavailable
 
     if isinstance(error, Refused | StoreUnavailable):
@@ -95,7 +95,7 @@ def explanation(error: Exception) -> str | None:
     if isinstance(error, TimeoutError):
         return f"PostgreSQL does not respond{DOCTOR}"
     if isinstance(error, FAULTS):
-        reason = str(error).removesuffix(".") or type(error).__name__
+        reason = reason_of_fault(error).removesuffix(".")
         return f"PostgreSQL or the operating system refused: {reason}{DOCTOR}"
     return None
 

@@ -48,7 +48,7 @@ from read_side.status import ReadModelStatus, read_status
 from write_side.domain.refusals import ExplainedError, count, for_read_model
 from write_side.domain.webhook import Name
 from write_side.postgres.connection import NOT_MIGRATED, Connection, connected
-from write_side.postgres.faults import FAULTS
+from write_side.postgres.faults import FAULTS, reason_of_fault
 from write_side.postgres.pooler import PoolerUrl, UnexpectedPooler
 from write_side.postgres.statements import statement
 from write_side.store.migrations import newest_version
@@ -267,8 +267,7 @@ async def check_replica(url: str, model: ReadModel) -> Finding:
             return warning(subject, text, f"name the standby itself in {setting}")
         return warning(subject, text, "set CONTENTLOG_READ_REPLICAS_POOLED=true")
     except (ValueError, *FAULTS) as error:
-        reason = str(error) or type(error).__name__
-        text = f"it cannot be read ({reason}): the primary reads in its place"
+        text = f"it cannot be read ({reason_of_fault(error)}): the primary reads in its place"
         return warning(subject, text, f"start it, or remove it from {setting}")
     assert row is not None
     if not row["is_standby"]:
@@ -282,8 +281,7 @@ async def check_pooler(name: str, setting: str, direct_url: str, url: PoolerUrl)
     try:
         direct, pooled = await _read(direct_url), await _read(url)
     except (ValueError, *FAULTS) as error:
-        reason = str(error) or type(error).__name__
-        text = f"its pooler cannot be reached ({reason}): requests fail"
+        text = f"its pooler cannot be reached ({reason_of_fault(error)}): requests fail"
         return problem(name, text, f"start it, or unset {setting}")
     return judge(name, setting, direct, pooled)
 

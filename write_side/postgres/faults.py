@@ -14,6 +14,11 @@ AGAIN = 60.0
 """Seconds after which a fault that lasts is logged again."""
 
 
+def reason_of_fault(fault: Exception) -> str:
+    """The fault in words, also that of a timeout, which has no text."""
+    return str(fault) or ("no response" if isinstance(fault, TimeoutError) else repr(fault))
+
+
 class FaultLog:
     """Logs the faults of repeated attempts as warnings with the text ``event``: each fault once a
     minute, not at each attempt."""
